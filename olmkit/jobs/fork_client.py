@@ -224,4 +224,4 @@ async def _send_and_read(
         await asyncio.get_running_loop().sock_sendall(channel, orjson.dumps(message) + b"\n")
         await protocol.read_lines(channel, on_line)
     except ConnectionError:
-        return  # the child ended before it read or sent everything; its exit status tells why
+        return  # the child ended before it read or sent everything; its exit status shows why

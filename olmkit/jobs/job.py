@@ -1,4 +1,4 @@
-"""What a job is: its declaration (Job), one order of it (Task), its limits, and what its function is given (JobContext).
+"""What a job is: its declaration (Job), one request to run it (Task), its limits, and the arguments of its function (JobContext).
 
 A Job is declared in a module that is cheap to import, next to its request and its result. The module that holds the function
 registers it with `implement` (olmkit.jobs.registry) and is imported by child processes only. Nothing here starts anything.
@@ -20,7 +20,7 @@ Request = TypeVar("Request")
 Result = TypeVar("Result")
 
 Progress: TypeAlias = Callable[[str], None]
-"""Takes a line for people. May be called as often as one likes: lines in quick succession are dropped."""
+"""Reports a line for people. May be called at any rate: lines in quick succession are dropped."""
 
 
 class JobReason(StrEnum):
@@ -86,7 +86,7 @@ class Job(Generic[Request, Result]):
 
 
 class Parse(Protocol):
-    """Runs a job in a process without a network and without logins, and returns its result.
+    """Runs a job in a process without network and credentials, and returns its result.
 
     That process may write below `folder` only, and is given `files`. At most once per job.
     Raises the OlmError of that job, MemoryError, ParserLost, ParserFailed (olmkit.jobs.parser).
@@ -115,12 +115,12 @@ class JobContext:
 
 @dataclass(frozen=True)
 class Task(Generic[Request, Result]):
-    """One order of a job. Requests may hold logins, so a repr leaves them out."""
+    """One request to run a job. Requests may hold credentials, so the repr leaves them out."""
 
     job: Job[Request, Result]
     request: Request = field(repr=False)
     probe: bool = False
     """Whether the job's probe runs first, in a child process that all jobs share. Its result is the job's; None: the job itself
-    runs. For questions with a short answer only: content is for the job."""
+    runs. Only for results that are small and quickly found."""
     staging: Staging[Result] | None = None
-    """The folder that the job may write to. None: what the Sandbox allows is all there is."""
+    """The folder that the job may write to. None: it may write only where the Sandbox allows it."""

@@ -32,9 +32,9 @@ class MemoryBudget:
 
     def __init__(self, total: float = math.inf) -> None:
         self.total = total
-        self._kept = 0
+        self._reserved = 0
         """Bytes of `total` that are reserved for parsers."""
-        self._most = 0
+        self._largest_job = 0
         self._held = {False: 0, True: 0}
         self._waiting: dict[bool, deque[tuple[int, asyncio.Future[None]]]] = {False: deque(), True: deque()}
 
@@ -45,9 +45,9 @@ class MemoryBudget:
 
     def require(self, size: int, parser: int) -> None:
         """Reserve room for jobs of `size` bytes with parsers of `parser` bytes. Raises OlmError if they could never run."""
-        self._most, self._kept = max(self._most, size), max(self._kept, parser)
-        if self._most + self._kept > self.total:
-            needed, total = (self._most + self._kept) // MEBIBYTE, int(self.total) // MEBIBYTE
+        self._largest_job, self._reserved = max(self._largest_job, size), max(self._reserved, parser)
+        if self._largest_job + self._reserved > self.total:
+            needed, total = (self._largest_job + self._reserved) // MEBIBYTE, int(self.total) // MEBIBYTE
             remedy = "set --jobs-memory, or the container's limit, higher"
             text = f"jobs have {total}Mi of memory, and one may need {needed}Mi: {remedy}"
             raise OlmError("InvalidConfiguration", text)
@@ -91,7 +91,7 @@ class MemoryBudget:
 
     def _fits(self, size: int, *, parser: bool) -> bool:
         left = self.total - self.held - size
-        return left >= 0 and (parser or self._held[False] + size <= self.total - self._kept)
+        return left >= 0 and (parser or self._held[False] + size <= self.total - self._reserved)
 
 
 def job_memory_budget(asked: int | None) -> MemoryBudget:

@@ -1,4 +1,4 @@
-"""The process that parses for a job: it has no network and no logins, and writes to one folder only.
+"""The process that parses for a job: it has no network and no credentials, and writes to one folder only.
 
 `Parser` is the job's end of the channel (JobContext.parse), for jobs declared with parses=True; `receive` is the other end's
 (child.py). Between them: one line of JSON with file descriptors, then frames of protocol.py back. The process is forked off
@@ -30,7 +30,7 @@ FIRST_SEND_BYTES = 4096
 
 
 class ParserLost(Exception):
-    """The process ended without an answer; its exit status, which the scheduler reads, tells why."""
+    """The process ended without an answer; its exit status, which the scheduler reads, shows why."""
 
 
 class ParserFailed(Exception):

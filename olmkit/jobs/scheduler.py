@@ -43,7 +43,7 @@ OVERTIME_JOBS_PER_SLOT = 3
 WAITING_FOR_MEMORY = "waiting for memory"
 """The progress of a job that has fetched what it is to parse."""
 NO_FILES = Sandbox()
-"""The sandbox of jobs that read and write no files of ours."""
+"""The sandbox of jobs that need no files of the controller."""
 
 
 @dataclass(eq=False)
@@ -65,11 +65,11 @@ class Jobs(Generic[Result]):
 
     At most `max_concurrent` children run at a time, in the order asked for, and in addition some that have run for
     `max_slot_time`. `preload` names modules that the fork server loads once, so that children start with them. `sandbox` is
-    what all jobs may reach, `memory` what they have together with those of other Jobs of this process. Raises OlmError when
-    that is too little for one.
+    what all jobs may reach, `memory` the budget that they share with other Jobs of this process. Raises OlmError if the budget
+    is too small for one job.
     """
 
-    def __init__(  # noqa: PLR0913 what jobs are given has this many parts
+    def __init__(  # noqa: PLR0913 limits and options of all jobs
         self,
         ended: Callable[[str], None],
         *,
@@ -91,7 +91,7 @@ class Jobs(Generic[Result]):
         self._runs: set[asyncio.Task[None]] = set()
 
     def warm_up(self) -> None:
-        """Start the fork server, so that the first job need not wait for its imports. Needs a running loop."""
+        """Start the fork server, so that the first job does not wait for its imports. Needs a running event loop."""
         self._forks.warm_up()
 
     def state(self, key: str) -> JobState[Result] | None:
@@ -100,7 +100,7 @@ class Jobs(Generic[Result]):
         if entry is None:
             return None
         if isinstance(entry.state, Failed):
-            # It is raised once per pass: the frames of earlier passes must not pile up on it.
+            # It is raised once per pass: the frames of earlier passes must not accumulate in its traceback.
             entry.state.error.__traceback__ = None
         return entry.state
 
@@ -145,7 +145,7 @@ class Jobs(Generic[Result]):
         return not self._runs
 
     async def idle(self) -> None:
-        """Wait until that is so."""
+        """Wait until is_idle."""
         while self._runs:
             await asyncio.wait(self._runs)
 
@@ -178,7 +178,7 @@ class Jobs(Generic[Result]):
             async with asyncio.timeout(PROBE_TIMEOUT.total_seconds()):
                 result = await self._probes.run(task)
         except TimeoutError:
-            self._probes.drop()  # one probe may keep all others from being answered
+            self._probes.drop()  # one probe may block the answers of all others
             result = None
         entry.state = Queued(entry.state.identity)
         return result

@@ -1,4 +1,4 @@
-"""The one folder that a job may write to, and what becomes of its content.
+"""The one folder that a job may write to, and how its content is published.
 
 Made and finished by the controller, in threads, for tasks that have a Staging (job.py); used by the scheduler only. The
 process of the job has no access to the place where its files end up.
@@ -39,7 +39,7 @@ async def open_folder(staging: Staging[Any]) -> AsyncIterator[Path]:
 
 
 async def run_in_thread(function: Callable[[], Value]) -> Value:
-    """What `function` returns. It has ended when this returns, also on cancellation: a folder must not go while it is moved."""
+    """What `function` returns. Waits for its end also on cancellation: a folder must not be removed while it is moved."""
     work = asyncio.ensure_future(asyncio.to_thread(function))
     try:
         return await asyncio.shield(work)

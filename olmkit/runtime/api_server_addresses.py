@@ -1,7 +1,7 @@
-"""Where the API server is: as this process is configured, and by the endpoints of Service default/kubernetes.
+"""The addresses of the API server: the configured one, and the endpoints of Service default/kubernetes.
 
-Asked by catalogd and rukpak when a job is about to start that fetches what somebody else has named: sources may be on none of
-these (olmkit.sources.addresses). One object is read, by its name, and no more often than once a minute. Never writes.
+Used by catalogd and rukpak before they start a job that fetches a source: no source may have one of these addresses
+(olmkit.sources.addresses). Reads one object, by name, at most once a minute. Never writes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class ApiServerAddresses:
-    """What is known of the endpoints; one for a process."""
+    """The known endpoints. One instance per process."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -33,9 +33,9 @@ class ApiServerAddresses:
         self._is_forbidden = False
 
     async def hosts(self) -> tuple[str, ...]:
-        """Each as host:port, the configured one first. Endpoints that cannot be read are those that were read last.
+        """Each as host:port, the configured one first. If the endpoints cannot be read, the last ones that were read count.
 
-        Raises ApiError when they were never read and the API server does not answer.
+        Raises ApiError if they were never read and the API server does not answer.
         """
         async with self._reading:
             if time.monotonic() - self._read_at >= REFRESH_SECONDS:
@@ -50,7 +50,7 @@ class ApiServerAddresses:
         except Forbidden as error:
             if not self._is_forbidden:
                 text = (
-                    "the endpoints of the API server cannot be read: sources are kept from its configured address only"
+                    "the endpoints of the API server cannot be read: only its configured address is refused to sources"
                 )
                 log.warning(text, extra={"error": error.message})
             self._is_forbidden = True
@@ -62,7 +62,7 @@ class ApiServerAddresses:
 
 
 def endpoints(raw: dict[str, Any]) -> tuple[str, ...]:
-    """The host:port of an EndpointSlice, sorted; an address of IPv6 stands in brackets."""
+    """The host:port pairs of an EndpointSlice, sorted; IPv6 addresses are in brackets."""
     addresses = {address for each in raw.get("endpoints") or () for address in each.get("addresses") or ()}
     ports = {port["port"] for port in raw.get("ports") or () if port.get("port")}
     return tuple(sorted(f"{_bracketed(address)}:{port}" for address in addresses for port in ports))

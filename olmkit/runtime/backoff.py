@@ -1,7 +1,7 @@
 """How long to wait before the next attempt: exponential, bounded, with jitter.
 
-Used by olmkit.runtime.queue (a key that failed), olmkit.runtime.informer (a watch that was cut) and olmkit.runtime.election.
-Pure but for the default source of chance; never sleeps itself.
+Used by olmkit.runtime.queue (keys that failed) and olmkit.runtime.informer (watches that were cut). Pure except for the default
+source of random numbers; never sleeps.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ class Backoff:
     first: float
     cap: float
     jitter: float = 0.2
-    chance: Callable[[], float] = random.random
+    random_fraction: Callable[[], float] = random.random
     """A number in [0, 1)."""
 
     def delay(self, failures: int) -> float:
-        """Seconds to wait after the `failures`-th failure in a row; 0 failures count as one. Never more than `cap`."""
+        """Seconds to wait after that many consecutive failures; 0 counts as 1. Never more than `cap`."""
         exponent = min(max(failures, 1) - 1, 64)
         plain = min(self.first * 2.0**exponent, self.cap)
-        return min(plain * (1 - self.jitter + 2 * self.jitter * self.chance()), self.cap)
+        return min(plain * (1 - self.jitter + 2 * self.jitter * self.random_fraction()), self.cap)

@@ -1,8 +1,8 @@
 """The Kubernetes API as raw JSON: get, list, watch, create, apply, patch, delete, discover.
 
-Called by informers, controllers, publishers and the election. Raises ApiError subclasses of olmkit.errors only; never retries
-(the queue and the informer do), but for one 401 after reading credentials anew. Who asks, and whom, olmkit.runtime.kubeconfig
-knows.
+Called by informers, controllers, publishers and the election. Raises subclasses of ApiError only. Never retries (the queue and
+the informer do), except once after a 401, with credentials that were read again. Configuration and credentials are those of
+olmkit.runtime.kubeconfig.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from olmkit.api.meta import Kind, Object
 from olmkit.errors import Unavailable
 from olmkit.runtime import metrics
 from olmkit.runtime.discovery import Discovery, DiscoveryCache, parse_discovery
-from olmkit.runtime.kubeconfig import ApiCredentials, driver, load
+from olmkit.runtime.kubeconfig import ApiCredentials, load, load_kubernetes_asyncio
 from olmkit.runtime.wire import apply_body, lines, parse_event, parse_failure, parse_items, parse_object
 
 __all__ = ["Client", "Discovery", "DiscoveryCache"]
@@ -30,11 +30,11 @@ __all__ = ["Client", "Discovery", "DiscoveryCache"]
 Query = Mapping[str, str | int | None]
 
 MAX_CONNECTIONS = 1000
-"""Connections to the API server at once: each watch holds one."""
+"""Concurrent connections to the API server: each watch holds one."""
 CONNECT_TIMEOUT_SECONDS = 5.0
 REQUEST_TIMEOUT_SECONDS = 30.0
 WATCH_IDLE_TIMEOUT_SECONDS = 90.0
-"""Seconds without a byte after which a watch is given up: bookmarks come every minute."""
+"""A watch that receives nothing for this long is closed: bookmarks arrive every minute."""
 PAGE_SIZE = 500
 
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -46,8 +46,8 @@ _APPLY = "application/apply-patch+yaml"
 
 
 class Client:
-    """One connection pool to one API server, of a kubeconfig's current context; None: $KUBECONFIG, else the pod's account, else
-    ~/.kube/config. Opened by connect(), open() or the first request; close() it."""
+    """A connection pool to the API server of the current context of `kubeconfig`; None: $KUBECONFIG, else the ServiceAccount of
+    the pod, else ~/.kube/config. Opened by connect(), open() or the first request; the caller closes it."""
 
     def __init__(self, kubeconfig: str | None = None) -> None:
         self._kubeconfig = kubeconfig
@@ -59,21 +59,21 @@ class Client:
 
     @classmethod
     async def connect(cls, kubeconfig: str | None = None) -> Self:
-        """An open one. Opens no connection. Raises OlmError when there is no usable configuration."""
+        """An open client, without a connection yet. Raises OlmError if there is no usable configuration."""
         client = cls(kubeconfig)
         await client.open()
         return client
 
     async def open(self) -> None:
-        """Read the configuration, once. Raises OlmError when there is none that can be used."""
+        """Read the configuration, once. Raises OlmError if there is no usable one."""
         async with self._opening:
             if self._api is not None:
                 return
-            parts = await asyncio.to_thread(driver)
+            parts = await asyncio.to_thread(load_kubernetes_asyncio)
             configuration: Any = parts.configuration()
             reload = await load(configuration, self._kubeconfig)
             configuration.connection_pool_maxsize = MAX_CONNECTIONS
-            # The CAs of many clusters lack the identifiers it asks for.
+            # The CA certificates of many clusters lack the key identifiers that strict verification requires.
             configuration.disable_strict_ssl_verification = True
             self._api = parts.transport(configuration)
             self._session = self._api.pool_manager
@@ -99,7 +99,7 @@ class Client:
         await self.close()
 
     async def bearer_token(self) -> str:
-        """The bearer token that authenticates this process now; "" when a client certificate or a password does. A secret."""
+        """The current bearer token of this process; "" if it authenticates by client certificate or password. A secret."""
         await self.open()
         kind, _, token = (await self._credentials.headers()).get("Authorization", "").partition(" ")
         return token if kind == "Bearer" else ""
@@ -119,7 +119,7 @@ class Client:
         metadata_only: bool = False,
         limit: int = PAGE_SIZE,
     ) -> tuple[builtins.list[Object], str]:
-        """All objects, read in pages of `limit`, and the resourceVersion of the list."""
+        """All objects, read in pages of `limit`, and the resourceVersion of the list. Raises Gone (see pages)."""
         items: builtins.list[Object] = []
         version = ""
         pages = self.pages(kind, namespace, label_selector, metadata_only=metadata_only, limit=limit)
@@ -139,7 +139,7 @@ class Client:
     ) -> AsyncIterator[tuple[builtins.list[Object], str]]:
         """(objects, resourceVersion) per page; objects carry apiVersion and kind.
 
-        Raises Gone when the list got too old between two pages; limit=0 asks for one page.
+        Raises Gone if the list expired between two pages; limit=0 requests a single page.
         """
         token: str | None = None
         while token != "":
@@ -152,7 +152,7 @@ class Client:
                 item["apiVersion"], item["kind"] = kind.api_version, kind.kind
             yield items, version
 
-    async def watch(  # noqa: PLR0913 a selection of objects has this many parts
+    async def watch(  # noqa: PLR0913 selectors and options of one request
         self,
         kind: Kind,
         resource_version: str,
@@ -165,8 +165,8 @@ class Client:
     ) -> AsyncGenerator[Object, None]:
         """Events {"type": ADDED, MODIFIED, DELETED or BOOKMARK, "object": …} after `resource_version`, until the server ends it.
 
-        The first is a bookmark of that version: the server has accepted the watch. Raises Gone when the version is too old,
-        Unavailable when the connection is cut, silent for 90 s or carries what is no event.
+        The first is a bookmark of that version: the server has accepted the watch. Raises Gone if the version is too old,
+        Unavailable if the connection is cut, idle for 90 s, or sends something that is not an event.
         """
         query: Query = {
             "watch": 1,
@@ -181,7 +181,7 @@ class Client:
         )
         accept = _METADATA if metadata_only else "application/json"
         url = self._url(kind.path(namespace), query)
-        async with self._answer("WATCH", url, limits, headers={"Accept": accept}) as response:
+        async with self._open_response("WATCH", url, limits, headers={"Accept": accept}) as response:
             if response.status >= 400:
                 raise parse_failure(response.status, response.reason or "", await response.read())
             names = {"apiVersion": kind.api_version, "kind": kind.kind}
@@ -192,7 +192,7 @@ class Client:
                 yield event
 
     async def discover(self) -> Discovery:
-        """All kinds that are served, in two requests."""
+        """All kinds that are served; two requests."""
         core, groups = await asyncio.gather(
             self.request("GET", "/api", accept=_DISCOVERY), self.request("GET", "/apis", accept=_DISCOVERY)
         )
@@ -205,16 +205,16 @@ class Client:
     # --- writing
 
     async def create(self, kind: Kind, obj: Object, namespace: str | None = None) -> Object:
-        """A new object; `namespace` defaults to the object's. Raises Conflict when the name is taken."""
+        """Create an object; `namespace` defaults to the object's. Raises Conflict if the name is taken."""
         namespace = namespace or obj.get("metadata", {}).get("namespace")
         return await self.request("POST", kind.path(namespace), body=obj)
 
     async def apply(
         self, kind: Kind, obj: Object, manager: str, *, force: bool = True, dry_run: bool = False
     ) -> Object:
-        """Server-side apply of the fields in `obj` as `manager`; a resourceVersion in it is sent as given (a lock).
+        """Server-side apply of the fields in `obj` as `manager`; a resourceVersion in it is a precondition.
 
-        Returns the object as it is now. Raises Conflict when the lock lost or, without force, another manager owns a field.
+        Returns the object after it. Raises Conflict if the precondition fails or, without force, another manager owns a field.
         """
         query: Query = {
             "fieldManager": manager,
@@ -226,7 +226,8 @@ class Client:
         return await self.request("PATCH", path, query=query, body=apply_body(obj), content_type=_APPLY)
 
     async def apply_status(self, kind: Kind, obj: Object, manager: str) -> Object:
-        """Server-side apply of `obj["status"]`, by force; metadata.resourceVersion, where given, is the lock. Raises Conflict."""
+        """Server-side apply of `obj["status"]`, forced; metadata.resourceVersion, if present, is a precondition. Raises
+        Conflict."""
         metadata = obj["metadata"]
         kept = {key: metadata[key] for key in ("name", "namespace", "resourceVersion", "uid") if metadata.get(key)}
         body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": kept, "status": obj["status"]}
@@ -243,7 +244,7 @@ class Client:
         *,
         content_type: str = "application/merge-patch+json",
     ) -> Object:
-        """A merge patch, or another one by content type (application/json-patch+json)."""
+        """A merge patch, or with `content_type` another kind of patch (application/json-patch+json)."""
         return await self.request("PATCH", kind.path(namespace, name), body=body, content_type=content_type)
 
     async def delete(
@@ -258,7 +259,7 @@ class Client:
         """Request the deletion of an object and, in the background, of its dependents. Returns None when it is deleted, else the
         object, which has a deletionTimestamp and waits for its finalizers.
 
-        With uid or resource_version only if it is still that one (else Conflict). Raises NotFound.
+        `uid` and `resource_version` are preconditions: raises Conflict if they differ. Raises NotFound.
         """
         conditions = {"uid": uid, "resourceVersion": resource_version}
         preconditions = {key: value for key, value in conditions.items() if value}
@@ -278,9 +279,9 @@ class Client:
         content_type: str | None = None,
         accept: str | None = None,
     ) -> Object:
-        """Any request; the answer's JSON object ({} when it has none). `body` is bytes or a JSON value.
+        """Any request; returns the JSON object of the response ({} if it is empty). `body` is bytes or a JSON value.
 
-        Gives up after 5 s without a connection and 30 s in all. Raises ApiError by the answer's code.
+        Times out after 5 s without a connection and 30 s in total. Raises ApiError by the status code.
         """
         limits = aiohttp.ClientTimeout(total=REQUEST_TIMEOUT_SECONDS, sock_connect=CONNECT_TIMEOUT_SECONDS)
         headers = {"Accept": accept or "application/json"}
@@ -288,7 +289,9 @@ class Client:
         if body is not None:
             data = body if isinstance(body, bytes) else orjson.dumps(body)
             headers["Content-Type"] = content_type or "application/json"
-        async with self._answer(method, self._url(path, query or {}), limits, headers=headers, data=data) as response:
+        async with self._open_response(
+            method, self._url(path, query or {}), limits, headers=headers, data=data
+        ) as response:
             if response.status >= 400:
                 raise parse_failure(response.status, response.reason or "", await response.read())
             raw = await response.read()
@@ -299,10 +302,10 @@ class Client:
         return f"{path}?{encoded}" if encoded else path
 
     @asynccontextmanager
-    async def _answer(
+    async def _open_response(
         self, verb: str, url: str, limits: aiohttp.ClientTimeout, *, headers: dict[str, str], data: bytes | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The answer's head, with errors of the driver mapped also while its body is read."""
+        """The response, before its body is read. Errors of aiohttp become Unavailable, also while the body is read."""
         await self.open()
         try:
             response = await self._send(verb, url, limits, headers, data)
@@ -346,7 +349,7 @@ class Client:
 
 
 def _abort(response: aiohttp.ClientResponse) -> None:
-    """Drop the connection of an answer that is not read to its end, without waiting for the peer's part of a TLS farewell."""
+    """Close the connection of a response that is not read completely, without waiting for the TLS close_notify of the peer."""
     connection = response.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()

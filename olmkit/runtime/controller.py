@@ -28,9 +28,9 @@ log = logging.getLogger(__name__)
 
 
 class Controller:
-    """One reconciler and what wakes it.
+    """One reconciler, and the informers whose changes enqueue its keys.
 
-    `workers` passes run at once, of different keys; a pass that lasts longer than `deadline` is cancelled and tried again; every
+    Up to `workers` passes run concurrently, for different keys; a pass that exceeds `deadline` is cancelled and retried; every
     key of the informers is processed again every `resync` (less up to 10 %, spread over 10 %).
     """
 
@@ -58,7 +58,7 @@ class Controller:
 
     @property
     def informers(self) -> list[Informer]:
-        """What must have synced before the first pass: what was watched before the first run()."""
+        """The informers that must have synced before the first pass: those watched before the first run()."""
         return self._required
 
     def watch(self, informer: Informer, keys: MapFunc) -> None:
@@ -119,7 +119,7 @@ class Controller:
             queue.add(key)
         self._early.clear()
         async with asyncio.TaskGroup() as group:
-            sweep = group.create_task(self._sweep(queue), name=f"{self.name} resync")
+            sweep = group.create_task(self._resync_periodically(queue), name=f"{self.name} resync")
             workers = [
                 group.create_task(self._work(queue), name=f"{self.name} worker {number}")
                 for number in range(self._workers)
@@ -145,7 +145,7 @@ class Controller:
                 "object": metadata.get("name"),
                 "error": str(error),
             }
-            log.error("no key for a change", extra=facts, exc_info=error)
+            log.error("a change cannot be mapped to keys", extra=facts, exc_info=error)
             return []
 
     def _known_keys(self) -> set[str]:
@@ -154,7 +154,7 @@ class Controller:
         )
         return {key for keys, change in changes for key in self._keys(keys, change)}
 
-    async def _sweep(self, queue: Queue) -> None:
+    async def _resync_periodically(self, queue: Queue) -> None:
         """Every key again, periodically: for events that were missed and facts that no event reports."""
         period = self._resync.total_seconds()
         while True:
@@ -173,16 +173,16 @@ class Controller:
                     pass_facts(self.name, key, uuid.uuid4().hex),
                     metrics.ACTIVE_WORKERS.labels(self.name).track_inprogress(),
                 ):
-                    await self._turn(queue, key)
+                    await self._process(queue, key)
             finally:
                 queue.done(key)
 
-    async def _turn(self, queue: Queue, key: str) -> None:
+    async def _process(self, queue: Queue, key: str) -> None:
         """One pass, and what its outcome does to the queue."""
         started = time.monotonic()
         try:
             async with asyncio.timeout(self._deadline.total_seconds()) as limit:
-                after = await self._attempt(key)
+                after = await self._reconcile_with_deadline(key)
         except Conflict as error:
             result = "requeue"
             log.debug("the object was changed by another client, trying again", extra={"error": str(error)})
@@ -199,7 +199,7 @@ class Controller:
         metrics.RECONCILE_TOTAL.labels(self.name, result).inc()
         metrics.RECONCILE_TIME.labels(self.name).observe(time.monotonic() - started)
 
-    async def _attempt(self, key: str) -> timedelta | None:
+    async def _reconcile_with_deadline(self, key: str) -> timedelta | None:
         """The pass; a cancellation that is not meant for the worker (what it awaited was cancelled) is an error like others."""
         try:
             return await self._reconcile(key)

@@ -1,7 +1,7 @@
 """Which kinds the API server serves, by its aggregated discovery.
 
-The answer is parsed here (pure); olmkit.runtime.client asks for it; DiscoveryCache keeps it until somebody invalidates it
-because a CRD or an APIService changed. A group whose server does not answer is named, never taken for absent.
+parse_discovery is pure; olmkit.runtime.client requests the documents; DiscoveryCache keeps the result until it is invalidated,
+because a CRD or an APIService changed. A group whose server does not answer is listed as such, never treated as absent.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ class Discovery:
     """What is served at one moment."""
 
     kinds: Mapping[tuple[str, str], Kind]
-    """By (group, kind), in the version the API server prefers."""
+    """By (group, kind), in the version that the API server prefers."""
     served: Mapping[tuple[str, str, str], Kind]
     """By (group, version, kind)."""
     failed_groups: frozenset[str]
-    """Groups of an aggregated API server that does not answer now: what they serve is not known."""
+    """Groups whose aggregated API server does not answer: their kinds are unknown."""
     listable: frozenset[tuple[str, str, str]] = frozenset()
     """(group, version, kind) of those whose objects can be listed; reviews and bindings cannot."""
 
@@ -53,7 +53,7 @@ def parse_discovery(documents: Iterable[Mapping[str, Any]]) -> Discovery:
 
 
 def _kinds(group: str, version: Mapping[str, Any]) -> Iterator[tuple[Kind, Collection[str]]]:
-    """Each with what can be done with its objects."""
+    """Each kind with its verbs."""
     for resource in version.get("resources") or []:
         name = (resource.get("responseKind") or {}).get("kind")
         if name:
@@ -79,20 +79,20 @@ class DiscoveryCache:
 
     @property
     def current(self) -> Discovery | None:
-        """The last answer if nothing was invalidated since it was asked for, else None."""
+        """The last result, unless it was invalidated since it was requested; else None."""
         return self._last if self._read_at == self._changes else None
 
     def invalidate(self) -> None:
-        """A kind may have come or gone: the next get() asks again."""
+        """A kind may have been added or removed: the next get() requests discovery again."""
         self._changes += 1
 
     async def get(self) -> Discovery:
-        """What is served, asked for only if it is not known. Raises ApiError; callers at the same time share one request."""
+        """What is served; requested only if it is not known. Concurrent callers share one request. Raises ApiError."""
         async with self._lock:
             return self.current or await self._read()
 
     async def refresh(self) -> Discovery:
-        """What is served now, asked for in any case. Raises ApiError."""
+        """What is served now; always requested. Raises ApiError."""
         async with self._lock:
             return await self._read()
 

@@ -1,7 +1,7 @@
-"""The flags that all components have, and what they come to.
+"""The flags that all components have, and their values.
 
-Used by olmkit.runtime.manager, and by entry points that read their flags before they load the manager and all that it needs.
-Imports little: it must stay quick. Does nothing but parse.
+Used by olmkit.runtime.manager, and by entry points that read their flags before they import the manager. Imports little, so that
+it stays fast. Only parses.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Settings:
     allow_source_cidr: tuple[str, ...] = ()
     log_level: str = "info"
     jobs_memory: int | None = None
-    """Bytes of memory for all jobs together; None is what the container leaves. Of components that have jobs."""
+    """Bytes of memory for all jobs together; None: what the limit of the container leaves. Only for components with jobs."""
     extra: argparse.Namespace = field(default_factory=argparse.Namespace)
     """All flags as parsed, with those of the component."""
 
@@ -40,23 +40,23 @@ def make_parser(name: str) -> ArgumentParser:
     parser = ArgumentParser(prog=name, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     add = parser.add_argument
     add("--kubeconfig", help="kubeconfig file; without it $KUBECONFIG, the pod's account or ~/.kube/config")
-    add("--system-namespace", default=Settings.system_namespace, help="where the suite lives: leases")
+    add("--system-namespace", default=Settings.system_namespace, help="namespace of the leases")
     add(
         "--keys-namespace",
         default=Settings.keys_namespace,
-        help="where the suite keeps its own keys, each read by name",
+        help="namespace of the suite's own keys, which are read by name",
     )
-    add("--metrics-bind-address", default=Settings.metrics_bind_address, help="host:port of /metrics; 0 turns it off")
+    add("--metrics-bind-address", default=Settings.metrics_bind_address, help="host:port of /metrics; 0 disables it")
     add(
         "--health-probe-bind-address",
         default=Settings.health_probe_bind_address,
-        help="host:port of /healthz and /readyz; 0 turns them off",
+        help="host:port of /healthz and /readyz; 0 disables them",
     )
     add(
         "--leader-elect",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="work only while holding the lease named as the component",
+        help="run controllers only while holding the lease, which is named like the component",
     )
     add("--cache-dir", type=Path, default=Path("/var/cache") / name, help="folder for content by digest")
     add("--registries-conf", type=Path, help="mirrors and insecure registries")
@@ -69,9 +69,9 @@ def make_parser(name: str) -> ArgumentParser:
         "--allow-source-cidr",
         action="append",
         default=[],
-        help="addresses that sources may have although they are loopback, link-local or alike; may be given several times",
+        help="allow sources in this CIDR, although it is loopback, link-local or similar; may be repeated",
     )
-    add("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="least level that is logged")
+    add("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="minimum level of log lines")
     return parser
 
 
@@ -81,12 +81,12 @@ def add_jobs_memory(parser: ArgumentParser) -> None:
         "--jobs-memory",
         type=quantity,
         metavar="BYTES",
-        help="memory of all jobs together, as 1536Mi or 3Gi; without it what the container's limit leaves, or 4Gi",
+        help="memory of all jobs together, such as 1536Mi or 3Gi; default: what the limit of the container leaves, or 4Gi",
     )
 
 
 def quantity(text: str) -> int:
-    """Bytes, written as Kubernetes writes them: digits, and Ki, Mi or Gi. Raises ValueError."""
+    """Bytes, as a Kubernetes quantity: digits, and Ki, Mi or Gi. Raises ValueError."""
     found = re.fullmatch(r"([0-9]{1,15})(|Ki|Mi|Gi)", text)
     if found is None:
         raise ValueError(f"not a number of bytes: {text}")
@@ -94,7 +94,7 @@ def quantity(text: str) -> int:
 
 
 def parse_settings(parser: ArgumentParser, argv: Sequence[str] | None) -> Settings:
-    """The flags of a command line as Settings; exits with a usage message when it is wrong."""
+    """The flags of a command line as Settings; exits with a usage message if they are invalid."""
     flags = parser.parse_args(argv)
     return Settings(
         cache_dir=flags.cache_dir,

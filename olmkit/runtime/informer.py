@@ -1,9 +1,9 @@
 """All objects of one kind, kept up to date by list and watch, and a stream of what changed.
 
-Made by olmkit.runtime.manager (one per kind and selector), read by reconcilers, subscribed to by controllers. run() survives
-whatever the network and the API server do: a cut watch resumes from the last version it saw, a version that is too old (410)
-lists again and finds what went by its absence, an API server that is away leaves the objects in place with `stale` set. Never
-writes.
+Made by olmkit.runtime.manager (one per kind and selector), read by reconcilers, subscribed to by controllers. run() recovers from
+all failures of the network and the API server: a watch that is cut resumes from the last version that it received; if that
+version is too old (410), it lists again, and objects that are missing in the list count as deleted; while the API server does not
+answer, the objects are kept and `stale` is set. Never writes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ __all__ = ["Change", "Informer"]
 
 RETRY_BACKOFF = Backoff(first=0.1, cap=10.0)
 ABSENT_KIND_RECHECK_SECONDS = 30.0
-"""Seconds between two checks for a kind that is not served."""
+"""Between two checks for a kind that is not served."""
 WATCH_TIMEOUT_RANGE_SECONDS = (300, 600)
-"""A watch is ended by the server after a time in between, so that a lost event could not stay lost and load spreads."""
+"""The server ends a watch after a time in this range, so that a missed event is corrected and load is spread."""
 TRANSFORMED_PAGE_SIZE = 100
-"""Objects per page of a list that is trimmed: objects worth trimming are large."""
+"""Objects per page of a list with `transform`: such objects are large."""
 STABLE_WATCH_SECONDS = 5.0
-"""Seconds a watch must have lasted to count as one that worked, if it carried nothing."""
+"""A watch that lasted this long counts as successful even if it received nothing."""
 
 METHOD_NOT_ALLOWED = 405
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion")
@@ -41,19 +41,20 @@ Handler = Callable[[Change], None]
 
 
 def without_managed_fields(obj: Object) -> Object:
-    """For `transform`: the object without who owns which field, often the half of it."""
+    """For `transform`: the object without metadata.managedFields, which is often half of it."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
     return {**obj, "metadata": metadata}
 
 
 class Informer:
-    """One kind, in one namespace or all, by label or field or all; `transform` trims what is kept, but for what identifies it.
+    """One kind, in one namespace or all, selected by label or field or not. `transform` trims the objects that are kept; what
+    identifies them always remains.
 
-    `absent_is_empty`: a kind that is not served counts as synced and empty and is checked for every 30 s or on recheck(); without
-    it the informer waits for the kind, unsynced.
+    `absent_is_empty`: a kind that is not served counts as synced and empty, and is checked for every 30 s; without it the
+    informer waits for the kind and is not synced.
     """
 
-    def __init__(  # noqa: PLR0913 a selection of objects has this many parts
+    def __init__(  # noqa: PLR0913 selectors and options of one kind
         self,
         client: Client,
         kind: Kind,
@@ -81,27 +82,26 @@ class Informer:
         """Where the watch resumes; "" when a list is due."""
         self._newest_version = ""
         """The newest version that was listed or watched, kept when a list is due."""
-        self._recheck_requested = asyncio.Event()
         self._failures = 0
         self._is_failing = False
 
     @property
     def objects(self) -> Mapping[ObjectName, Object]:
-        """Everything known, by (namespace, name); a view, not to be written to."""
+        """All known objects by (namespace, name), as a read-only view."""
         return MappingProxyType(self._store.objects)
 
     def get(self, name: str, namespace: str = "") -> Object | None:
-        """One object as last seen."""
+        """The object in its last known state; None if there is none."""
         return self._store.objects.get((namespace, name))
 
     def subscribe(self, handler: Handler) -> None:
-        """Call `handler` for each change, and at once for each known object. It must be quick and must not raise."""
+        """Call `handler` for each change, and at once for each known object. It must return quickly and must not raise."""
         self._handlers.append(handler)
         for obj in list(self._store.objects.values()):
             handler(Change(None, obj))
 
     def unsubscribe(self, handler: Handler) -> None:
-        """No more calls of `handler`."""
+        """Stop calling `handler`."""
         self._handlers.remove(handler)
 
     def add_index(self, name: str, keys: Callable[[Object], Iterable[str]]) -> None:
@@ -113,16 +113,12 @@ class Informer:
         return self._store.by_index(name, key)
 
     def record_write(self, obj: Object) -> None:
-        """The API server's answer to a write by this process: it counts at once, unless something newer is known."""
+        """Store the response to a write of this process at once, unless a newer version is known."""
         self._notify(self._store.record_write(self._trim(obj)))
 
     def record_deletion(self, name: str, uid: str, namespace: str = "") -> None:
-        """A deletion by this process after which the object no longer exists (see Client.delete): it counts at once."""
+        """Store at once that this process deleted an object, which no longer exists (see Client.delete)."""
         self._notify(self._store.record_deletion((namespace, name), uid))
-
-    def recheck(self) -> None:
-        """Check at once whether a kind that was not served is served now."""
-        self._recheck_requested.set()
 
     async def run(self) -> None:
         """List and watch until cancelled."""
@@ -138,7 +134,7 @@ class Informer:
                 self._resume_version = ""
                 await self._absent(error)
             except ApiError as error:
-                if error.status == METHOD_NOT_ALLOWED:  # an aggregated API without watch: list again and again
+                if error.status == METHOD_NOT_ALLOWED:  # an aggregated API without watch: list periodically
                     self._resume_version, self.stale = "", False
                 self._failed(error)
                 await self._pause()
@@ -156,7 +152,7 @@ class Informer:
     async def _read_all(self) -> tuple[list[Object], str]:
         try:
             return await self._read_pages(PAGE_SIZE if self._transform is None else TRANSFORMED_PAGE_SIZE)
-        except Gone:  # the list got too old between two pages
+        except Gone:  # the list expired between two pages
             return await self._read_pages(0)
 
     async def _read_pages(self, limit: int) -> tuple[list[Object], str]:
@@ -201,7 +197,7 @@ class Informer:
         if self.stale:
             self._on_watch_open()
         elif version.isdecimal() and self._resume_version.isdecimal() and int(version) < int(self._resume_version):
-            raise Gone(410, "Expired", "the API server's versions went back")
+            raise Gone(410, "Expired", "the resource versions of the API server went back")
         else:
             self._failures = 0
         if event["type"] != "BOOKMARK":
@@ -215,7 +211,8 @@ class Informer:
         self._is_failing = False
 
     def _trim(self, obj: Object) -> Object:
-        """What is kept of an object; one that `transform` cannot read (its author may be anybody) is kept whole."""
+        """The part of an object that is kept. An object that `transform` cannot read is kept whole: anybody may have written
+        it."""
         if self._transform is None:
             return obj
         metadata = obj["metadata"]
@@ -234,7 +231,7 @@ class Informer:
                 handler(change)
 
     def _failed(self, error: ApiError) -> None:
-        """Log the first of several failures, not each attempt; a cut connection that the next attempt replaces is not logged."""
+        """Log the first of several failures, not each attempt, and not a cut connection that the next attempt replaces."""
         if self._failures >= 2 and not self._is_failing:
             self._is_failing = True
             log.warning("watch fails, trying again", extra={**self._facts(), "error": str(error)})
@@ -251,12 +248,7 @@ class Informer:
             self._notify(change)
         self.synced.set()
         self.stale = False
-        self._recheck_requested.clear()
-        try:
-            async with asyncio.timeout(ABSENT_KIND_RECHECK_SECONDS):
-                await self._recheck_requested.wait()
-        except TimeoutError:
-            pass
+        await asyncio.sleep(ABSENT_KIND_RECHECK_SECONDS)
         self.stale = True
 
     async def _pause(self) -> None:

@@ -1,11 +1,10 @@
-"""What an informer knows: objects, their versions, indexes, and which of two versions of an object is the newer.
+"""The objects that an informer knows, with indexes, and which of two versions of an object is newer.
 
-Used by olmkit.runtime.informer only. Pure: takes lists, events and writes of this process and returns what changed; no I/O, no
-clock.
+Used by olmkit.runtime.informer only. Pure: takes lists, events and writes of this process and returns what changed.
 
-    list     replaces what is known; an object that is absent is deleted, unless it was written after the list was read
-    event    counts when it is newer than what is known
-    write    by this process: counts when it is newer and the object's uid is not known to be deleted
+    list     replaces the known objects; an object that is missing is deleted, unless it was written after the list was read
+    event    counts if it is newer than the known version
+    write    of this process: counts if it is newer and the uid is not known to be deleted
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ ObjectName = tuple[str, str]
 """(namespace, name); the namespace is "" for cluster-scoped objects."""
 
 MAX_DELETED_UIDS = 4096
-"""Deleted uids that are remembered; an answer to an own write comes within seconds of the deletion it crossed."""
+"""Deleted uids that are remembered: the response to a write arrives within seconds of a concurrent deletion."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ def _version(obj: Object) -> str:
 
 
 def is_newer(version: str, than: str) -> bool:
-    """Whether one resourceVersion is later than another; what is no number counts as later if it differs."""
+    """Whether one resourceVersion is later than another; versions that are not numbers count as later if they differ."""
     if version.isdecimal() and than.isdecimal():
         return int(version) > int(than)
     return version != than
@@ -87,7 +86,7 @@ class InformerStore:
         return [self.objects[known] for known in sorted(self._indexes[name].names.get(key, ()))]
 
     def event(self, kind: str, obj: Object) -> Change | None:
-        """An ADDED, MODIFIED or DELETED event of the watch; None when nothing changed."""
+        """Take an ADDED, MODIFIED or DELETED event of the watch; None if nothing changed."""
         if kind == "DELETED":
             return self._remove_event(obj)
         known = self.objects.get(object_name(obj))
@@ -96,20 +95,19 @@ class InformerStore:
         return self._put(obj)
 
     def record_write(self, obj: Object) -> Change | None:
-        """The answer to a write by this process; None when it is older than what is known or the object is known to be
-        deleted."""
+        """Take the response to a write of this process; None if it is older than the known version or the object is deleted."""
         return self.event("MODIFIED", obj)
 
     def record_deletion(self, name: ObjectName, uid: str) -> Change | None:
-        """A deletion by this process that the API server has carried out; None when nothing changed."""
+        """Take a completed deletion of this process; None if nothing changed."""
         self._record_deleted_uid(uid)
         known = self.objects.get(name)
         return self._remove(name, known) if known is not None and _uid(known) == uid else None
 
     def replace(self, objects: Iterable[Object], version: str, *, rewound: bool = False) -> Iterator[Change]:
-        """A full list that was read at `version`; yields each change as it is made.
+        """Take a full list that was read at `version`; yields each change as it is made.
 
-        With `rewound` (versions went back: a restored backup) the list counts whatever the versions are.
+        With `rewound` (versions went back: a restored backup) the list counts, whatever its versions are.
         """
         listed: set[ObjectName] = set()
         for obj in objects:
@@ -143,7 +141,7 @@ class InformerStore:
         known = self.objects.get(name)
         if known is not None and _uid(known) != _uid(obj):
             self._record_deleted_uid(_uid(known))
-        self._deleted_uids.pop(_uid(obj), None)  # a restored backup brings back what was deleted
+        self._deleted_uids.pop(_uid(obj), None)  # a restored backup restores deleted objects
         self.objects[name] = obj
         for index in self._indexes.values():
             index.move(name, known, obj)

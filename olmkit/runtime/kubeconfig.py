@@ -1,7 +1,7 @@
-"""Where the API server is and who we are to it: a kubeconfig, or the account of the pod; tokens are read again.
+"""The address of the API server and the credentials for it, from a kubeconfig or the ServiceAccount of the pod.
 
 The only import of kubernetes_asyncio, used for kubeconfig, tokens, client certificates and the TLS transport; its models, its
-watch and its leader election are not used. Called by olmkit.runtime.client. Asks the API server nothing.
+watch and its leader election are not used (docs/decisions/0010). Called by olmkit.runtime.client. Sends no requests itself.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from olmkit.errors import OlmError
 from olmkit.runtime.partial_import import package_without_init
 
 MAX_CREDENTIALS_AGE_SECONDS = 60.0
-"""Seconds after which token files and exec plugins are asked again; mounted tokens are replaced an hour before they expire."""
+"""Token files are read and exec plugins are run again after this time; mounted tokens are replaced an hour before they expire."""
 
 log = logging.getLogger(__name__)
 
 
 def _paths(kubeconfig: str | None) -> str | None:
-    """What to read: the argument, $KUBECONFIG (several files, as kubectl merges them), ~/.kube/config; None inside a pod."""
+    """The files to read: the argument, $KUBECONFIG (several files, as kubectl merges them), ~/.kube/config; None inside a pod."""
     paths = kubeconfig or os.environ.get("KUBECONFIG")
     if not paths:
         if os.environ.get("KUBERNETES_SERVICE_HOST"):
@@ -39,8 +39,8 @@ def _paths(kubeconfig: str | None) -> str | None:
     return paths
 
 
-class Driver(NamedTuple):
-    """What of kubernetes_asyncio is used."""
+class KubernetesAsyncio(NamedTuple):
+    """The parts of kubernetes_asyncio that are used."""
 
     config: Any
     configuration: Any
@@ -48,26 +48,27 @@ class Driver(NamedTuple):
 
 
 @cache
-def driver() -> Driver:
-    """kubernetes_asyncio's configuration and transport, when they are needed first.
+def load_kubernetes_asyncio() -> KubernetesAsyncio:
+    """Import the configuration and the transport of kubernetes_asyncio, at their first use.
 
-    Without its generated models and calls, which would cost 37 MB and half a second, in any process that reaches the API server.
+    Without its generated models and calls, which would cost every process 37 MB and half a second.
     """
     package_without_init("kubernetes_asyncio")
     client = package_without_init("kubernetes_asyncio.client")
     from kubernetes_asyncio.client import configuration, rest
 
-    # What config takes from the package: the one it uses, and the one it only offers to others.
+    # The names that the module config imports from the package: it uses the first, and only re-exports the second.
     vars(client).setdefault("Configuration", configuration.Configuration)
     vars(client).setdefault("ApiClient", None)
     from kubernetes_asyncio import config
 
-    return Driver(config, configuration.Configuration, rest.RESTClientObject)
+    return KubernetesAsyncio(config, configuration.Configuration, rest.RESTClientObject)
 
 
 async def load(configuration: Any, kubeconfig: str | None) -> Callable[[], Any]:
-    """Fill the configuration; returns what reads its credentials again. Raises OlmError with what a person can do."""
-    config = driver().config
+    """Fill the configuration; returns the function that reads its credentials again. Raises OlmError, whose message has the
+    remedy."""
+    config = load_kubernetes_asyncio().config
     in_cluster: Any = config.load_incluster_config
     try:
         paths = _paths(kubeconfig)
@@ -82,14 +83,14 @@ async def load(configuration: Any, kubeconfig: str | None) -> Callable[[], Any]:
 
 @dataclass
 class ApiCredentials:
-    """Headers that say who asks; read again when old or refused."""
+    """The headers that authenticate requests; read again when they are old or were rejected."""
 
     configuration: Any
     reload: Callable[[], Any]
     read_at: float
 
     async def headers(self) -> dict[str, str]:
-        """The authorization header, or none when a client certificate does it."""
+        """The Authorization header; empty if a client certificate authenticates."""
         if time.monotonic() - self.read_at > MAX_CREDENTIALS_AGE_SECONDS:
             await self.renew()
         token = (self.configuration.api_key.get("BearerToken") or "").strip()
@@ -100,11 +101,11 @@ class ApiCredentials:
         return {}
 
     async def renew(self) -> None:
-        """Read tokens again; what cannot be read leaves the old ones in place."""
+        """Read tokens again; if that fails, the old ones remain in use."""
         self.read_at = time.monotonic()
         try:
             result = self.reload()
             if asyncio.iscoroutine(result):
                 await result
-        except (driver().config.ConfigException, OSError, ValueError) as error:
+        except (load_kubernetes_asyncio().config.ConfigException, OSError, ValueError) as error:
             log.warning("credentials cannot be read again, the old ones stay in use", extra={"error": str(error)})

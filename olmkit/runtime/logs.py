@@ -1,7 +1,7 @@
-"""Log lines: one JSON object per line on stderr, keys ts, level, logger, msg and what the line adds.
+"""Log lines: one JSON object per line on stderr, with the keys ts, level, logger and msg, and further fields.
 
-Set up once by olmkit.runtime.manager. Modules log through the standard library (`logging.getLogger(__name__)`) and add facts by
-`extra={...}`; controller, name and reconcileID of the pass under way come from a context variable. Never logs a manifest.
+Configured once by olmkit.runtime.manager. Modules log with the standard library (`logging.getLogger(__name__)`) and add fields by
+`extra={...}`; controller, name and reconcileID of the current pass come from a context variable. Never logs a manifest.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _pass: ContextVar[Mapping[str, str]] = ContextVar("olmkit_pass", default=_NO_PAS
 
 @contextmanager
 def pass_facts(controller: str, name: str, reconcile_id: str) -> Iterator[None]:
-    """Lines logged inside carry these three."""
+    """Log lines inside the context have these three fields."""
     token = _pass.set({"controller": controller, "name": name, "reconcileID": reconcile_id})
     try:
         yield

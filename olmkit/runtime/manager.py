@@ -1,7 +1,7 @@
-"""One controller process: flags, client, informers, lease, controllers, probes, metrics, and its end.
+"""One controller process: flags, client, informers, leader election, controllers, probes, metrics and shutdown.
 
-Each entry point is `run(name, build)`. Every replica runs informers, probes and what is served; only the holder of the lease runs
-controllers. The TaskGroup in Manager.run is the root of all tasks: one that crashes ends the process with exit status 1.
+Each entry point calls `run(name, build)`. Every replica runs informers, probes and servers; only the leader runs controllers. The
+TaskGroup in Manager.run is the root of all tasks: a task that crashes ends the process with exit status 1.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from olmkit.runtime.watchdog import Watchdog
 __all__ = ["Manager", "Settings", "make_parser", "parse_settings", "run", "run_with"]
 
 DRAIN_TIMEOUT_SECONDS = 10.0
-"""How long passes under way may go on after SIGTERM."""
+"""After SIGTERM: how long passes in progress may continue."""
 
 WORK_TIMEOUT_SECONDS = 20.0
-"""How long the work may go on after SIGTERM, with all that follows its passes; then it is cancelled."""
+"""After SIGTERM: how long all work may continue, including what follows the passes; then it is cancelled."""
 
 SHUTDOWN_TIMEOUT_SECONDS = 25.0
-"""How long the whole end may take; a pod is killed 30 s after SIGTERM."""
+"""After SIGTERM: how long the whole shutdown may take; the kubelet kills a container after 30 s."""
 
 CLOSE_TIMEOUT_SECONDS = 5.0
 
 log = logging.getLogger(__name__)
 Build = Callable[["Manager"], Awaitable[None]]
-Service = Callable[[], Awaitable[None]]
+Runnable = Callable[[], Awaitable[None]]
 ReadyCheck = Callable[[], bool]
 
 
 class Manager:
-    """What `build` wires together, and what runs it. Not for use after run() has returned."""
+    """`build` adds informers, controllers and runnables to it, and run() runs them. Cannot be used again afterwards."""
 
     def __init__(self, name: str, settings: Settings, client: Client) -> None:
         self.name = name
@@ -56,10 +56,10 @@ class Manager:
         self._informers: dict[tuple[Any, ...], Informer] = {}
         self._informer_tasks: dict[Informer, asyncio.Task[None]] = {}
         self._controllers: list[Controller] = []
-        self._services: list[Service] = []
-        self._leader_services: list[Service] = []
-        self._lead_callbacks: list[Callable[[], None]] = []
-        self._closers: list[Service] = []
+        self._services: list[Runnable] = []
+        self._leader_services: list[Runnable] = []
+        self._started_leading_callbacks: list[Callable[[], None]] = []
+        self._closers: list[Runnable] = []
         self._checks: dict[str, ReadyCheck] = {}
         self._group: asyncio.TaskGroup | None = None
         self._stopping = asyncio.Event()
@@ -67,10 +67,10 @@ class Manager:
         self._required: dict[Informer, None] = {}
         self._election: Election | None = None
         self.lease_annotations: dict[str, str] = {}
-        """Annotations of the lease while this process holds it; to be set before run()."""
+        """Annotations of the lease while this process holds it; set before run()."""
 
     def informer(self, kind: Kind, **options: Any) -> Informer:
-        """The informer of a kind, one per kind and options (those of Informer); runs on every replica from now on."""
+        """The informer of a kind, one per kind and options (those of Informer). Runs on every replica."""
         identity = (kind, *sorted(options.items(), key=lambda item: item[0]))
         informer = self._informers.get(identity)
         if informer is None:
@@ -80,7 +80,7 @@ class Manager:
         return informer
 
     async def remove_informer(self, informer: Informer) -> None:
-        """Stop and remove an informer; the next informer() with its arguments is a new one."""
+        """Stop and remove an informer; the next informer() with its arguments makes a new one."""
         for controller in self._controllers:
             controller.unwatch(informer)
         for identity, known in list(self._informers.items()):
@@ -89,25 +89,27 @@ class Manager:
         task = self._informer_tasks.pop(informer, None)
         if task is not None:
             task.cancel()
-            await asyncio.wait({task})  # not `await task`: a cancellation of the caller must stay the caller's
+            await asyncio.wait(
+                {task}
+            )  # not `await task`: it could not be distinguished from a cancellation of the caller
 
     def add_controller(self, controller: Controller) -> None:
-        """Run it while this process holds the lease; ready once its informers have synced."""
+        """Run it while this process holds the lease. /readyz fails until its informers have synced."""
         self._controllers.append(controller)
 
-    def add_runnable(self, service: Service, *, every_replica: bool = True) -> None:
-        """Run a coroutine function until the end: on every replica, or while holding the lease."""
+    def add_runnable(self, service: Runnable, *, every_replica: bool = True) -> None:
+        """Run a coroutine function: on every replica until shutdown, or only while this process holds the lease."""
         (self._services if every_replica else self._leader_services).append(service)
 
-    def on_started_leading(self, begin: Callable[[], None]) -> None:
+    def on_started_leading(self, callback: Callable[[], None]) -> None:
         """Call it each time this process starts leading, before any controller processes a key.
 
-        What it remembers of a time before may be older than what another one did since: this is where it is dropped.
+        State that the process keeps from an earlier term may be out of date, as another process led since: it is dropped there.
         """
-        self._lead_callbacks.append(begin)
+        self._started_leading_callbacks.append(callback)
 
-    def on_close(self, close: Service) -> None:
-        """Await this at the end, the last one added first."""
+    def on_close(self, close: Runnable) -> None:
+        """Await it at the end, in reverse order of the calls."""
         self._closers.append(close)
 
     def add_ready_check(self, name: str, check: ReadyCheck) -> None:
@@ -116,40 +118,40 @@ class Manager:
 
     @property
     def is_leading(self) -> bool:
-        """Whether this process works now: it holds the lease, or there is no election."""
+        """Whether this process runs controllers: it holds the lease, or there is no election."""
         return self._leading
 
     @property
     def leader_annotations(self) -> Mapping[str, str]:
-        """Annotations of the lease when another process holds it; empty when this one does or the holder is unknown."""
-        return self._election.others_annotations if self._election else {}
+        """Annotations of the lease while another process holds it; empty if this one does or the holder is unknown."""
+        return self._election.holder_annotations if self._election else {}
 
     @property
     def lease_term(self) -> Term | None:
-        """The term of the lease that runs as far as is known: this process's own from the moment it wins, before it works."""
+        """The current term of the lease as far as known; this process's own from the moment it acquires the lease."""
         return self._election.term if self._election else None
 
     def stop(self) -> None:
-        """End in order, as SIGTERM does."""
+        """Shut down, as on SIGTERM."""
         self._stopping.set()
 
     async def run(self) -> None:
-        """Run everything until stop(), then drain. Raises what a task crashed with."""
+        """Run everything until stop(), then drain. Raises the exceptions of tasks that crashed."""
         async with AsyncExitStack() as stack:
-            limit = stack.enter_context(Watchdog(f"{self.name} end", "the end takes too long: exiting"))
-            await stack.enter_async_context(serve_health(self.settings.health_probe_bind_address, self._checked))
+            limit = stack.enter_context(Watchdog(f"{self.name} shutdown", "shutdown takes too long: exiting"))
+            await stack.enter_async_context(serve_health(self.settings.health_probe_bind_address, self._check_results))
             await stack.enter_async_context(serve_metrics(self.settings.metrics_bind_address))
             async with asyncio.TaskGroup() as group:
                 try:
                     await self._run_in(group, limit)
-                except BaseException:  # a task crashed, or the process is stopped otherwise
+                except BaseException:  # a task crashed, or this task was cancelled
                     limit.arm(time.monotonic() + SHUTDOWN_TIMEOUT_SECONDS)
                     raise
                 finally:
                     self._group = None
 
     async def _run_in(self, group: asyncio.TaskGroup, limit: Watchdog) -> None:
-        """Start all tasks, wait for stop(), let the work end, then cancel what only serves."""
+        """Start all tasks, wait for stop(), let the work end, then cancel informers and servers."""
         self._group = group
         self._required = {one: None for controller in self._controllers for one in controller.informers}
         for informer in self._informers.values():
@@ -166,13 +168,13 @@ class Manager:
             task.cancel()
 
     async def close(self) -> None:
-        """What on_close() asked for; each may take 5 s."""
+        """Await the functions given to on_close(); each may take 5 s."""
         for close in reversed(self._closers):
             try:
                 async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
                     await close()
             except TimeoutError:
-                log.error("closing takes too long, left as it is", extra={"what": getattr(close, "__qualname__", "")})
+                log.error("closing takes too long, skipped", extra={"what": getattr(close, "__qualname__", "")})
 
     def _start_informer(self, informer: Informer) -> None:
         assert self._group is not None
@@ -180,7 +182,7 @@ class Manager:
         self._informer_tasks[informer] = task
 
     async def _work(self) -> None:
-        """Lead as often as the lease is won; returns when the work has ended in order."""
+        """Lead each time the lease is acquired; returns when the work has ended after stop()."""
         if self.settings.leader_elect:
             namespace, annotations = self.settings.system_namespace, self.lease_annotations
             self._election = Election(self.client, self.name, namespace, annotations=annotations)
@@ -189,11 +191,11 @@ class Manager:
             await self._lead()
 
     async def _lead(self) -> None:
-        """Run the controllers until stop(), and then at most as long as passes under way may take."""
+        """Run the controllers until stop(), and then until their passes have ended or DRAIN_TIMEOUT_SECONDS are over."""
         if self._stopping.is_set():
             return
-        for begin in self._lead_callbacks:
-            begin()
+        for callback in self._started_leading_callbacks:
+            callback()
         self._leading = True
         try:
             async with asyncio.TaskGroup() as group:
@@ -209,13 +211,13 @@ class Manager:
         finally:
             self._leading = False
 
-    def _checked(self) -> dict[str, bool]:
-        """Each ready check by name, and whether it holds now."""
+    def _check_results(self) -> dict[str, bool]:
+        """Each ready check by name, and whether it passes."""
         informers = {f"informer {one.kind.plural}": one.synced.is_set() for one in self._required}
         return {**informers, **{name: check() for name, check in self._checks.items()}}
 
 
-async def _run(service: Service) -> None:
+async def _run(service: Runnable) -> None:
     await service()
 
 
@@ -244,9 +246,9 @@ def run(
     add_flags: Callable[[ArgumentParser], None] | None = None,
     argv: Sequence[str] | None = None,
 ) -> int:
-    """The body of an entry point: flags, logs, `build`, and everything it wired until SIGTERM or SIGINT.
+    """The body of an entry point: parse flags, configure logs, call `build`, run the manager until SIGTERM or SIGINT.
 
-    Returns the exit status: 0 when it was stopped in order, 1 when it cannot start or a task crashed.
+    Returns the exit status: 0 after an orderly shutdown, 1 if it cannot start or a task crashed.
     """
     parser = make_parser(name)
     if add_flags is not None:
@@ -255,13 +257,15 @@ def run(
 
 
 def run_with(name: str, settings: Settings, build: Build) -> int:
-    """The same with flags that have been read."""
+    """As run(), with flags that are parsed already."""
     logs.configure(settings.log_level)
-    syscalls.set_dumpable(False)  # what it holds, its token too, is for no other process of this user: jobs are such
+    syscalls.set_dumpable(
+        False
+    )  # other processes of this user, such as jobs, must not read its memory: it holds a token
     try:
         asyncio.run(_main(name, settings, build))
     except asyncio.CancelledError:
-        return 0  # stopped before it began
+        return 0  # stopped during startup
     except OlmError as error:
         log.critical(error.message, extra={"reason": error.reason})
         return 1

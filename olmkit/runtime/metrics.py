@@ -1,4 +1,4 @@
-"""The metrics of a controller process, under the names that controller-runtime gave them, so that its dashboards work.
+"""The metrics of a controller process, with the names of controller-runtime, so that its dashboards work.
 
 Written by olmkit.runtime.client, queue, controller and election; read by the metrics endpoint of olmkit.runtime.manager.
 process_* comes with prometheus-client's default registry. Labels are few and bounded: never an object's name.
@@ -24,7 +24,8 @@ RECONCILE_TOTAL = Counter(
     "controller_runtime_reconcile_total", "Passes per controller and result.", ["controller", "result"]
 )
 RECONCILE_ERRORS = Counter("controller_runtime_reconcile_errors_total", "Passes that failed.", ["controller"])
-TERMINAL_ERRORS = Counter(
+# No pass ends that way here (olmkit.errors.Blocked is no error); dashboards query the name.
+Counter(
     "controller_runtime_terminal_reconcile_errors_total", "Passes that failed and are not tried again.", ["controller"]
 )
 RECONCILE_PANICS = Counter(

@@ -1,7 +1,7 @@
-"""Packages whose own __init__ is left out, so that one of their modules can be had without all the others.
+"""Imports a package without running its __init__, so that one of its modules can be used without all the others.
 
-For olmkit.runtime.kubeconfig: kubernetes_asyncio's __init__ imports 850 generated modules, 37 MB that nobody here uses. Knows
-no package by name and changes none that has been imported already.
+For olmkit.runtime.kubeconfig: the __init__ of kubernetes_asyncio imports 850 generated modules, 37 MB that this project does not
+use. Knows no package by name, and never changes one that is imported already.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from types import ModuleType
 
 
 def package_without_init(name: str) -> ModuleType:
-    """The package with nothing in it, in sys.modules for good; as it is if it is there already. Its modules are imported as ever.
+    """The package as an empty module in sys.modules, or unchanged if it is imported already. Its submodules are imported as
+    usual.
 
-    The package above it must have been imported, or made bare. Raises ModuleNotFoundError.
+    Its parent package must be imported, or made by this function. Raises ModuleNotFoundError.
     """
     spec = importlib.util.find_spec(name) if name not in sys.modules else None
     if spec is not None:

@@ -1,8 +1,8 @@
 """The health and metrics servers of each process: /healthz and /readyz, and /metrics, over plain HTTP.
 
 Started by olmkit.runtime.manager. /healthz succeeds as long as the event loop runs; /readyz lists each check and returns 500
-while one fails. Neither depends on the lease. Connections are limited (CONNECTION_LIMITS): a client that opens many cannot use up
-the file descriptors of the process, and the kubelet's probes are still answered.
+while one fails. Neither depends on leader election. Connections are limited (CONNECTION_LIMITS): a client that opens many cannot
+exhaust the file descriptors of the process, and the probes of the kubelet are still answered.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Writes an object's status when it differs, log lines for its conditions that change or go, and the Events of
-olmkit.runtime.recorder.
+"""Writes the status of an object if it differs, logs conditions that change or are removed, and writes the Events that
+olmkit.runtime.recorder chooses.
 
 The last step of each pass; one Publisher per controller. The status is written with the resourceVersion it was computed from, so
 that a pass over an old object cannot overwrite a newer status: it raises Conflict, and the queue makes another pass.
@@ -21,7 +21,16 @@ from olmkit.api.conditions import MAX_SUMMARY_BYTES, PendingEvent, StatusReport,
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, Conflict, NotFound
 from olmkit.runtime.client import Client
-from olmkit.runtime.recorder import EVENT, Conditions, Reporter, choose, make_event, new_blockers, removed, seen_again
+from olmkit.runtime.recorder import (
+    EVENT,
+    Conditions,
+    Reporter,
+    choose_events,
+    count_patch,
+    make_event,
+    new_blockers,
+    removed_conditions,
+)
 
 MAX_FAILURES_REMEMBERED = 4096
 """Objects whose last failure is remembered until they recover; beyond that the oldest is taken from the status again."""
@@ -41,7 +50,8 @@ class WriteRecorder(Protocol):
 def without_empties(value: Any) -> Any:
     """The value without empty lists and mappings, at any depth.
 
-    Server-side apply owns no empty list: it is written, or lost with its last item, as it happens, and would differ for ever.
+    Server-side apply owns no empty list: whether one is stored depends on what was stored before, so it would differ on each
+    pass.
     """
     if isinstance(value, Mapping):
         kept = {key: without_empties(item) for key, item in value.items()}
@@ -56,13 +66,13 @@ def _conditions(status: Mapping[str, Any]) -> Conditions:
 
 
 def instance_name() -> str:
-    """Which process reports: the pod's name, else host and process id."""
+    """The reporting instance of Events: the name of the pod, or host name and process ID."""
     return os.environ.get("POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"
 
 
 @dataclass(frozen=True)
 class Publisher:
-    """Publishes for one kind as field manager and reporting controller `manager`; `informer` records the write."""
+    """Publishes the status of one kind as field manager and reporting controller `manager`; `informer` records the write."""
 
     client: Client
     kind: Kind
@@ -70,17 +80,18 @@ class Publisher:
     informer: WriteRecorder
     instance: str = field(default_factory=instance_name)
     _failures: OrderedDict[str, str] = field(default_factory=OrderedDict)
-    """uid -> the failure that was last reported for the object and from which it has not recovered."""
+    """uid -> the last failure that was reported for the object and from which it has not recovered."""
 
     def reset(self) -> None:
-        """This process leads from now on: objects may have recovered from what it reported while another process led."""
+        """Forget reported failures. Called when this process starts leading: objects may have recovered while another one led."""
         self._failures.clear()
 
     async def __call__(self, raw: Mapping[str, Any], report: StatusReport[Any]) -> None:
-        """Write the report's status if it differs from raw's by more than empty lists and mappings, then log lines and Events:
-        those of its transitions, and its notices as they are.
+        """Write the status if it differs from that of `raw` by more than empty lists and mappings; then log the transitions, and
+        write the Events of the report and those that its transitions are worth.
 
-        Raises Conflict when the object has changed since `raw`, NotFound when it is deleted; a failed Event is only logged.
+        Raises Conflict if the object has changed since `raw`, NotFound if it is deleted. An Event that cannot be written is
+        logged.
         """
         status = report.status.dump()
         wanted = without_empties(status)
@@ -95,11 +106,11 @@ class Publisher:
         changed = (*report.transitions, *new_blockers(before, after))
         for transition in changed:
             self._log(transition, transition.status, f"is {transition.status} ({transition.reason})")
-        for old in removed(before, after):
+        for old in removed_conditions(before, after):
             self._log(old, REMOVED, f"is removed (was {old.status}, {old.reason})")
         about = {"apiVersion": self.kind.api_version, "kind": self.kind.kind, "metadata": raw["metadata"]}
-        news = (*report.events, *self._choose(raw, before, after, changed))
-        await asyncio.gather(*(self._emit(about, notice) for notice in news))
+        events = (*report.events, *self._choose_events(raw, before, after, changed))
+        await asyncio.gather(*(self._write_event(about, pending) for pending in events))
 
     def _log(self, transition: Transition, status: str, what: str) -> None:
         facts = {
@@ -110,31 +121,31 @@ class Publisher:
         }
         log.info("%s %s: %s", transition.type, what, truncate(transition.message, MAX_SUMMARY_BYTES), extra=facts)
 
-    def _choose(
+    def _choose_events(
         self, raw: Mapping[str, Any], before: Conditions, after: Conditions, changed: Sequence[Transition]
     ) -> tuple[PendingEvent, ...]:
         uid = raw["metadata"].get("uid", "")
-        choice = choose(before, after, changed, self._failures.pop(uid, ""))
+        choice = choose_events(before, after, changed, self._failures.pop(uid, ""))
         if choice.failure:
             self._failures[uid] = choice.failure
             while len(self._failures) > MAX_FAILURES_REMEMBERED:
                 self._failures.popitem(last=False)
-        return choice.notices
+        return choice.events
 
-    async def _emit(self, about: Object, notice: PendingEvent) -> None:
-        event = make_event(about, notice, Reporter(self.manager, self.instance), datetime.now(UTC))
+    async def _write_event(self, about: Object, pending: PendingEvent) -> None:
+        event = make_event(about, pending, Reporter(self.manager, self.instance), datetime.now(UTC))
         try:
             try:
                 await self.client.create(EVENT, event)
             except Conflict:
                 await self._count(event)
         except ApiError as error:
-            facts = {"event": notice.reason, "error": str(error)}
+            facts = {"event": pending.reason, "error": str(error)}
             log.warning("event not written", extra=facts)
 
     async def _count(self, event: Object) -> None:
-        """The same happened before: the Event is there, and is counted once more."""
+        """The same Event exists: increment its count."""
         name, namespace = event["metadata"]["name"], event["metadata"]["namespace"]
-        change = seen_again(await self.client.get(EVENT, name, namespace), event)
+        change = count_patch(await self.client.get(EVENT, name, namespace), event)
         if change is not None:
             await self.client.patch(EVENT, name, change, namespace)

@@ -1,7 +1,7 @@
 """A work queue: keys are deduplicated, delayed and backed off; each key is processed by one worker at a time.
 
 Used by olmkit.runtime.controller: informers add keys, workers get them. A key that is added while it is processed is processed
-again afterwards. Lives on one event loop; never starts a task and never calls what it hands out.
+again afterwards. For one event loop; never starts a task and never calls a reconciler.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class QueueShutDown(Exception):
 
 @dataclass
 class _Delayed:
-    """A key that is added at `when` of the loop's clock."""
+    """A key that is enqueued at `when`, by the clock of the event loop."""
 
     when: float
     timer: asyncio.TimerHandle
 
 
 class Queue:
-    """Keys that wait, keys that are being processed and keys for later. `name` is the label of its metrics."""
+    """Keys that wait, keys that are processed, and delayed keys. `name` is the label of its metrics."""
 
     def __init__(self, name: str = "", retry: Backoff = RETRY_BACKOFF) -> None:
         self.name = name
@@ -47,7 +47,7 @@ class Queue:
         self._register_metrics()
 
     def __len__(self) -> int:
-        """How many keys wait to be processed (those for later not counted)."""
+        """How many keys wait to be processed, without delayed keys."""
         return len(self._waiting)
 
     def add(self, key: str) -> None:
@@ -61,8 +61,8 @@ class Queue:
             self._wake()
 
     def add_after(self, key: str, delay: timedelta) -> None:
-        """Enqueue the key after `delay` at the latest: of several delays the earliest counts, and processing the key ends them
-        all."""
+        """Enqueue the key after `delay` at the latest: of several delays the shortest counts, and processing the key cancels
+        it."""
         if self._shut_down:
             return
         seconds = delay.total_seconds()
@@ -100,7 +100,7 @@ class Queue:
             try:
                 await getter
             except asyncio.CancelledError:
-                self._hand_on_wake_up(getter)
+                self._forward_wake_up(getter)
                 raise
         if self._shut_down:
             raise QueueShutDown
@@ -122,7 +122,7 @@ class Queue:
             self._wake()
 
     def shutdown(self) -> None:
-        """From now on get() raises and add() does nothing; keys being processed end with done() as usual."""
+        """Make get() raise and add() do nothing; keys that are processed still end with done()."""
         self._shut_down = True
         for delayed in self._delayed.values():
             delayed.timer.cancel()
@@ -143,8 +143,8 @@ class Queue:
                 getter.set_result(None)
                 return
 
-    def _hand_on_wake_up(self, getter: asyncio.Future[None]) -> None:
-        """A getter that was cancelled after it was woken hands its wake-up to the next one."""
+    def _forward_wake_up(self, getter: asyncio.Future[None]) -> None:
+        """A getter that was cancelled after it was woken wakes the next one instead."""
         if getter in self._getters:
             self._getters.remove(getter)
         elif getter.done() and not getter.cancelled() and self._order:

@@ -42,7 +42,7 @@ class Decision(Generic[PlanOut, EvaluationOut]):
 
 @dataclass(frozen=True)
 class Reconciler(Generic[World, Plan, Evaluation, Done, Status]):
-    """Five functions that bring one object a step nearer to its desired state."""
+    """Five functions that bring one object one step closer to its desired state."""
 
     observe: Callable[[str], Awaitable[World | None]]
     """Reads everything the decision may depend on, and changes nothing. None: there is nothing left to do for this key. A remote

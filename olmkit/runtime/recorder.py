@@ -1,8 +1,8 @@
-"""Which Events and log lines the new conditions of an object are worth, and what such an Event is. Called by
+"""Chooses the Events and log lines for the new conditions of an object, and makes the Event objects. Called by
 olmkit.runtime.publish.
 
-One Event per outcome: the conditions that flip together for one cause (the aspect that failed, Ready, Stalled) become one, the
-most telling of them, and what comes right after a failure becomes one that names the failure. Pure.
+One Event per outcome: the conditions that flip together for one cause (the aspect that failed, Ready, Stalled) become one Event,
+for the most specific of them, and a recovery from a failure becomes one that names the failure. Pure. docs/decisions/0023.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from olmkit.api.conditions import PendingEvent, Severity, Transition, format_tim
 from olmkit.api.meta import Kind, Object
 
 EVENT = Kind("", "v1", "Event", "events", namespaced=True)
-"""Events of core/v1: they alone may carry firstTimestamp, lastTimestamp and count, by which kubectl sorts and shows them."""
+"""Events of core/v1, because only these may have firstTimestamp, lastTimestamp and count, by which kubectl sorts and shows
+them."""
 MAX_MESSAGE_BYTES = 1024
 """Bytes of an Event's message; some versions of the API server refuse more."""
 CLUSTER_SCOPED_NAMESPACE = "default"
@@ -30,18 +31,18 @@ _SUMMARIES = ("Ready", "Reconciling", "Stalled")
 _FAILURES = ("Unhealthy", "ProblemsFound")
 """Reasons of failures that do not end with "Failed"."""
 _REPORTED_ELSEWHERE = ("HasValidBundle", "Healthy")
-"""Aspects that come right without an Event of their own: the Bundle has one for the first, Ready speaks for the second."""
+"""Conditions that become True without an Event: the Bundle has one for the first, and Ready has one for the second."""
 
-_WAITING = "Waiting"
-"""What the reason of Reconciling begins with while something else has to come first."""
+_WAITING_PREFIX = "Waiting"
+"""Prefix of the reason of Reconciling while something else has to happen first."""
 
-_OBSTRUCTED = (_WAITING, "Retrying")
-"""What it begins with while something is in the way."""
+_BLOCKER_PREFIXES = (_WAITING_PREFIX, "Retrying")
+"""Prefixes of that reason while something blocks the object."""
 
-_COUNTED = re.compile(r"\d[\d,]*(\.\d+)?([KMGT]i?B|%)?|(\d+(\.\d+)?(h|m|s|ms))+")
-"""Numbers, sizes and durations: they change while the subject of the message stays the same."""
-_MADE_UP = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b|:\d+\b")
-"""What the name of a pod ends with, and ports: others each time that the same is tried again."""
+_QUANTITY = re.compile(r"\d[\d,]*(\.\d+)?([KMGT]i?B|%)?|(\d+(\.\d+)?(h|m|s|ms))+")
+"""Numbers, sizes and durations: they change while the message is about the same thing."""
+_GENERATED_PART = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b|:\d+\b")
+"""The generated suffix of a pod name, and port numbers: they differ on each attempt."""
 _PUNCTUATION = ".,;:()\"'…"
 
 Conditions = Sequence[Mapping[str, Any]]
@@ -49,18 +50,18 @@ Conditions = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The Events of one pass; `failure` is the one that holds after it (empty: none), to be passed to the next choice."""
+class EventChoice:
+    """The Events of one pass. `failure` is the message of the failure that remains ("" if none), for the next choose_events()."""
 
-    notices: tuple[PendingEvent, ...] = ()
+    events: tuple[PendingEvent, ...] = ()
     failure: str = ""
 
 
-def severity(transition: Transition, *, calm: bool, waiting: bool = False) -> Severity:
-    """Warning for a bad aspect that holds (Stalled, …Deprecated) and for a good one that is False, else Normal.
+def severity(transition: Transition, *, ready_or_reconciling: bool, waiting: bool = False) -> Severity:
+    """Warning for a negative condition that is True (Stalled, …Deprecated) and for a positive one that is False, else Normal.
 
-    `calm`: the object is Ready, or work on it is under way. What is False then is no reason to worry unless something failed.
-    `waiting`: what it needs is still to come, such as a catalog that is being read. That nothing is resolved is no failure then.
+    `ready_or_reconciling`: the object is Ready, or work on it is in progress; then a False condition is a Warning only if it is
+    a failure. `waiting`: the object waits for something, such as a catalog that is being read; then Resolved=False is Normal.
     """
     if transition.type == "Stalled" or _is_deprecation(transition.type):
         return "Warning" if transition.status == "True" else "Normal"
@@ -68,65 +69,72 @@ def severity(transition: Transition, *, calm: bool, waiting: bool = False) -> Se
         return "Normal"
     if waiting and transition.type == "Resolved":
         return "Normal"
-    return "Normal" if calm and not _is_failure(transition) else "Warning"
+    return "Normal" if ready_or_reconciling and not _is_failure(transition) else "Warning"
 
 
-def choose(before: Conditions, after: Conditions, transitions: Iterable[Transition], failure: str = "") -> Choice:
+def choose_events(
+    before: Conditions, after: Conditions, transitions: Iterable[Transition], failure: str = ""
+) -> EventChoice:
     """The Events of a pass whose transitions led from the conditions `before` to those `after`.
 
     At most one Warning and one Normal Event, and a Warning for each independent condition (Valid, …Deprecated). A failure
-    that the conditions `before` showed is no Warning again under another reason, unless it costs Ready. `failure` is what the
-    choice before this one returned; a process that has just started knows none and takes it from `before`.
+    that the conditions `before` show already is not reported again under another reason, unless Ready is lost. `failure` is
+    what the previous choice returned; a process that has just started has none and takes it from `before`.
     """
     known = {condition["type"] for condition in before}
     changed = tuple(transitions)
-    calm, waiting = _is_calm(after), _is_waiting(after)
-    warnings = [entry for entry in changed if severity(entry, calm=calm, waiting=waiting) == "Warning"]
-    advice = tuple(_notice(entry, "Warning") for entry in warnings if _stands_alone(entry.type))
-    failures = sorted((entry for entry in warnings if not _stands_alone(entry.type)), key=_telling)
+    ready_or_reconciling, waiting = _is_ready_or_reconciling(after), _is_waiting(after)
+    warnings = [
+        entry
+        for entry in changed
+        if severity(entry, ready_or_reconciling=ready_or_reconciling, waiting=waiting) == "Warning"
+    ]
+    advice = tuple(_event(entry, "Warning") for entry in warnings if _is_independent(entry.type))
+    failures = sorted((entry for entry in warnings if not _is_independent(entry.type)), key=_specificity)
     if failures:
         was_lost = _is_true(before, "Ready") and not _is_true(after, "Ready")
         reported = () if was_lost else _failures_of(before)
         fresh = [entry for entry in failures if not _is_reported(entry, reported)]
         cause = _cause(fresh[0] if fresh else failures[0], after)
-        warning = (_notice(cause, "Warning"),) if fresh and not _is_reported(cause, reported) else ()
-        return Choice((*warning, *_successes(changed, known), *advice), cause.message)
+        warning = (_event(cause, "Warning"),) if fresh and not _is_reported(cause, reported) else ()
+        return EventChoice((*warning, *_successes_despite_failure(changed, known), *advice), cause.message)
     failure = failure or _failure_of(before)
     if failure and _is_true(after, "Ready") and not _failure_of(after):
         if _is_true(after, "Reconciling"):  # what is being served or done still has to be replaced or completed
-            return Choice(advice, failure)
+            return EventChoice(advice, failure)
         ready = next(entry for entry in after if entry["type"] == "Ready")
         text = f"recovered from: {failure}; {ready['message']}"
-        return Choice((PendingEvent("Normal", RECOVERED, text, "Ready"), *advice))
-    return Choice((*_news(changed, known, calm), *advice), failure)
+        return EventChoice((PendingEvent("Normal", RECOVERED, text, "Ready"), *advice))
+    return EventChoice((*_success_events(changed, known, ready_or_reconciling), *advice), failure)
 
 
 def new_blockers(before: Conditions, after: Conditions) -> tuple[Transition, ...]:
-    """Conditions that stay as they are and whose message names what it did not name before: logged, and given to `choose`.
+    """Conditions whose status and reason stay the same and whose message names a new blocker: logged, and given to
+    `choose_events`.
 
-    Only of what is in the way: a failure that holds, or what is waited for or tried again. What changes each time that the same
-    is looked at (numbers, durations, names that are made up), and blockers that are no longer named, are nothing new.
+    Only for failures that remain, and for what is waited for or retried. Values that differ on each attempt (numbers, durations,
+    generated names) and blockers that are gone from the message do not count.
     """
     known = {condition["type"]: _as_transition(condition) for condition in before}
-    calm, waiting = _is_calm(after), _is_waiting(after)
+    ready_or_reconciling, waiting = _is_ready_or_reconciling(after), _is_waiting(after)
     return tuple(
         entry
         for entry in map(_as_transition, after)
         if (old := known.get(entry.type)) is not None
         and (old.status, old.reason) == (entry.status, entry.reason)
-        and _is_blocker(entry, calm, waiting)
-        and not _words(entry.message) <= _words(old.message)
+        and _is_blocker(entry, ready_or_reconciling, waiting)
+        and not _significant_words(entry.message) <= _significant_words(old.message)
     )
 
 
-def _is_blocker(entry: Transition, calm: bool, waiting: bool) -> bool:
+def _is_blocker(entry: Transition, ready_or_reconciling: bool, waiting: bool) -> bool:
     if entry.type == "Reconciling":
-        return entry.status == "True" and entry.reason.startswith(_OBSTRUCTED)
-    return severity(entry, calm=calm, waiting=waiting) == "Warning"
+        return entry.status == "True" and entry.reason.startswith(_BLOCKER_PREFIXES)
+    return severity(entry, ready_or_reconciling=ready_or_reconciling, waiting=waiting) == "Warning"
 
 
-def removed(before: Conditions, after: Conditions) -> tuple[Transition, ...]:
-    """The conditions of `before` whose type is not among those `after`, as they were: logged, and never an Event."""
+def removed_conditions(before: Conditions, after: Conditions) -> tuple[Transition, ...]:
+    """The conditions of `before` whose type is missing in `after`: logged, never an Event."""
     types = {condition["type"] for condition in after}
     return tuple(_as_transition(condition) for condition in before if condition["type"] not in types)
 
@@ -139,7 +147,7 @@ def _is_deprecation(kind: str) -> bool:
     return kind.endswith("Deprecated")
 
 
-def _stands_alone(kind: str) -> bool:
+def _is_independent(kind: str) -> bool:
     return kind == "Valid" or _is_deprecation(kind)
 
 
@@ -151,17 +159,17 @@ def _is_true(conditions: Conditions, kind: str) -> bool:
     return any(entry["type"] == kind and entry["status"] == "True" for entry in conditions)
 
 
-def _is_calm(conditions: Conditions) -> bool:
+def _is_ready_or_reconciling(conditions: Conditions) -> bool:
     return _is_true(conditions, "Ready") or _is_true(conditions, "Reconciling")
 
 
 def _is_waiting(conditions: Conditions) -> bool:
     entry = next((entry for entry in conditions if entry["type"] == "Reconciling"), None)
-    return entry is not None and entry["status"] == "True" and entry["reason"].startswith(_WAITING)
+    return entry is not None and entry["status"] == "True" and entry["reason"].startswith(_WAITING_PREFIX)
 
 
-def _telling(transition: Transition) -> int:
-    """Rank: the aspect that failed is more specific than Stalled, that than Ready, and that than what follows from it."""
+def _specificity(transition: Transition) -> int:
+    """Lower is more specific: the condition that failed, then Stalled, then Ready, then conditions that follow from these."""
     if transition.type not in _SUMMARIES and _is_failure(transition):
         return 0
     return {"Stalled": 1, "Ready": 2}.get(transition.type, 3)
@@ -169,87 +177,97 @@ def _telling(transition: Transition) -> int:
 
 def _failures_of(conditions: Conditions) -> tuple[Transition, ...]:
     """The conditions that show a failure."""
-    calm, waiting = _is_calm(conditions), _is_waiting(conditions)
+    ready_or_reconciling, waiting = _is_ready_or_reconciling(conditions), _is_waiting(conditions)
     warnings = [
-        entry for entry in map(_as_transition, conditions) if severity(entry, calm=calm, waiting=waiting) == "Warning"
+        entry
+        for entry in map(_as_transition, conditions)
+        if severity(entry, ready_or_reconciling=ready_or_reconciling, waiting=waiting) == "Warning"
     ]
-    return tuple(entry for entry in warnings if not _stands_alone(entry.type))
+    return tuple(entry for entry in warnings if not _is_independent(entry.type))
 
 
 def _failure_of(conditions: Conditions) -> str:
-    """The message of the most telling one; empty when they show none."""
+    """The message of the most specific failure; "" if there is none."""
     failures = _failures_of(conditions)
-    return min(failures, key=_telling).message if failures else ""
+    return min(failures, key=_specificity).message if failures else ""
 
 
 def _cause(failure: Transition, conditions: Conditions) -> Transition:
-    """The most specific one with the same content: an outcome has one reason, whichever way led to it."""
+    """The most specific condition with the same content, so that an outcome has one reason however it was reached."""
     same = [
-        entry for entry in _failures_of(conditions) if _says_no_more(failure, entry) or _says_no_more(entry, failure)
+        entry for entry in _failures_of(conditions) if _is_covered_by(failure, entry) or _is_covered_by(entry, failure)
     ]
-    return min(same, key=_telling, default=failure)
+    return min(same, key=_specificity, default=failure)
 
 
 def _is_reported(entry: Transition, reported: Iterable[Transition]) -> bool:
-    return any(_says_no_more(entry, other) for other in reported)
+    return any(_is_covered_by(entry, other) for other in reported)
 
 
-def _says_no_more(entry: Transition, other: Transition) -> bool:
-    """Its message names nothing that the other's does not name, or is that of the other after what was attempted."""
+def _is_covered_by(entry: Transition, other: Transition) -> bool:
+    """Whether its message names nothing in addition to the other's, or is the other's with the attempted action before it."""
     attempt, _, _ = entry.message.rpartition(f": {other.message}")
-    is_the_attempt_added = entry.message == f"{attempt}: {other.message}" and not {";", "\n"} & set(attempt)
-    return is_the_attempt_added or _words(entry.message) <= _words(other.message)
+    adds_attempt_only = entry.message == f"{attempt}: {other.message}" and not {";", "\n"} & set(attempt)
+    return adds_attempt_only or _significant_words(entry.message) <= _significant_words(other.message)
 
 
-def _words(message: str) -> frozenset[str]:
-    """What a message is about: its words but for what changes each time."""
-    words = (word.strip(_PUNCTUATION) for word in _MADE_UP.sub("", message).split())
-    return frozenset(word for word in words if word and not _COUNTED.fullmatch(word))
+def _significant_words(message: str) -> frozenset[str]:
+    """The words of a message without those that differ on each attempt."""
+    words = (word.strip(_PUNCTUATION) for word in _GENERATED_PART.sub("", message).split())
+    return frozenset(word for word in words if word and not _QUANTITY.fullmatch(word))
 
 
-def _successes(changed: Sequence[Transition], known: set[str]) -> tuple[PendingEvent, ...]:
-    """Beside a failure only an aspect that came true is news."""
+def _successes_despite_failure(changed: Sequence[Transition], known: set[str]) -> tuple[PendingEvent, ...]:
+    """After a failure, an Event only for a condition that became True."""
     came_true = [entry for entry in changed if entry.status == "True" and entry.type not in _SUMMARIES]
-    return _news(came_true, known, calm=False)
+    return _success_events(came_true, known, ready_or_reconciling=False)
 
 
-def _news(changed: Sequence[Transition], known: set[str], calm: bool) -> tuple[PendingEvent, ...]:
-    """The most telling of what is no failure; none or one."""
-    ranked = [(place, entry) for entry in changed if (place := _place(entry, known, calm)) is not None]
-    # Of equals the last: the aspects come in the order of the work.
+def _success_events(
+    changed: Sequence[Transition], known: set[str], ready_or_reconciling: bool
+) -> tuple[PendingEvent, ...]:
+    """An Event for the most important transition that is not a failure; none or one."""
+    ranked = [
+        (place, entry) for entry in changed if (place := _success_rank(entry, known, ready_or_reconciling)) is not None
+    ]
+    # The last one of equal rank: conditions are in the order of the work.
     best = min(reversed(ranked), key=lambda pair: pair[0], default=None)
-    return () if best is None else (_notice(best[1], "Normal"),)
+    return () if best is None else (_event(best[1], "Normal"),)
 
 
-def _place(entry: Transition, known: set[str], calm: bool) -> int | None:
-    """0 for what is most telling; None for what is no news."""
-    if entry.type in _REPORTED_ELSEWHERE or _stands_alone(entry.type) or severity(entry, calm=calm) == "Warning":
+def _success_rank(entry: Transition, known: set[str], ready_or_reconciling: bool) -> int | None:
+    """0 is the most important; None: no Event."""
+    if (
+        entry.type in _REPORTED_ELSEWHERE
+        or _is_independent(entry.type)
+        or severity(entry, ready_or_reconciling=ready_or_reconciling) == "Warning"
+    ):
         return None
     if entry.type == "Reconciling":
-        return 1 if entry.reason.startswith(_WAITING) else None
+        return 1 if entry.reason.startswith(_WAITING_PREFIX) else None
     if entry.status == "True":
         return 0 if entry.type == "Ready" else 2
     return 3 if entry.type == "Ready" and entry.type in known else None
 
 
-def _notice(transition: Transition, kind: Severity) -> PendingEvent:
+def _event(transition: Transition, kind: Severity) -> PendingEvent:
     return PendingEvent(kind, transition.reason, transition.message, transition.type)
 
 
 @dataclass(frozen=True)
 class Reporter:
-    """Who reports: the controller, and which process of it."""
+    """The reporting controller, and the instance (process) of it."""
 
     controller: str
     instance: str
 
 
-def make_event(about: Object, notice: PendingEvent, reporter: Reporter, now: datetime) -> Object:
-    """A core/v1 Event about `about`, seen once. Its name is that of the object plus a hash of what happened, so that the same
-    thing that happens again is the same Event, seen once more.
+def make_event(about: Object, event: PendingEvent, reporter: Reporter, now: datetime) -> Object:
+    """A core/v1 Event about `about` with count 1. Its name is that of the object and a hash of the content, so that a repetition
+    has the same name and is counted.
     """
     metadata = about["metadata"]
-    facts = (metadata.get("uid", ""), notice.type, notice.action, notice.reason, notice.message)
+    facts = (metadata.get("uid", ""), event.type, event.action, event.reason, event.message)
     suffix = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
     involved = {
         "apiVersion": about["apiVersion"],
@@ -268,10 +286,10 @@ def make_event(about: Object, notice: PendingEvent, reporter: Reporter, now: dat
             "namespace": metadata.get("namespace") or CLUSTER_SCOPED_NAMESPACE,
         },
         "involvedObject": {key: value for key, value in involved.items() if value},
-        "type": notice.type,
-        "reason": notice.reason,
-        "message": truncate(notice.message, MAX_MESSAGE_BYTES),
-        "action": notice.action,
+        "type": event.type,
+        "reason": event.reason,
+        "message": truncate(event.message, MAX_MESSAGE_BYTES),
+        "action": event.action,
         "count": 1,
         "firstTimestamp": moment,
         "lastTimestamp": moment,
@@ -281,8 +299,8 @@ def make_event(about: Object, notice: PendingEvent, reporter: Reporter, now: dat
     }
 
 
-def seen_again(known: Object, event: Object) -> Object | None:
-    """The change of an Event that is there already, counted once more. None: it was written for this version of the object."""
+def count_patch(known: Object, event: Object) -> Object | None:
+    """The patch that increments the count of an existing Event; None if it was counted for this version of the object."""
     version = event["involvedObject"].get("resourceVersion")
     if known["involvedObject"].get("resourceVersion") == version:
         return None

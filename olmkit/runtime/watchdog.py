@@ -1,6 +1,6 @@
-"""Ends the process at a moment that must not be outlived, from a thread, so that a blocked event loop is no excuse.
+"""Ends the process at a deadline, from a thread, so that it works even if the event loop is blocked.
 
-Used by olmkit.runtime.election (the lease can pass on to another process) and olmkit.runtime.manager (the end takes too long).
+Used by olmkit.runtime.election (when the lease can expire) and olmkit.runtime.manager (when shutdown takes too long).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class Watchdog:
-    """A thread that calls os._exit(1) when the armed moment passes. A context manager: leaving it ends the thread."""
+    """A thread that calls os._exit(1) at the deadline. A context manager: leaving it ends the thread."""
 
     def __init__(self, name: str, message: str) -> None:
         self._message = message
@@ -38,7 +38,7 @@ class Watchdog:
         self._thread.join()
 
     def arm(self, deadline: float) -> None:
-        """The process must not outlive `deadline`, a moment of time.monotonic(), unless armed anew."""
+        """Set the deadline, a value of time.monotonic(); replaces the one before."""
         with self._changed:
             self._deadline = deadline
             self._changed.notify()

@@ -1,7 +1,6 @@
-"""Bytes of the Kubernetes API as values, and back: lines of a watch, its events, failures, bodies of an apply.
+"""The wire format of the Kubernetes API: lines and events of a watch, lists, failures, and the body of an apply.
 
-Used by olmkit.runtime.client only; knows no connection and no URL. What cannot be read becomes an ApiError, never another
-exception.
+Used by olmkit.runtime.client only. Pure but for `lines`. Whatever cannot be parsed becomes an ApiError, never another exception.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ _EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 _NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _MAX_QUOTED_CHARACTERS = 200
 _UNDECLARED = "failed to create typed patch object"
-"""How the API server reports that an apply names a field its schema lacks: with code 500 and no reason, so only the text
+"""How the API server reports that an apply has a field that its schema lacks: with code 500 and no reason, so that only the text
 identifies it."""
 
 
 def apply_body(obj: Object) -> bytes:
-    """JSON that a YAML parser reads as the same: what YAML forbids or takes for a line end is escaped.
+    """JSON that a YAML parser reads as the same value: characters that YAML forbids or treats as line breaks are escaped.
 
     The API server reads the body of a server-side apply as YAML, where U+2028 in a quoted string becomes a space.
     """
@@ -35,20 +34,20 @@ def apply_body(obj: Object) -> bytes:
 
 
 def parse_object(raw: bytes) -> Object:
-    """The JSON object of an answer, {} for an empty one. Raises Unavailable when it is something else."""
+    """The JSON object of a response body, {} for an empty one. Raises Unavailable if it is something else."""
     if not raw:
         return {}
     try:
         answer = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
-        raise Unavailable(0, "BadAnswer", "the API server's answer is no JSON") from error
+        raise Unavailable(0, "BadAnswer", "the response of the API server is not JSON") from error
     if not isinstance(answer, dict):
-        raise Unavailable(0, "BadAnswer", "the API server's answer is no JSON object")
+        raise Unavailable(0, "BadAnswer", "the response of the API server is not a JSON object")
     return answer
 
 
 def parse_failure(code: int, phrase: str, raw: bytes) -> ApiError:
-    """The error that an answer of 400 and above stands for: its metav1.Status where it has one, else its first words."""
+    """The error of a response with status 400 or above: that of its metav1.Status if it has one, else the start of its body."""
     try:
         status = orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -61,28 +60,28 @@ def parse_failure(code: int, phrase: str, raw: bytes) -> ApiError:
 
 
 def parse_items(page: Object) -> tuple[list[Object], str, str]:
-    """(objects, resourceVersion, continue token) of a list. Raises Unavailable when one is no object with name and version.
+    """(objects, resourceVersion, continue token) of a list. Raises Unavailable if an item has no name or version.
 
-    The API server's own lists are right; those of an aggregated API are whatever its author made of them.
+    The lists of the API server itself are well-formed; those of an aggregated API need not be.
     """
     items, metadata = page.get("items") or [], page.get("metadata") or {}
     if not isinstance(items, list) or not isinstance(metadata, dict) or not all(map(_is_identified, items)):
-        raise Unavailable(0, "BadAnswer", "the list holds what is no object")
+        raise Unavailable(0, "BadAnswer", "the list contains an item that is not an object")
     return items, str(metadata.get("resourceVersion") or ""), str(metadata.get("continue") or "")
 
 
 def parse_event(line: bytes) -> Object:
-    """A line of a watch as {"type", "object"}. Raises the ApiError an ERROR event holds, Unavailable for what is no event."""
+    """A line of a watch as {"type", "object"}. Raises the ApiError of an ERROR event, and Unavailable if it is not an event."""
     try:
         event = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        raise Unavailable(0, "BadEvent", "the watch carried what is no event") from error
+        raise Unavailable(0, "BadEvent", "the watch sent something that is not an event") from error
     kind, obj = (event.get("type"), event.get("object")) if isinstance(event, dict) else (None, None)
     if kind == "ERROR" and isinstance(obj, dict):
         code = obj.get("code")
         raise api_error(code if isinstance(code, int) else 500, obj.get("reason") or "", obj.get("message") or "")
     if kind not in _EVENTS or not (_is_versioned(obj) if kind == "BOOKMARK" else _is_identified(obj)):
-        raise Unavailable(0, "BadEvent", "the watch carried what is no event")
+        raise Unavailable(0, "BadEvent", "the watch sent something that is not an event")
     return {"type": kind, "object": obj}
 
 
@@ -96,7 +95,7 @@ def _is_identified(obj: Any) -> bool:
 
 
 async def lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """The lines in `chunks`, of any length, without their ends; what stands after the last end was cut and is dropped."""
+    """The lines in `chunks`, of any length, without line ends. An incomplete last line is dropped."""
     rest: list[bytes] = []
     async for chunk in chunks:
         first, *others = chunk.split(b"\n")

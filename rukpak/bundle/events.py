@@ -1,4 +1,4 @@
-"""What wakes the controller of Bundles: which keys a change of an informer enqueues. Called by rukpak.bundle.reconciler."""
+"""Event mapping of the controller of Bundles: which keys a change in an informer enqueues. Called by rukpak.bundle.reconciler."""
 
 from __future__ import annotations
 

@@ -67,14 +67,14 @@ def controller(manager: Manager, jobs: Jobs[UnpackResult], store: Store) -> Cont
     result.watch(bundles, lambda change: keys_of_conflicting_bundles(change, bundles))
     result.watch(deployments, keys_of_deployment)
     manager.on_started_leading(publisher.reset)
-    manager.on_started_leading(jobs.cancel_all)  # their results may be older than what another leader reported since
+    manager.on_started_leading(jobs.cancel_all)  # their results may be older than the report of another leader since
     manager.add_controller(result)
     manager.add_runnable(collector.run, every_replica=False)
     return result
 
 
 def store_folder(settings: Settings) -> Path:
-    """Where the Store of bundles is, for this process and for its jobs."""
+    """The folder of the Store of bundles, for this process and its jobs."""
     return settings.cache_dir / "bundles"
 
 

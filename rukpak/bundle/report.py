@@ -1,4 +1,4 @@
-"""The status of one Bundle, out of what was observed, how it was evaluated and what was done. Pure.
+"""The status of one Bundle, from its World, Evaluation and outcome. Pure.
 
 Called by the reconciler (rukpak.bundle.reconciler).
 """
@@ -17,7 +17,7 @@ from rukpak.bundle.world import Done, Evaluation, World
 def report(world: World, evaluation: Evaluation | None, outcome: Done | Exception) -> StatusReport[BundleStatus] | None:
     """The status that is true after the pass, and what changed; None when the Bundle is gone.
 
-    A new attempt leaves what was reported of the last one until it ends.
+    A new attempt leaves the report of the last one unchanged until it ends.
     """
     bundle = world.bundle
     if bundle is None:

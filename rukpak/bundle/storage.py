@@ -1,8 +1,8 @@
 """Unpacked bundles in the store: under the digest of an image, the folder files (manifests/ and metadata/ of the image),
-bundle.json (the parsed form) and type (how it was read, and the format version of that form).
+bundle.json (the parsed form) and type (the content type, and the format version of bundle.json).
 
-Written by rukpak.bundle.unpack_job and published here by the controller; rukpak.bundledeployment reads by `load`. Everything
-blocks.
+Written by rukpak.bundle.unpack_job and published here by the controller; rukpak.bundledeployment calls `load`. All functions
+block.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ REGISTRY, PLAIN = "registry+v1", "plain+v0"
 
 
 def is_intact(store: Store, digest: str, content_type: str) -> bool:
-    """Whether the content of that digest is here, read as that type, with every byte as it was published. Blocks.
+    """Whether the content of that digest is in the store, read as that type, with every byte intact. Blocks.
 
-    Raises Waiting(CacheUnreadable) when that cannot be told now, as do the functions below: such content is not fetched again.
+    Raises Waiting(CacheUnreadable) if the store cannot be read at the moment, as do the functions below: then the content may be
+    intact, and is not fetched again.
     """
     return intact_type(store, digest) == content_type
 
 
 def stored_type(store: Store, digest: str) -> str:
-    """How the content of that digest was read; empty when it is not here, or was written by a suite of another format."""
+    """The type that the content of that digest was read as; "" if it is not in the store or has another format version."""
     try:
         folder = store.path(digest)
         content_type, _, number = (folder / TYPE_FILE).read_text().partition(" ") if folder else ("", "", "")
@@ -41,15 +42,14 @@ def stored_type(store: Store, digest: str) -> str:
 
 
 def intact_type(store: Store, digest: str) -> str:
-    """The same; empty also when a byte of it is not as it was published. Blocks."""
+    """As stored_type; "" also if a byte of the content is damaged. Blocks."""
     content_type = stored_type(store, digest)
     return content_type if content_type and store.verify(digest) else ""
 
 
 def load(store: Store, digest: str) -> Bundle | None:
-    """The bundle of that digest. Blocks. None when it is not here, not whole or of another format.
-
-    Then it must be unpacked again, which a turn of its Bundle does.
+    """The bundle of that digest. None if it is missing, damaged or of another format version: the next pass over its Bundle
+    unpacks it again. Blocks.
     """
     try:
         folder = store.path(digest) if intact_type(store, digest) else None
@@ -64,10 +64,10 @@ def load(store: Store, digest: str) -> Bundle | None:
 def publish_job_output(
     store: Store, content_type: str, replaceable: str, image: str, folder: Path, result: UnpackResult
 ) -> None:
-    """Publish what a job left in `folder` under the digest that it names, which has to be one of `image`, the reference that was
-    asked for. Called by the controller, in a thread: see olmkit.jobs.staging.
+    """Publish the `folder` of a job under the digest that its result names, which has to match `image`, the reference that was
+    requested. Called by the controller, in a thread: see olmkit.jobs.staging.
 
-    Intact content stays, whatever the job says, unless it was read as another type and its digest is `replaceable`.
+    Intact content is kept, whatever the result says, unless it was read as another type and its digest is `replaceable`.
     """
     digest = result.digest
     check_job_result(image, result.ref, digest)

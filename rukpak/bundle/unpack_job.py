@@ -1,7 +1,7 @@
 """The function of the job UNPACK: from an image reference to a bundle for the store. Runs in child processes of olmkit.jobs.
 
 Declared in rukpak.bundle.unpack, which the controller imports. Problems of the content itself come back as a result, with the
-digest that they were found at; what may pass raises Waiting.
+digest that they were found at; temporary failures raise Waiting.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _READERS: Mapping[str, Callable[[Mapping[str, bytes]], Bundle]] = {REGISTRY: rea
 
 @dataclass(frozen=True)
 class ReadRequest:
-    """What was fetched: `image` are the facts of olmkit.sources.oci.image.FetchedImage."""
+    """The fetched image: `image` are the facts of olmkit.sources.oci.image.FetchedImage."""
 
     image: dict[str, Any]
     content_type: str
@@ -50,11 +50,11 @@ READ = Job(f"{__name__}:read_bundle", ReadRequest, ReadResult, errors=(BadConten
 
 async def unpack(request: UnpackRequest, context: JobContext) -> UnpackResult:
     """Pull the image and read it as `content_type` into the folder of the job, unless the store has it; content that was read as
-    another type is left alone unless `replace`. The registry has to give the manifest even of content that is in the store
-    already: what is reported is what it gave.
+    another type is kept unless `replace`. Even if the content is in the store, the registry has to return the manifest: access to
+    the image is verified each time.
 
-    Content that can never be used is a result with a `problem`. Raises Waiting for what may pass, Blocked for a reference or a
-    configuration that cannot be used.
+    Content that can never be used is a result with a `problem`. Raises Waiting for temporary failures, Blocked for a reference or
+    a configuration that cannot be used.
     """
     store, content_type = Store(request.store, create=False), request.content_type
     registries = request.access.registries()
@@ -80,31 +80,32 @@ async def unpack(request: UnpackRequest, context: JobContext) -> UnpackResult:
 
 
 def read_bundle(request: ReadRequest, context: JobContext) -> ReadResult:
-    """Unpack what was fetched into the folder, and read it. For the parser's process. Raises BadContent, BadBundle, Waiting."""
+    """Unpack the fetched image into the folder, and read it. Runs in the parser process. Raises BadContent, BadBundle,
+    Waiting."""
     unpacked = context.folder / FILES
     unpacked.mkdir()
     image = FetchedImage.from_facts(request.image, context.files[0])
     unpack_image(image, unpacked, BUNDLE_LIMITS, context.progress)
     context.progress("reading the manifests")
     bundle = _READERS[request.content_type](dict(_contents(unpacked)))
-    (context.folder / BUNDLE_FILE).write_bytes(bounded(to_json(bundle)))
+    (context.folder / BUNDLE_FILE).write_bytes(check_size(to_json(bundle)))
     (context.folder / TYPE_FILE).write_text(f"{request.content_type} {FORMAT_VERSION}")
     return ReadResult()
 
 
-def bounded(data: bytes) -> bytes:
-    """The JSON form as it is. Raises BadBundle when it is more than the controllers, which read it whole, have memory for."""
+def check_size(data: bytes) -> bytes:
+    """`data` unchanged. Raises BadBundle if it is too large for the controllers, which load it as a whole."""
     if len(data) > MAX_BUNDLE_BYTES:
-        raise BadBundle(REASON, f"the bundle makes {len(data):,} bytes of JSON; {MAX_BUNDLE_BYTES:,} are the most")
-    # Those in texts count too: it is an estimate, and ordinary bundles stay far below.
+        raise BadBundle(REASON, f"the bundle has {len(data):,} bytes of JSON; at most {MAX_BUNDLE_BYTES:,} are allowed")
+    # An estimate: separators in strings count too. Ordinary bundles are far below the limit.
     values = sum(map(data.count, (b",", b"[", b"{")))
     if values > MAX_BUNDLE_VALUES:
-        raise BadBundle(REASON, f"the bundle holds about {values:,} values; {MAX_BUNDLE_VALUES:,} are the most")
+        raise BadBundle(REASON, f"the bundle has about {values:,} values; at most {MAX_BUNDLE_VALUES:,} are allowed")
     return data
 
 
 def _contents(root: Path) -> Iterator[tuple[str, bytes]]:
-    """(path in the image, bytes) of every file. Raises BadBundle when they are too much to be a bundle."""
+    """(path in the image, bytes) of every file. Raises BadBundle if they are larger than MAX_FILES_BYTES together."""
     total = 0
     for parent, _, names in os.walk(root):
         for name in names:

@@ -1,4 +1,4 @@
-"""What the controller of Bundles observes, plans and does: values alone. Pure.
+"""World, Plan, Evaluation and Done of the controller of Bundles: values alone. Pure.
 
 Made by rukpak.bundle.reconciler and rukpak.bundle.act; read by rukpak.bundle.decide and rukpak.bundle.report.
 """
@@ -50,13 +50,13 @@ class World:
     unreadable: Waiting | None = None
     """Why the store cannot be read at the moment."""
     recorded: str = ""
-    """The image by digest that the BundleDeployment records for this Bundle; "" if it records none."""
+    """The image by digest that the BundleDeployment records for this Bundle; "" if there is none."""
     monotonic: float = 0.0
     """time.monotonic() of the observation, for the retries of jobs."""
 
     @property
     def identity(self) -> str:
-        """Names this very spec, for the job."""
+        """The identity of the job for this spec."""
         assert self.bundle is not None
         return f"{self.bundle.metadata.uid}/{self.bundle.metadata.generation}"
 
@@ -64,8 +64,8 @@ class World:
     def resolved(self) -> str:
         """The reference by digest that was found first for this spec; "" before.
 
-        A Bundle that was made again has it in an annotation, which counts for the spec it was made with. Anybody who makes a
-        Bundle, or a template, can write the annotation, so it counts only if the BundleDeployment records the same.
+        A Bundle that was recreated has it in an annotation, which counts for the spec it was created with. Anybody who creates a
+        Bundle, or a template, can write the annotation, so it counts only if the BundleDeployment records the same image.
         """
         if self.bundle is None:
             return ""
@@ -94,7 +94,7 @@ class Unpack:
     ref: str
     content_type: str
     restart: bool = False
-    """Whether the job runs again although it has finished: its content is no longer in the store, or is of another type."""
+    """Whether the job runs again although it has finished: its content is missing in the store, or is of another type."""
     replaceable: str = ""
     """The digest whose content of another type, which no Bundle has, is replaced."""
 

@@ -1,4 +1,4 @@
-"""A client of the session's cluster and a namespace of its own for each test of the runtime."""
+"""A client of the session's cluster, and a new namespace for each test of the runtime."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def config_map(namespace: str, name: str, **data: str) -> Object:
 
 @contextlib.asynccontextmanager
 async def proxied(cluster: Cluster, folder: Path) -> AsyncIterator[tuple[Proxy, Client]]:
-    """A client whose connections go through a proxy that can disturb them."""
+    """A client whose connections go through a proxy that can interrupt them."""
     async with (
         proxy.run(cluster.kubeconfig, folder) as between,
         await Client.connect(str(between.kubeconfig)) as client,
@@ -41,7 +41,7 @@ async def proxied(cluster: Cluster, folder: Path) -> AsyncIterator[tuple[Proxy, 
 
 
 async def until(condition: Callable[[], bool], what: str, *, within: float = 30.0) -> None:
-    """Return as soon as the condition holds, for what no event tells; fail naming `what` when it does not in time."""
+    """Wait until the condition is true, by polling; fails with `what` if it is not in time."""
     try:
         async with asyncio.timeout(within):
             while not condition():  # noqa: ASYNC110 there is no event to await
@@ -51,7 +51,7 @@ async def until(condition: Callable[[], bool], what: str, *, within: float = 30.
 
 
 async def until_allowed(client: Client, account: str, **attributes: Object) -> None:
-    """Return when "namespace:name" may do that: the authorizer knows of a role or a binding a moment after it is written."""
+    """Wait until "namespace:name" may do that: the authorizer sees roles and bindings with a delay."""
     spec = {"user": f"system:serviceaccount:{account}", **attributes}
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -61,16 +61,16 @@ async def until_allowed(client: Client, account: str, **attributes: Object) -> N
 
 
 class View:
-    """What a subscriber knows who believes each Change; it notices changes that do not join up."""
+    """The objects according to the changes of an informer; records changes that are not consecutive in `gaps`."""
 
     def __init__(self, informer: Informer) -> None:
         self.objects: dict[str, Object] = {}
         self.gaps: list[str] = []
         self.count = 0
         self._changed = asyncio.Event()
-        informer.subscribe(self._hear)
+        informer.subscribe(self._on_change)
 
-    def _hear(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         some = change.new or change.old
         assert some is not None
         name = some["metadata"]["name"]
@@ -82,7 +82,7 @@ class View:
         self._changed.set()
 
     async def until(self, condition: Callable[[], bool], what: str, *, within: float = 60.0) -> None:
-        """Return when the condition holds, looked at after each change; fail naming `what` when it does not in time."""
+        """Wait until the condition is true, evaluated after each change; fails with `what` if it is not in time."""
         try:
             async with asyncio.timeout(within):
                 while not condition():
@@ -100,7 +100,7 @@ def versions(objects: dict[Any, Object] | list[Object]) -> dict[str, str]:
 
 @contextlib.asynccontextmanager
 async def running(informer: Informer) -> AsyncIterator[Informer]:
-    """The informer at work and synced."""
+    """The informer, running and synced."""
     task = asyncio.create_task(informer.run())
     try:
         async with asyncio.timeout(60):
@@ -115,14 +115,14 @@ async def running(informer: Informer) -> AsyncIterator[Informer]:
 
 @pytest.fixture
 async def client(cluster: Cluster) -> AsyncIterator[Client]:
-    """A client as the cluster's admin."""
+    """A client with the rights of the cluster administrator."""
     async with await Client.connect(str(cluster.kubeconfig)) as connected:
         yield connected
 
 
 @pytest.fixture
 async def namespace(client: Client) -> AsyncIterator[str]:
-    """A namespace of its own for a test."""
+    """A new namespace for one test."""
     name = f"runtime-{uuid.uuid4().hex[:10]}"
     await client.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     yield name

@@ -1,9 +1,9 @@
 """A small controller process for the tests of manager and election: it answers ConfigMaps.
 
 Run as `python -m tests.cluster.olmkit.example`. Each ConfigMap labelled test=runtime gets `data.answered` = `data.asked` and
-`data.by` = --who; `data.seconds` makes the pass last, `data.blocked` blocks the whole process that long, and with `data.stubborn`
-the pass never ends. A ConfigMap named "crash" crashes a task of the process. With --kind it also watches a kind that may not be
-there yet.
+`data.by` = --who; `data.seconds` is how long the pass takes, `data.blocked` blocks the whole process that long, and with
+`data.stubborn` the pass never ends. A ConfigMap named "crash" crashes a task of the process. With --kind it also watches a
+kind that may not be there yet.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def names(change: Change) -> Iterable[str]:
 
 
 async def build(manager: Manager) -> None:
-    """Wire one controller, a service that may crash and a ready check."""
+    """Set up one controller, a runnable that may crash and a ready check."""
     flags, namespace, client = manager.settings.extra, manager.settings.system_namespace, manager.client
     informer = manager.informer(CONFIG_MAP, namespace=namespace, label_selector="test=runtime")
 
@@ -46,10 +46,10 @@ async def build(manager: Manager) -> None:
         if obj is None or obj["data"].get("asked") == obj["data"].get("answered"):
             return
         while "stubborn" in obj["data"]:
-            with suppress(asyncio.CancelledError):  # what no controller should do either
+            with suppress(asyncio.CancelledError):  # no controller should do that either
                 await asyncio.Event().wait()
         await asyncio.sleep(float(obj["data"].get("seconds", "0")))
-        time.sleep(float(obj["data"].get("blocked", "0")))  # noqa: ASYNC251 what no controller should do
+        time.sleep(float(obj["data"].get("blocked", "0")))  # noqa: ASYNC251 no controller should do that
         answer = {"data": {"answered": obj["data"]["asked"], "by": flags.who}}
         try:
             informer.record_write(await client.patch(CONFIG_MAP, key, answer, namespace))

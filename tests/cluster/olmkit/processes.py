@@ -1,4 +1,4 @@
-"""Runs the example controller as real processes and asks them questions; used by the tests of manager and election."""
+"""Runs the example controller as real processes and sends them requests; used by the tests of manager and election."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ ROOT = Path(__file__).parents[3]
 
 @dataclass
 class Process:
-    """One running example."""
+    """One running example process."""
 
     who: str
     child: asyncio.subprocess.Process
     lines: list[Object] = field(default_factory=list)
-    """Log lines so far; a line that is no JSON fails the reader."""
+    """Log lines so far; a line that is not JSON fails the reader."""
     _logged: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def read(self) -> None:
@@ -39,7 +39,7 @@ class Process:
             self._logged.set()
 
     async def logged(self, message: str, *, within: float = 30.0, **facts: object) -> Object:
-        """The first line with this msg and these facts, waited for."""
+        """Wait for the first log line with this msg and these fields."""
         async with asyncio.timeout(within):
             while True:
                 for line in self.lines:
@@ -59,7 +59,7 @@ class Process:
         self.child.send_signal(number)
 
     async def ended(self, within: float = 30.0) -> int:
-        """Its exit status, waited for."""
+        """Wait for its exit status."""
         return await asyncio.wait_for(self.child.wait(), within)
 
 
@@ -67,7 +67,7 @@ class Process:
 async def example(
     kubeconfig: Path, namespace: str, who: str, *flags: str, prepare: Callable[[], None] | None = None
 ) -> AsyncIterator[Process]:
-    """An example process; killed at the end if it has not ended. `prepare` is called in it before the program is."""
+    """An example process, killed at the end if it still runs. `prepare` is called in it before exec."""
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.cluster.olmkit.example", "--who", who, "--kubeconfig", str(kubeconfig)),
         *("--system-namespace", namespace, "--metrics-bind-address=127.0.0.1:0"),
@@ -90,7 +90,7 @@ async def example(
 
 
 class Asker:
-    """Asks through ConfigMaps and notes who answers and when."""
+    """Sends requests as ConfigMaps and reads which process answered."""
 
     def __init__(self, client: Client, namespace: str, view: View) -> None:
         self._client = client
@@ -99,14 +99,14 @@ class Asker:
         self._count = 0
 
     async def ask(self, name: str = "question", **data: str) -> str:
-        """Ask; returns what was asked."""
+        """Send a request; returns its value of `data.asked`."""
         self._count += 1
         asked = f"{name}-{self._count}"
         await self._client.apply(CONFIG_MAP, config_map(self._namespace, name, asked=asked, **data), "asker")
         return asked
 
     async def answered(self, asked: str, *, within: float = 30.0) -> str:
-        """Who answered it, waited for."""
+        """Wait for the answer; returns which process gave it."""
         name = asked.rpartition("-")[0]
 
         def is_answered() -> bool:
@@ -116,7 +116,7 @@ class Asker:
         return str(self._data(name)["by"])
 
     async def seconds_until_answer_of(self, who: str, *, within: float) -> float:
-        """Ask until `who` answers; how long that takes. One that is ending may answer what was under way."""
+        """Send requests until `who` answers; returns the seconds. A process that ends may still answer earlier requests."""
         began = time.monotonic()
         while await self.answered(await self.ask(), within=within) != who:
             assert time.monotonic() - began < within, f"{who} does not answer"

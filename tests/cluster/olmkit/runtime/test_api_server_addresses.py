@@ -1,4 +1,4 @@
-"""Where the API server is, by its configuration and by its own endpoints; and that no source may be there."""
+"""The addresses of the API server by configuration and endpoints; and that no source may have one of them."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from tests.cluster.endpoints import endpoint_of_the_api_server
         ),
     ],
 )
-def test_endpoints_are_read_as_host_and_port(raw: dict[str, object], expected: tuple[str, ...]) -> None:
+def test_endpoints(raw: dict[str, object], expected: tuple[str, ...]) -> None:
     assert endpoints(raw) == expected
 
 
-async def test_sources_are_kept_from_the_configured_address_and_from_the_endpoints(cluster: Cluster) -> None:
+async def test_the_configured_address_and_the_endpoints_are_refused_to_sources(cluster: Cluster) -> None:
     async with await Client.connect(str(cluster.kubeconfig)) as client:
         assert await ApiServerAddresses(client).hosts() == (client.host,), "an API server on loopback has no endpoints"
         with endpoint_of_the_api_server(cluster, "192.0.2.1"):

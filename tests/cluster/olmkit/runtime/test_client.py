@@ -1,4 +1,4 @@
-"""The client on a real API server: what it sends, what it makes of answers, how it authenticates."""
+"""The client on a real API server: requests, responses, errors, authentication."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from olmkit.runtime.metrics import REQUESTS
 from tests.cluster.olmkit.conftest import CONFIG_MAP, Object, config_map, proxied
 
 
-async def test_an_object_is_made_read_changed_and_deleted(client: Client, namespace: str) -> None:
+async def test_create_get_patch_and_delete(client: Client, namespace: str) -> None:
     made = await client.create(CONFIG_MAP, config_map(namespace, "a", key="1"))
     assert (await client.get(CONFIG_MAP, "a", namespace)) == made
     patched = await client.patch(CONFIG_MAP, "a", {"data": {"other": "2"}}, namespace)
@@ -33,14 +33,14 @@ async def test_an_object_is_made_read_changed_and_deleted(client: Client, namesp
         await client.delete(CONFIG_MAP, "a", namespace)
 
 
-async def test_creating_what_is_there_is_a_conflict(client: Client, namespace: str) -> None:
+async def test_creating_an_existing_object_is_a_conflict(client: Client, namespace: str) -> None:
     await client.create(CONFIG_MAP, config_map(namespace, "a"))
     with pytest.raises(Conflict) as raised:
         await client.create(CONFIG_MAP, config_map(namespace, "a"))
     assert raised.value.reason == "AlreadyExists"
 
 
-async def test_apply_owns_what_it_sends_and_takes_away_what_it_sends_no_more(client: Client, namespace: str) -> None:
+async def test_apply_owns_its_fields_and_removes_omitted_ones(client: Client, namespace: str) -> None:
     await client.apply(CONFIG_MAP, config_map(namespace, "a", one="1", two="2"), "first")
     await client.apply(CONFIG_MAP, config_map(namespace, "a", three="3"), "second")
     applied = await client.apply(CONFIG_MAP, config_map(namespace, "a", one="1"), "first")
@@ -66,18 +66,18 @@ async def test_a_resource_version_of_1_makes_an_apply_create_only(client: Client
         await client.apply(CONFIG_MAP, locked, "me")
 
 
-async def test_text_that_yaml_would_change_arrives_as_it_was_sent(client: Client, namespace: str) -> None:
+async def test_text_that_yaml_would_change_is_applied_unchanged(client: Client, namespace: str) -> None:
     text = 'line\u2028paragraph\u2029next\x85delete\x7fmark\ufeff end\x9f 😀 é \\ " \t'
     applied = await client.apply(CONFIG_MAP, config_map(namespace, "a", text=text), "me")
     assert applied["data"]["text"] == text
 
 
-async def test_a_field_that_the_schema_lacks_is_the_objects_fault(client: Client, namespace: str) -> None:
+async def test_an_undeclared_field_is_an_invalid_object(client: Client, namespace: str) -> None:
     with pytest.raises(Invalid, match=r"\.surprise: field not declared in schema"):
         await client.apply(CONFIG_MAP, {**config_map(namespace, "a"), "surprise": 1}, "me")
 
 
-async def test_a_list_comes_whole_in_pages_and_its_items_say_what_they_are(client: Client, namespace: str) -> None:
+async def test_a_list_is_read_in_pages_and_its_items_have_kinds(client: Client, namespace: str) -> None:
     for number in range(7):
         await client.create(CONFIG_MAP, config_map(namespace, f"a{number}", key="1"))
     selector = "test=runtime"
@@ -91,25 +91,25 @@ async def test_a_list_comes_whole_in_pages_and_its_items_say_what_they_are(clien
 
 
 @pytest.mark.parametrize("metadata_only", [False, True])
-async def test_a_watch_tells_of_everything_after_a_version(client: Client, namespace: str, metadata_only: bool) -> None:
+async def test_a_watch_sends_all_events_after_a_version(client: Client, namespace: str, metadata_only: bool) -> None:
     _, version = await client.list(CONFIG_MAP, namespace)
     big = "x" * 900_000
     await client.create(CONFIG_MAP, config_map(namespace, "a", big=big))
     await client.patch(CONFIG_MAP, "a", {"data": {"more": "1"}}, namespace)
     await client.delete(CONFIG_MAP, "a", namespace)
-    heard: list[tuple[str, str | None]] = []
+    received: list[tuple[str, str | None]] = []
     events = client.watch(CONFIG_MAP, version, namespace, "test=runtime", metadata_only=metadata_only)
     async with asyncio.timeout(20), aclosing(events):
         async for event in events:
-            heard.append((event["type"], event["object"]["metadata"].get("name")))
+            received.append((event["type"], event["object"]["metadata"].get("name")))
             assert event["object"]["kind"] == "ConfigMap"
             assert ("data" in event["object"]) is (event["type"] != "BOOKMARK" and not metadata_only)
             if event["type"] == "DELETED":
                 break
-    assert heard == [("BOOKMARK", None), ("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
+    assert received == [("BOOKMARK", None), ("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
 
 
-async def test_a_watch_ends_after_the_time_asked_for(client: Client, namespace: str) -> None:
+async def test_a_watch_ends_after_its_timeout(client: Client, namespace: str) -> None:
     _, version = await client.list(CONFIG_MAP, namespace)
     async with asyncio.timeout(20):
         events = client.watch(CONFIG_MAP, version, namespace, "test=runtime", timeout_seconds=1)
@@ -117,12 +117,12 @@ async def test_a_watch_ends_after_the_time_asked_for(client: Client, namespace: 
     assert set(types) == {"BOOKMARK"}
 
 
-async def test_a_watch_that_falls_silent_is_given_up(
+async def test_an_idle_watch_is_closed(
     cluster: Cluster, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         client_module, "WATCH_IDLE_TIMEOUT_SECONDS", 3.0
-    )  # the API server has as long to accept the watch
+    )  # the time in which the API server has to accept the watch
     async with proxied(cluster, tmp_path) as (between, client):
         _, version = await client.list(CONFIG_MAP, namespace)
         events = client.watch(CONFIG_MAP, version, namespace, "test=runtime")
@@ -132,14 +132,14 @@ async def test_a_watch_that_falls_silent_is_given_up(
             await asyncio.wait_for(anext(events), 20)
 
 
-async def test_nobody_there_is_unavailable(cluster: Cluster, tmp_path: Path) -> None:
+async def test_a_refused_connection_is_unavailable(cluster: Cluster, tmp_path: Path) -> None:
     async with proxied(cluster, tmp_path) as (between, client):
         between.close()
         between.cut()
         with pytest.raises(Unavailable) as raised:
             await client.version()
     assert (raised.value.status, raised.value.reason) == (0, "NoAnswer")
-    assert str(between.port) not in str(raised.value), "a message that holds an address differs each time"
+    assert str(between.port) not in str(raised.value), "a message with an address would differ each time"
 
 
 async def test_a_kind_that_is_not_served_is_not_found(client: Client) -> None:
@@ -150,7 +150,7 @@ async def test_a_kind_that_is_not_served_is_not_found(client: Client) -> None:
         await anext(client.watch(nothing, "1"))
 
 
-async def test_discovery_finds_kinds_in_the_version_they_are_served(client: Client) -> None:
+async def test_discovery(client: Client) -> None:
     found = await client.discover()
     deployment = found.find("apps/v1", "Deployment")
     assert deployment is not None
@@ -159,7 +159,7 @@ async def test_discovery_finds_kinds_in_the_version_they_are_served(client: Clie
     assert found.find("apps/v1beta1", "Deployment") is None
 
 
-async def test_the_version_of_the_server(client: Client, cluster: Cluster) -> None:
+async def test_version(client: Client, cluster: Cluster) -> None:
     assert await client.version() == cluster.server_version()
 
 
@@ -172,13 +172,13 @@ async def test_requests_are_counted_by_code_method_and_host(client: Client, name
 
 
 def account(cluster: Cluster, namespace: str, name: str) -> Object:
-    """A kubeconfig's content for a ServiceAccount without rights, made here."""
+    """The content of a kubeconfig for a new ServiceAccount without rights."""
     cluster.kubectl("create", "serviceaccount", name, f"--namespace={namespace}")
     content: Object = yaml.safe_load(cluster.token_kubeconfig(namespace, name).read_text())
     return content
 
 
-async def test_who_may_not_is_forbidden(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+async def test_a_request_without_permission_is_forbidden(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     path.write_text(yaml.safe_dump(account(cluster, namespace, "nobody")))
     async with await Client.connect(str(path)) as client:
@@ -187,7 +187,7 @@ async def test_who_may_not_is_forbidden(cluster: Cluster, namespace: str, tmp_pa
     assert raised.value.status == 403
 
 
-async def test_a_token_file_is_read_again_when_its_token_is_refused(
+async def test_a_token_file_is_read_again_when_its_token_is_rejected(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     content = account(cluster, namespace, "someone")
@@ -200,10 +200,10 @@ async def test_a_token_file_is_read_again_when_its_token_is_refused(
     path.write_text(yaml.safe_dump(content))
     async with await Client.connect(str(path)) as client:
         with pytest.raises(Forbidden) as raised:
-            await _who(client)
+            await _user_name(client)
         assert raised.value.status == 401
         token.write_text(good + "\n")
-        assert await _who(client) == f"system:serviceaccount:{namespace}:someone"
+        assert await _user_name(client) == f"system:serviceaccount:{namespace}:someone"
 
 
 async def test_a_token_file_is_read_again_when_it_is_old(
@@ -218,14 +218,14 @@ async def test_a_token_file_is_read_again_when_it_is_old(
     path = tmp_path / "kubeconfig"
     path.write_text(yaml.safe_dump(content))
     async with await Client.connect(str(path)) as client:
-        assert await _who(client) == f"system:serviceaccount:{namespace}:first"
+        assert await _user_name(client) == f"system:serviceaccount:{namespace}:first"
         token.write_text(second)
-        assert await _who(client) == f"system:serviceaccount:{namespace}:first", "not read for each request"
+        assert await _user_name(client) == f"system:serviceaccount:{namespace}:first", "not read for each request"
         monkeypatch.setattr("olmkit.runtime.kubeconfig.MAX_CREDENTIALS_AGE_SECONDS", 0.0)
-        assert await _who(client) == f"system:serviceaccount:{namespace}:second"
+        assert await _user_name(client) == f"system:serviceaccount:{namespace}:second"
 
 
-async def test_an_exec_plugin_is_asked_and_asked_again_when_its_token_is_refused(
+async def test_an_exec_plugin_is_run_again_when_its_token_is_rejected(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     content = account(cluster, namespace, "plugged")
@@ -240,12 +240,12 @@ async def test_an_exec_plugin_is_asked_and_asked_again_when_its_token_is_refused
     path.write_text(yaml.safe_dump(content))
     async with await Client.connect(str(path)) as client:
         with pytest.raises(Forbidden):
-            await _who(client)
+            await _user_name(client)
         answer.write_text(json.dumps({**said, "status": {"token": good}}))
-        assert await _who(client) == f"system:serviceaccount:{namespace}:plugged"
+        assert await _user_name(client) == f"system:serviceaccount:{namespace}:plugged"
 
 
-async def test_credentials_that_cannot_be_read_again_leave_the_old_ones_in_use(
+async def test_old_credentials_remain_in_use_if_they_cannot_be_read_again(
     cluster: Cluster, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = account(cluster, namespace, "steady")
@@ -257,10 +257,10 @@ async def test_credentials_that_cannot_be_read_again_leave_the_old_ones_in_use(
     async with await Client.connect(str(path)) as client:
         monkeypatch.setattr("olmkit.runtime.kubeconfig.MAX_CREDENTIALS_AGE_SECONDS", 0.0)
         token.unlink()
-        assert await _who(client) == f"system:serviceaccount:{namespace}:steady"
+        assert await _user_name(client) == f"system:serviceaccount:{namespace}:steady"
 
 
-async def _who(client: Client) -> str:
+async def _user_name(client: Client) -> str:
     path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     answer = await client.request("POST", path, body=body)
@@ -270,14 +270,14 @@ async def _who(client: Client) -> str:
 @pytest.mark.parametrize(
     "content",
     [
-        pytest.param(None, id="a file that is not there"),
+        pytest.param(None, id="a missing file"),
         pytest.param("{", id="no YAML"),
         pytest.param("", id="an empty file"),
-        pytest.param(json.dumps({"current-context": "a", "contexts": []}), id="a context that is not there"),
+        pytest.param(json.dumps({"current-context": "a", "contexts": []}), id="a missing context"),
         pytest.param(json.dumps([1]), id="a list"),
     ],
 )
-async def test_a_kubeconfig_that_cannot_be_used_is_said(content: str | None, tmp_path: Path) -> None:
+async def test_an_unusable_kubeconfig_is_an_error(content: str | None, tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     if content is not None:
         path.write_text(content)

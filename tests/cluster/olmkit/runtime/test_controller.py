@@ -1,4 +1,4 @@
-"""The controller on real informers: every object gets its turn, whatever the turns of others do."""
+"""The controller on real informers: every key is processed, whatever passes over other keys do."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def informed(client: Client, namespace: str, *names: str) -> AsyncIterator
 
 @asynccontextmanager
 async def working(controller: Controller) -> AsyncIterator[asyncio.Task[None]]:
-    """The controller at work; cancelled at the end if it still is."""
+    """The running controller; cancelled at the end if it still runs."""
     task = asyncio.create_task(controller.run())
     try:
         yield task
@@ -46,20 +46,20 @@ async def working(controller: Controller) -> AsyncIterator[asyncio.Task[None]]:
         await asyncio.wait({task})
 
 
-async def test_a_slow_consumer_sees_the_last_state_of_every_object(client: Client, namespace: str) -> None:
-    """400 changes of 20 objects while a pass lasts as long as four of them: turns are merged, no last state is missed."""
+async def test_a_slow_reconciler_gets_the_last_state_of_every_object(client: Client, namespace: str) -> None:
+    """400 changes of 20 objects while a pass takes as long as four of them: keys are deduplicated, no last state is missed."""
     async with informed(client, namespace) as informer:
         seen: dict[str, str] = {}
         passes = 0
-        heard = asyncio.Semaphore(0)
-        informer.subscribe(lambda _: heard.release())
+        changes = asyncio.Semaphore(0)
+        informer.subscribe(lambda _: changes.release())
 
         async def reconcile(key: str) -> None:
             nonlocal passes
             passes += 1
             obj = informer.get(key, namespace)
             for _ in range(4):
-                await heard.acquire()
+                await changes.acquire()
             seen[key] = obj["data"]["key"] if obj is not None else "gone"
 
         controller = Controller("slow", reconcile, workers=1)
@@ -75,15 +75,15 @@ async def test_a_slow_consumer_sees_the_last_state_of_every_object(client: Clien
             def known() -> dict[str, str]:
                 return {obj["metadata"]["name"]: obj["data"]["key"] for obj in informer.objects.values()}
 
-            await until(lambda: known() == kept, "the informer has heard of every change")
-            # No change is to come: the pass under way and one more of each object must not wait for any.
+            await until(lambda: known() == kept, "the informer has received every change")
+            # No change follows: the current pass and one more for each object must not wait for one.
             for _ in range(4 * 21):
-                heard.release()
-            await until(lambda: seen == truth, "the last state of each object was worked on")
+                changes.release()
+            await until(lambda: seen == truth, "the last state of each object was reconciled")
         assert passes < 400
 
 
-async def test_turns_of_one_key_never_overlap_and_those_of_others_do(client: Client, namespace: str) -> None:
+async def test_passes_over_one_key_never_overlap_and_over_others_do(client: Client, namespace: str) -> None:
     async with informed(client, namespace, "a", "b", "c") as informer:
         active: list[str] = []
         together = 0
@@ -101,7 +101,7 @@ async def test_turns_of_one_key_never_overlap_and_those_of_others_do(client: Cli
         controller.watch(informer, name_of)
         async with working(controller), asyncio.timeout(20):
             for _ in range(3):
-                await until(lambda: together == 3 and not active, "a round of turns")
+                await until(lambda: together == 3 and not active, "a pass over each key")
                 for key in ("a", "b", "c"):
                     controller.enqueue(key)
                     controller.enqueue(key)
@@ -110,14 +110,16 @@ async def test_turns_of_one_key_never_overlap_and_those_of_others_do(client: Cli
 @pytest.mark.parametrize(
     ("failure", "logged", "result"),
     [
-        pytest.param(Conflict(409, "Conflict", "another was faster"), None, "requeue", id="a conflict, in silence"),
         pytest.param(
-            Unavailable(503, "", "try later"), "WARNING", "error", id="an API server that is busy, with a line"
+            Conflict(409, "Conflict", "changed by another client"), None, "requeue", id="a conflict is not logged"
         ),
-        pytest.param(KeyError("bug"), "ERROR", "error", id="a bug, with its stack"),
+        pytest.param(
+            Unavailable(503, "", "try later"), "WARNING", "error", id="an API server that is busy is a log line"
+        ),
+        pytest.param(KeyError("bug"), "ERROR", "error", id="a bug is a log line with its stack"),
     ],
 )
-async def test_a_pass_that_fails_is_made_again_and_others_go_on(
+async def test_a_failed_pass_is_retried_and_other_keys_are_processed(
     client: Client,
     namespace: str,
     caplog: pytest.LogCaptureFixture,
@@ -149,7 +151,7 @@ async def test_a_pass_that_fails_is_made_again_and_others_go_on(
     assert metrics.RECONCILE_TOTAL.labels(name, "success")._value.get() == 2
 
 
-async def test_a_cancellation_inside_a_pass_costs_no_worker(client: Client, namespace: str) -> None:
+async def test_a_cancellation_inside_a_pass_does_not_end_the_worker(client: Client, namespace: str) -> None:
     async with informed(client, namespace, "a") as informer:
         turns = 0
 
@@ -168,7 +170,7 @@ async def test_a_cancellation_inside_a_pass_costs_no_worker(client: Client, name
             assert not task.done()
 
 
-async def test_a_pass_that_hangs_ends_by_its_deadline_and_is_made_again(client: Client, namespace: str) -> None:
+async def test_a_pass_that_hangs_is_cancelled_at_its_deadline_and_retried(client: Client, namespace: str) -> None:
     async with informed(client, namespace, "stuck") as informer:
         turns = 0
         ended = 0
@@ -177,7 +179,7 @@ async def test_a_pass_that_hangs_ends_by_its_deadline_and_is_made_again(client: 
             nonlocal turns, ended
             turns += 1
             try:
-                if turns < 3:  # the third ends, or how many more there are would be a matter of when this test looks
+                if turns < 3:  # the third ends, so that the number of passes does not depend on timing
                     await asyncio.Event().wait()
             finally:
                 ended += 1
@@ -185,12 +187,12 @@ async def test_a_pass_that_hangs_ends_by_its_deadline_and_is_made_again(client: 
         controller = Controller("hanging", reconcile, deadline=timedelta(seconds=0.2))
         controller.watch(informer, name_of)
         async with working(controller):
-            await until(lambda: turns == 3, "it is tried again")
+            await until(lambda: turns == 3, "it is retried")
     assert ended == turns
     assert metrics.RECONCILE_TIMEOUTS.labels("hanging")._value.get() == 2
 
 
-async def test_after_the_time_a_pass_asks_for_comes_another(client: Client, namespace: str) -> None:
+async def test_the_next_pass_follows_after_the_returned_time(client: Client, namespace: str) -> None:
     async with informed(client, namespace, "a") as informer:
         moments: list[float] = []
 
@@ -205,7 +207,7 @@ async def test_after_the_time_a_pass_asks_for_comes_another(client: Client, name
     assert moments[2] - moments[0] >= 0.6
 
 
-async def test_every_key_is_looked_at_once_in_a_while(client: Client, namespace: str) -> None:
+async def test_every_key_is_processed_again_each_resync(client: Client, namespace: str) -> None:
     async with informed(client, namespace, "a", "b") as informer:
         turns = {"a": 0, "b": 0}
 
@@ -215,10 +217,10 @@ async def test_every_key_is_looked_at_once_in_a_while(client: Client, namespace:
         controller = Controller("resync", reconcile, resync=timedelta(seconds=0.5))
         controller.watch(informer, name_of)
         async with working(controller):
-            await until(lambda: min(turns.values()) >= 3, "looked at again without an event")
+            await until(lambda: min(turns.values()) >= 3, "processed again without an event")
 
 
-async def test_stop_lets_the_pass_under_way_finish_and_begins_no_other(client: Client, namespace: str) -> None:
+async def test_stop_lets_current_passes_finish_and_starts_no_other(client: Client, namespace: str) -> None:
     async with informed(client, namespace, "a", "b") as informer:
         begun: list[str] = []
         finished: list[str] = []
@@ -241,9 +243,7 @@ async def test_stop_lets_the_pass_under_way_finish_and_begins_no_other(client: C
         assert len(begun) == 1
 
 
-async def test_cancelled_it_cancels_its_passes_and_awaits_them_and_then_begins_anew(
-    client: Client, namespace: str
-) -> None:
+async def test_cancellation_cancels_and_awaits_passes_and_it_can_run_again(client: Client, namespace: str) -> None:
     async with informed(client, namespace, "a") as informer:
         begun, cleaned = 0, 0
         started = asyncio.Event()
@@ -264,12 +264,10 @@ async def test_cancelled_it_cancels_its_passes_and_awaits_them_and_then_begins_a
             started.clear()
             async with working(controller):
                 await asyncio.wait_for(started.wait(), 10)
-            assert (begun, cleaned) == (expected, expected), "a new run begins with every key that is known"
+            assert (begun, cleaned) == (expected, expected), "a new run starts with all known keys"
 
 
-async def test_it_begins_with_what_the_informers_know_and_what_was_enqueued_before(
-    client: Client, namespace: str
-) -> None:
+async def test_it_starts_with_known_objects_and_enqueued_keys(client: Client, namespace: str) -> None:
     async with informed(client, namespace, "a", "b") as informer:
         turns: set[str] = set()
 
@@ -280,10 +278,10 @@ async def test_it_begins_with_what_the_informers_know_and_what_was_enqueued_befo
         controller.watch(informer, name_of)
         controller.enqueue("early")
         async with working(controller):
-            await until(lambda: turns == {"a", "b", "early"}, "all have had a turn")
+            await until(lambda: turns == {"a", "b", "early"}, "all keys were processed")
 
 
-async def test_an_informer_that_is_not_synced_holds_the_first_pass_back(client: Client, namespace: str) -> None:
+async def test_the_first_pass_waits_until_all_informers_have_synced(client: Client, namespace: str) -> None:
     async with informed(client, namespace, "a") as informer:
         other = Informer(client, CONFIG_MAP, namespace=namespace, label_selector="test=other")
         turns: list[str] = []
@@ -299,10 +297,10 @@ async def test_an_informer_that_is_not_synced_holds_the_first_pass_back(client: 
             await client.apply(CONFIG_MAP, config_map(namespace, "b"), "test")
             assert turns == []
             async with running(other):
-                await until(lambda: set(turns) == {"a", "b"}, "the passes begin")
+                await until(lambda: set(turns) == {"a", "b"}, "the passes start")
 
 
-async def test_an_object_whose_keys_cannot_be_told_stops_no_other(client: Client, namespace: str) -> None:
+async def test_a_change_that_cannot_be_mapped_does_not_affect_others(client: Client, namespace: str) -> None:
     def by_data(change: Change) -> Iterable[str]:
         assert change.new is not None
         return [change.new["data"]["key"]]
@@ -317,4 +315,4 @@ async def test_an_object_whose_keys_cannot_be_told_stops_no_other(client: Client
         controller.watch(informer, by_data)
         async with working(controller):
             await client.create(CONFIG_MAP, config_map(namespace, "plain", key="found"))
-            await until(lambda: turns == ["found"], "the other object has its turn")
+            await until(lambda: turns == ["found"], "the other object is processed")

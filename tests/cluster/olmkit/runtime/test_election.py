@@ -1,4 +1,4 @@
-"""Leader election with two real processes: one works; when it ends the other does, and never both."""
+"""Leader election with two real processes: one works; when it ends, the other one does; never both."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.cluster.proxy import Proxy
 
 DURATION = LeaseDurations().duration
 SLACK = 8.0
-"""Seconds a loaded machine may take for what a test awaits, beside the time that is promised (and a second for two looks at the
+"""Seconds that a loaded machine may take in addition to the promised time (and one second for two observations of the
 lease). With it 2 s are still less than the 13 s at least that pass before a lease runs out that was not given up."""
 
 
 @pytest.fixture
 async def asker(client: Client, namespace: str) -> AsyncIterator[Asker]:
-    """Asks the examples of this test's namespace."""
+    """Sends requests to the example processes of the test's namespace."""
     informer = Informer(client, CONFIG_MAP, namespace=namespace, label_selector="test=runtime")
     view = View(informer)
     async with running(informer):
@@ -35,13 +35,13 @@ async def asker(client: Client, namespace: str) -> AsyncIterator[Asker]:
 
 @pytest.fixture
 async def pair(cluster: Cluster, namespace: str) -> AsyncIterator[tuple[Process, Process]]:
-    """A process that holds the lease and one that stands behind it."""
+    """The process that holds the lease, and the other candidate."""
     async with (
         example(cluster.kubeconfig, namespace, "first") as first,
         example(cluster.kubeconfig, namespace, "second") as second,
     ):
         _, pending = await asyncio.wait(
-            {asyncio.create_task(one.logged("lease won"), name=one.who) for one in (first, second)},
+            {asyncio.create_task(one.logged("lease acquired"), name=one.who) for one in (first, second)},
             return_when=asyncio.FIRST_COMPLETED,
         )
         (other,) = pending
@@ -52,7 +52,7 @@ async def pair(cluster: Cluster, namespace: str) -> AsyncIterator[tuple[Process,
 
 
 async def ready(process: Process) -> None:
-    """Return when it says so: no log line tells that its informer has synced."""
+    """Wait until /readyz succeeds: no log line reports that the informer has synced."""
     async with asyncio.timeout(30):
         while (await process.get("probes", "/readyz"))[0] != 200:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
@@ -64,7 +64,7 @@ async def master_status(process: Process) -> str:
     return line.split()[-1]
 
 
-async def test_one_works_and_the_other_is_as_ready(asker: Asker, pair: tuple[Process, Process]) -> None:
+async def test_only_the_leader_works_and_both_are_ready(asker: Asker, pair: tuple[Process, Process]) -> None:
     leader, follower = pair
     for _ in range(5):
         assert await asker.answered(await asker.ask()) == leader.who
@@ -72,7 +72,7 @@ async def test_one_works_and_the_other_is_as_ready(asker: Asker, pair: tuple[Pro
     assert (await leader.get("probes", "/readyz"))[0] == (await follower.get("probes", "/readyz"))[0] == 200
 
 
-async def test_when_the_leader_is_killed_the_other_works_within_the_lease(
+async def test_a_killed_leader_is_replaced_within_the_lease_duration(
     asker: Asker, pair: tuple[Process, Process]
 ) -> None:
     leader, follower = pair
@@ -83,7 +83,7 @@ async def test_when_the_leader_is_killed_the_other_works_within_the_lease(
     assert took <= DURATION + SLACK
 
 
-async def test_when_the_leader_stops_in_order_the_other_works_within_two_seconds(
+async def test_a_leader_that_shuts_down_is_replaced_within_two_seconds(
     asker: Asker, pair: tuple[Process, Process], client: Client, namespace: str
 ) -> None:
     leader, follower = pair
@@ -96,24 +96,22 @@ async def test_when_the_leader_stops_in_order_the_other_works_within_two_seconds
     assert lease["spec"]["leaseTransitions"] == 1
 
 
-async def test_a_pass_under_way_is_finished_before_the_lease_passes_on(
-    asker: Asker, pair: tuple[Process, Process]
-) -> None:
+async def test_the_current_pass_ends_before_the_lease_is_released(asker: Asker, pair: tuple[Process, Process]) -> None:
     leader, follower = pair
     slow = await asker.ask("slow", seconds="3")
     quick = await asker.ask("quick")
-    assert await asker.answered(quick) == leader.who, "the slow pass is under way as well"
+    assert await asker.answered(quick) == leader.who, "the slow pass has started as well"
     leader.send(signal.SIGTERM)
     assert await asker.answered(slow) == leader.who
     assert await leader.ended() == 0
     assert await asker.answered(await asker.ask()) == follower.who
 
 
-async def test_a_leader_that_crashes_gives_the_lease_up(
+async def test_a_crashed_leader_releases_the_lease(
     asker: Asker, client: Client, cluster: Cluster, namespace: str
 ) -> None:
     async with example(cluster.kubeconfig, namespace, "first") as first:
-        await first.logged("lease won")
+        await first.logged("lease acquired")
         await asker.ask("crash")
         assert await first.ended() == 1
         crash = await first.logged("a task crashed: exiting")
@@ -121,10 +119,10 @@ async def test_a_leader_that_crashes_gives_the_lease_up(
         await client.delete(CONFIG_MAP, "crash", namespace)
         async with example(cluster.kubeconfig, namespace, "second") as second:
             await second.logged("listening", server="metrics")
-            await second.logged("lease won", within=2 + SLACK)
+            await second.logged("lease acquired", within=2 + SLACK)
 
 
-async def test_a_frozen_leader_is_replaced_and_does_not_work_when_it_thaws(
+async def test_a_suspended_leader_is_replaced_and_does_not_work_when_it_resumes(
     asker: Asker, pair: tuple[Process, Process]
 ) -> None:
     leader, follower = pair
@@ -137,25 +135,23 @@ async def test_a_frozen_leader_is_replaced_and_does_not_work_when_it_thaws(
         assert await asker.answered(await asker.ask()) == follower.who
 
 
-async def test_a_leader_that_is_blocked_exits_before_the_other_works(
-    asker: Asker, pair: tuple[Process, Process]
-) -> None:
+async def test_a_blocked_leader_exits_before_the_other_works(asker: Asker, pair: tuple[Process, Process]) -> None:
     leader, follower = pair
     await asker.ask("blocking", blocked="600")
     assert await leader.ended(within=DURATION + SLACK) == 1
-    exited = await leader.logged("the work has not ended before the lease can pass on: exiting")
-    won = await follower.logged("lease won")
+    exited = await leader.logged("the work has not ended before the lease can expire: exiting")
+    won = await follower.logged("lease acquired")
     assert exited["ts"] <= won["ts"]
 
 
-async def test_a_leader_cut_off_from_the_api_server_stops_working_stays_up_and_comes_back(
+async def test_a_disconnected_leader_stops_work_keeps_running_and_can_lead_again(
     asker: Asker, cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async with proxied(cluster, tmp_path) as (between, _), example(between.kubeconfig, namespace, "cut off") as first:
         assert await asker.answered(await asker.ask()) == first.who
         between.close()
         between.cut()
-        await first.logged("lease lost, standing again", within=DURATION)
+        await first.logged("lease lost, trying to acquire it again", within=DURATION)
         assert (await first.get("probes", "/healthz")) == (200, "ok")
         assert await master_status(first) == "0.0"
         async with example(cluster.kubeconfig, namespace, "second") as second:
@@ -170,7 +166,7 @@ async def test_a_leader_cut_off_from_the_api_server_stops_working_stays_up_and_c
 
 
 class Work:
-    """Work of a candidate in this process: it says when it runs and takes its time to end."""
+    """The work of a candidate in this process: records when it runs, and takes `ending` seconds to end."""
 
     def __init__(self, ending: float = 0.0) -> None:
         self.active = False
@@ -190,24 +186,24 @@ class Work:
 
 
 QUICK = LeaseDurations(duration=9, renew_deadline=4, renew_period=0.3, observe_period=0.1)
-"""The deadline and the duration are not that quick: work that has not ended in the time between them ends this very process."""
+"""The deadline and the duration are not that short: work that has not ended in the time between them ends this process."""
 
 
-async def test_the_lease_is_held_until_work_that_is_cancelled_has_ended(client: Client, namespace: str) -> None:
+async def test_the_lease_is_held_until_cancelled_work_has_ended(client: Client, namespace: str) -> None:
     work, next_work = Work(ending=1.0), Work()
-    first = asyncio.create_task(Election(client, "held", namespace, terms=QUICK).run(work))
+    first = asyncio.create_task(Election(client, "held", namespace, durations=QUICK).run(work))
     await work.started.wait()
-    second = asyncio.create_task(Election(client, "held", namespace, terms=QUICK).run(next_work))
+    second = asyncio.create_task(Election(client, "held", namespace, durations=QUICK).run(next_work))
     first.cancel()
     await next_work.started.wait()
     assert not work.active
-    await asyncio.wait({first}, timeout=10)  # the lease can be won before the answer to its release has come back
+    await asyncio.wait({first}, timeout=10)  # the lease can be acquired before the response to its release arrives
     assert first.done()
     second.cancel()
     await asyncio.wait({second})
 
 
-async def test_cut_off_the_work_has_ended_before_another_begins(
+async def test_disconnected_work_ends_before_another_starts(
     cluster: Cluster, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     work, next_work = Work(ending=0.5), Work()
@@ -217,20 +213,20 @@ async def test_cut_off_the_work_has_ended_before_another_begins(
         between.cut()
 
     async with proxied(cluster, tmp_path) as (between, disturbed):
-        first = asyncio.create_task(Election(disturbed, "cut", namespace, terms=QUICK).run(work))
+        first = asyncio.create_task(Election(disturbed, "cut", namespace, durations=QUICK).run(work))
         await work.started.wait()
-        second = asyncio.create_task(Election(client, "cut", namespace, terms=QUICK).run(next_work))
+        second = asyncio.create_task(Election(client, "cut", namespace, durations=QUICK).run(next_work))
         await cut_off(between)
         await next_work.started.wait()
         assert not work.active
         assert time.monotonic() - work.ended_at > 0
-        assert not first.done(), "it stands again"
+        assert not first.done(), "it is a candidate again"
         for task in (first, second):
             task.cancel()
         await asyncio.wait({first, second})
 
 
-async def test_a_renewal_whose_answer_is_lost_does_not_lose_the_lease(
+async def test_a_lost_response_to_a_renewal_does_not_lose_the_lease(
     cluster: Cluster, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     work = Work()
@@ -247,25 +243,25 @@ async def test_a_renewal_whose_answer_is_lost_does_not_lose_the_lease(
             lost.set()
             return b""
 
-        election = asyncio.create_task(Election(disturbed, "lost", namespace, terms=QUICK).run(work))
+        election = asyncio.create_task(Election(disturbed, "lost", namespace, durations=QUICK).run(work))
         await work.started.wait()
         async with asyncio.timeout(60):
             for _ in range(5):
                 lost.clear()
                 between.touch(lose)
-                await lost.wait()  # an answer: the renewal was written
+                await lost.wait()  # a response: the renewal was written
                 last = await renewed()
                 while await renewed() == last:  # noqa: ASYNC110 the lease is read, not watched
                     await asyncio.sleep(0.02)
         assert work.active
-        assert work.ended_at == 0.0, "without a break"
+        assert work.ended_at == 0.0, "without interruption"
         election.cancel()
         await asyncio.wait({election})
 
 
-async def test_a_lease_that_is_deleted_is_lost_and_won_again(client: Client, namespace: str) -> None:
+async def test_a_deleted_lease_is_lost_and_acquired_again(client: Client, namespace: str) -> None:
     work = Work()
-    election = asyncio.create_task(Election(client, "deleted", namespace, terms=QUICK).run(work))
+    election = asyncio.create_task(Election(client, "deleted", namespace, durations=QUICK).run(work))
     await work.started.wait()
     work.started.clear()
     await client.delete(LEASE, "deleted", namespace)
@@ -275,36 +271,36 @@ async def test_a_lease_that_is_deleted_is_lost_and_won_again(client: Client, nam
     await asyncio.wait({election})
 
 
-async def test_what_the_work_raises_is_raised(client: Client, namespace: str) -> None:
+async def test_exceptions_of_the_work_are_raised(client: Client, namespace: str) -> None:
     async def work() -> None:
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        await Election(client, "raises", namespace, terms=QUICK).run(work)
+        await Election(client, "raises", namespace, durations=QUICK).run(work)
     lease = await client.get(LEASE, "raises", namespace)
     assert lease["spec"]["holderIdentity"] == ""
 
 
-async def test_others_are_told_what_the_holder_says_of_itself(client: Client, namespace: str) -> None:
+async def test_candidates_read_the_annotations_of_the_holder(client: Client, namespace: str) -> None:
     work, next_work = Work(), Work()
-    first = Election(client, "told", namespace, terms=QUICK, annotations={"test/address": "first"})
-    second = Election(client, "told", namespace, terms=QUICK, annotations={"test/address": "second"})
+    first = Election(client, "annotations", namespace, durations=QUICK, annotations={"test/address": "first"})
+    second = Election(client, "annotations", namespace, durations=QUICK, annotations={"test/address": "second"})
     leading = asyncio.create_task(first.run(work))
     await work.started.wait()
-    await client.patch(LEASE, "told", {"metadata": {"annotations": {"test/foreign": "stays"}}}, namespace)
-    standing = asyncio.create_task(second.run(next_work))
+    await client.patch(LEASE, "annotations", {"metadata": {"annotations": {"test/foreign": "stays"}}}, namespace)
+    candidate = asyncio.create_task(second.run(next_work))
     async with asyncio.timeout(30):
-        while second.others_annotations != {"test/address": "first", "test/foreign": "stays"}:  # noqa: ASYNC110
+        while second.holder_annotations != {"test/address": "first", "test/foreign": "stays"}:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
-    assert first.others_annotations == {}
+    assert first.holder_annotations == {}
     before = first.term
     assert before is not None
     assert second.term == before
     leading.cancel()
     await next_work.started.wait()
-    assert second.others_annotations == {}
-    assert second.term == Term.of(await client.get(LEASE, "told", namespace)) != before
-    lease = await client.get(LEASE, "told", namespace)
+    assert second.holder_annotations == {}
+    assert second.term == Term.of(await client.get(LEASE, "annotations", namespace)) != before
+    lease = await client.get(LEASE, "annotations", namespace)
     assert lease["metadata"]["annotations"] == {"test/address": "second", "test/foreign": "stays"}
-    standing.cancel()
-    await asyncio.wait({leading, standing})
+    candidate.cancel()
+    await asyncio.wait({leading, candidate})

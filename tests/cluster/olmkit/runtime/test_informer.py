@@ -1,7 +1,7 @@
-"""The informer through everything a network and an API server can do to a watch.
+"""The informer through failures of the network and of the API server.
 
-What is asserted each time: the store is what the server has, what a subscriber was told joins up without a gap and ends at the
-same, and the informer still runs.
+Each test asserts that the store equals the server, that the changes of a subscriber are consecutive and end at the
+same state, and that the informer still runs.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ async def watched(cluster: Cluster, folder: Path, namespace: str) -> AsyncIterat
 
 
 async def settle(client: Client, namespace: str, informer: Informer, view: View) -> None:
-    """Wait until the informer knows a last object, then compare everything with the server."""
+    """Wait until the informer has a last object, then compare everything with the server."""
     await client.apply(CONFIG_MAP, config_map(namespace, "zz-last"), "test")
-    await view.until(lambda: "zz-last" in view.objects, "the informer hears of the last object")
+    await view.until(lambda: "zz-last" in view.objects, "the informer receives the last object")
     truth = versions((await client.list(CONFIG_MAP, namespace, "test=runtime"))[0])
-    await view.until(lambda: versions(view.objects) == truth, "the subscriber knows what the server has")
+    await view.until(lambda: versions(view.objects) == truth, "the subscriber has the objects of the server")
     assert versions(dict(informer.objects)) == truth
     assert view.gaps == []
-    await until(lambda: not informer.stale, "the informer watches: it may have heard of it all by a list")
+    await until(lambda: not informer.stale, "the informer watches: it may have received everything by a list")
 
 
-async def test_everything_is_known_at_once_and_every_change_is_told(client: Client, namespace: str) -> None:
+async def test_existing_objects_and_all_changes_are_received(client: Client, namespace: str) -> None:
     await client.create(CONFIG_MAP, config_map(namespace, "before"))
     informer = selected(client, namespace)
     view = View(informer)
@@ -60,14 +60,14 @@ async def test_everything_is_known_at_once_and_every_change_is_told(client: Clie
         await client.create(CONFIG_MAP, config_map(namespace, "a", key="1"))
         await client.patch(CONFIG_MAP, "a", {"data": {"key": "2"}}, namespace)
         await client.delete(CONFIG_MAP, "before", namespace)
-        await view.until(lambda: "before" not in view.objects, "the deletion is told")
+        await view.until(lambda: "before" not in view.objects, "the deletion is received")
         assert (informer.get("a", namespace) or {})["data"] == {"key": "2"}
         late = View(informer)
-        assert versions(late.objects) == versions(view.objects), "who subscribes late is told what is known"
+        assert versions(late.objects) == versions(view.objects), "a late subscriber receives the known objects"
         await settle(client, namespace, informer, view)
 
 
-async def test_an_own_write_counts_at_once_and_is_told_once(client: Client, namespace: str) -> None:
+async def test_an_own_write_counts_at_once_and_is_received_once(client: Client, namespace: str) -> None:
     informer = selected(client, namespace)
     view = View(informer)
     async with running(informer):
@@ -78,13 +78,13 @@ async def test_an_own_write_counts_at_once_and_is_told_once(client: Client, name
         assert view.count == 2
 
 
-async def test_metadata_alone_comes_when_that_was_asked_for(client: Client, namespace: str) -> None:
+async def test_metadata_only(client: Client, namespace: str) -> None:
     await client.create(CONFIG_MAP, config_map(namespace, "a", key="1"))
     informer = selected(client, namespace, metadata_only=True)
     view = View(informer)
     async with running(informer):
         await client.create(CONFIG_MAP, config_map(namespace, "b", key="1"))
-        await view.until(lambda: len(view.objects) == 2, "both are told")
+        await view.until(lambda: len(view.objects) == 2, "both are received")
         assert [sorted(obj) for obj in informer.objects.values()] == [["apiVersion", "kind", "metadata"]] * 2
         assert {obj["kind"] for obj in informer.objects.values()} == {"ConfigMap"}
 
@@ -94,13 +94,13 @@ async def test_an_object_that_stops_matching_the_selector_is_gone(client: Client
     view = View(informer)
     async with running(informer):
         await client.create(CONFIG_MAP, config_map(namespace, "a"))
-        await view.until(lambda: "a" in view.objects, "it is told")
+        await view.until(lambda: "a" in view.objects, "it is received")
         await client.patch(CONFIG_MAP, "a", {"metadata": {"labels": {"test": "other"}}}, namespace)
-        await view.until(lambda: "a" not in view.objects, "it is told to be gone")
+        await view.until(lambda: "a" not in view.objects, "its removal is received")
         await settle(client, namespace, informer, view)
 
 
-async def test_one_object_that_cannot_be_trimmed_stops_nothing(client: Client, namespace: str) -> None:
+async def test_an_object_that_transform_cannot_read_is_kept_whole(client: Client, namespace: str) -> None:
     def transform(obj: Object) -> Object:
         return {"key": obj["data"]["key"]}
 
@@ -109,16 +109,14 @@ async def test_one_object_that_cannot_be_trimmed_stops_nothing(client: Client, n
     async with running(informer):
         await client.create(CONFIG_MAP, config_map(namespace, "odd"))
         await client.create(CONFIG_MAP, config_map(namespace, "plain", key="1"))
-        await view.until(lambda: len(view.objects) == 2, "both are told")
+        await view.until(lambda: len(view.objects) == 2, "both are received")
         metadata = view.objects["plain"]["metadata"]
         assert view.objects["plain"] == {"metadata": metadata, "key": "1"}
         assert sorted(metadata) == ["name", "namespace", "resourceVersion", "uid"]
         assert view.objects["odd"]["kind"] == "ConfigMap", "kept whole"
 
 
-async def test_a_watch_that_is_cut_goes_on_where_it_was(
-    cluster: Cluster, client: Client, namespace: str, tmp_path: Path
-) -> None:
+async def test_a_watch_that_is_cut_resumes(cluster: Cluster, client: Client, namespace: str, tmp_path: Path) -> None:
     for number in range(5):
         await client.create(CONFIG_MAP, config_map(namespace, f"a{number}"))
     async with watched(cluster, tmp_path, namespace) as (between, informer, view):
@@ -127,11 +125,11 @@ async def test_a_watch_that_is_cut_goes_on_where_it_was(
             await client.delete(CONFIG_MAP, random.choice(sorted(view.objects)), namespace)
             await client.apply(CONFIG_MAP, config_map(namespace, "a-new", key=str(random.random())), "test")
             truth = versions((await client.list(CONFIG_MAP, namespace, "test=runtime"))[0])
-            await view.until(lambda: versions(view.objects) == truth, "what happened meanwhile is told")  # noqa: B023
+            await view.until(lambda: versions(view.objects) == truth, "the changes in between are received")  # noqa: B023
         await settle(client, namespace, informer, view)
 
 
-async def test_a_server_out_of_reach_leaves_what_is_known_and_says_that_it_is_old(
+async def test_objects_are_kept_and_stale_while_the_server_cannot_be_reached(
     cluster: Cluster, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     await client.create(CONFIG_MAP, config_map(namespace, "a"))
@@ -140,15 +138,15 @@ async def test_a_server_out_of_reach_leaves_what_is_known_and_says_that_it_is_ol
         between.close()
         between.cut()
         await client.delete(CONFIG_MAP, "a", namespace)
-        await until(lambda: informer.stale, "the informer notices")
+        await until(lambda: informer.stale, "the informer is stale")
         assert informer.get("a", namespace) is not None
         assert informer.synced.is_set()
         await between.open()
-        await view.until(lambda: "a" not in view.objects, "the deletion is told after all")
+        await view.until(lambda: "a" not in view.objects, "the deletion is received afterwards")
         await settle(client, namespace, informer, view)
 
 
-async def test_a_connection_that_falls_silent_is_replaced(
+async def test_an_idle_connection_is_replaced(
     cluster: Cluster, client: Client, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("olmkit.runtime.client.WATCH_IDLE_TIMEOUT_SECONDS", 1.0)
@@ -163,7 +161,7 @@ async def test_a_connection_that_falls_silent_is_replaced(
         assert "unheard" in view.objects
 
 
-async def test_a_line_that_is_no_event_costs_a_connection_and_no_event(
+async def test_an_invalid_line_closes_the_connection_and_loses_no_event(
     cluster: Cluster, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     async with watched(cluster, tmp_path, namespace) as (between, informer, view):
@@ -178,12 +176,12 @@ async def test_a_line_that_is_no_event_costs_a_connection_and_no_event(
         assert "a" in view.objects
 
 
-async def test_a_version_that_is_too_old_lists_again_and_finds_what_went(
+async def test_a_version_that_is_too_old_causes_a_new_list(
     cluster: Cluster, client: Client, namespace: str, tmp_path: Path
 ) -> None:
-    """A new API server process knows no event from before its start: a real 410."""
+    """A new API server process has no events from before its start: a real 410."""
     if not cluster.is_managed:
-        pytest.skip("restarts the API server, which is not ours")
+        pytest.skip("restarts the API server, which belongs to the user")
     for name in ("stays", "goes", "anew"):
         await client.create(CONFIG_MAP, config_map(namespace, name))
     async with watched(cluster, tmp_path, namespace) as (between, informer, view):
@@ -200,14 +198,16 @@ async def test_a_version_that_is_too_old_lists_again_and_finds_what_went(
             async for _ in client.watch(CONFIG_MAP, old, namespace):
                 pass
         await between.open()
-        await view.until(lambda: "new" in view.objects and "goes" not in view.objects, "the list is told as changes")
+        await view.until(
+            lambda: "new" in view.objects and "goes" not in view.objects, "the list is received as changes"
+        )
         assert view.objects["anew"]["metadata"]["uid"] != uid
         await settle(client, namespace, informer, view)
         assert set(view.objects) == {"stays", "anew", "new", "zz-last"}
 
 
 class Writer:
-    """Makes, changes and deletes ConfigMaps as fast as one connection can, whatever the API server does."""
+    """Creates, changes and deletes ConfigMaps as fast as one connection allows, through all failures of the API server."""
 
     def __init__(self, client: Client, namespace: str, seed: int) -> None:
         self._client = client
@@ -236,7 +236,7 @@ class Writer:
 
 @asynccontextmanager
 async def load(client: Client, namespace: str, writers: int = 3) -> AsyncIterator[list[Writer]]:
-    """Writers at work."""
+    """Running writers."""
     made = [Writer(client, namespace, seed) for seed in range(writers)]
     tasks = [asyncio.create_task(writer.run()) for writer in made]
     try:
@@ -250,51 +250,49 @@ async def load(client: Client, namespace: str, writers: int = 3) -> AsyncIterato
 
 
 @pytest.mark.parametrize("signal_number", [pytest.param(9, id="killed"), pytest.param(15, id="stopped in order")])
-async def test_an_api_server_that_is_restarted_under_load_loses_nothing(
+async def test_a_restart_of_the_api_server_under_load_loses_no_change(
     cluster: Cluster, client: Client, namespace: str, signal_number: int
 ) -> None:
     if not cluster.is_managed:
-        pytest.skip("restarts the API server, which is not ours")
+        pytest.skip("restarts the API server, which belongs to the user")
     informers = [selected(client, namespace), selected(client, namespace, metadata_only=True)]
     views = [View(informer) for informer in informers]
     async with running(informers[0]), running(informers[1]):
         async with load(client, namespace) as writers:
             await views[0].until(lambda: views[0].count > 300, "there is load")
             await asyncio.to_thread(cluster.restart_apiserver, signal_number)
-            heard = views[0].count
-            await views[0].until(lambda: views[0].count > heard + 300, "there is load again")
-        assert sum(writer.refused for writer in writers) > 0, "the restart was felt"
+            seen = views[0].count
+            await views[0].until(lambda: views[0].count > seen + 300, "there is load again")
+        assert sum(writer.refused for writer in writers) > 0, "the restart interrupted the watch"
         for informer, view in zip(informers, views, strict=True):
             await settle(client, namespace, informer, view)
 
 
-async def test_watches_that_are_cut_all_the_time_under_load_lose_nothing(
+async def test_repeated_cuts_under_load_lose_no_change(
     cluster: Cluster, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     async with watched(cluster, tmp_path, namespace) as (between, informer, view):
         async with load(client, namespace):
             for round_number in range(20):
-                heard = view.count
-                await view.until(lambda: view.count > heard + 20, "there is load")  # noqa: B023
+                seen = view.count
+                await view.until(lambda: view.count > seen + 20, "there is load")  # noqa: B023
                 between.cut()
                 assert round_number or view.count
         await settle(client, namespace, informer, view)
 
 
-def given_up(cluster: Cluster) -> float:
-    """How many watchers of ConfigMaps the API server has given up since its start."""
+def closed_watchers(cluster: Cluster) -> float:
+    """How many watchers of ConfigMaps the API server has closed since its start."""
     name = 'apiserver_terminated_watchers_total{group="",resource="configmaps"}'
     lines = cluster.kubectl("get", "--raw", "/metrics").splitlines()
     return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
 
 
-async def test_a_reader_too_slow_for_the_server_loses_nothing(
-    cluster: Cluster, client: Client, namespace: str, tmp_path: Path
-) -> None:
-    """The server gives up a watcher that does not read: 200 events of 120 kB are more than all its buffers hold."""
+async def test_a_slow_reader_loses_no_change(cluster: Cluster, client: Client, namespace: str, tmp_path: Path) -> None:
+    """The server closes a watch whose client does not read: 200 events of 120 kB exceed all its buffers."""
     async with watched(cluster, tmp_path, namespace) as (between, informer, view):
         await settle(client, namespace, informer, view)
-        before = given_up(cluster)
+        before = closed_watchers(cluster)
         between.silence()
         for number in range(200):
             padded = f"{number:03d}" * 40_000
@@ -303,13 +301,13 @@ async def test_a_reader_too_slow_for_the_server_loses_nothing(
         between.resume()
         await settle(client, namespace, informer, view)
         assert "a0" not in view.objects
-        assert given_up(cluster) > before
+        assert closed_watchers(cluster) > before
 
 
-async def test_a_kind_that_may_be_absent_is_empty_until_it_is_there_and_again_when_it_went(
+async def test_an_optional_kind_is_empty_until_it_is_served_and_when_it_is_removed(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(informer_module, "ABSENT_KIND_RECHECK_SECONDS", 600.0)
+    monkeypatch.setattr(informer_module, "ABSENT_KIND_RECHECK_SECONDS", 0.2)
     kind = Kind("runtime.example.com", "v1", "Guest", "guests")
     informer = Informer(client, kind, absent_is_empty=True)
     view = View(informer)
@@ -320,14 +318,13 @@ async def test_a_kind_that_may_be_absent_is_empty_until_it_is_there_and_again_wh
         try:
             guest = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": "a"}}
             await client.create(kind, guest)
-            informer.recheck()
-            await view.until(lambda: "a" in view.objects, "the kind is found when poked")
+            await view.until(lambda: "a" in view.objects, "the kind is found at the next check")
         finally:
             await client.delete(DEFINITION, f"{kind.plural}.{kind.group}")
-        await view.until(lambda: not view.objects, "its objects go with the kind")
+        await view.until(lambda: not view.objects, "its objects are removed with the kind")
 
 
-async def test_a_kind_of_ours_that_is_absent_is_waited_for(client: Client) -> None:
+async def test_an_informer_waits_for_a_required_kind(client: Client) -> None:
     kind = Kind("runtime.example.com", "v1", "Host", "hosts")
     informer = Informer(client, kind)
     task = asyncio.create_task(informer.run())
@@ -344,7 +341,7 @@ async def test_a_kind_of_ours_that_is_absent_is_waited_for(client: Client) -> No
 
 
 async def define(client: Client, kind: Kind) -> None:
-    """A CRD without a schema for `kind`; returns when the kind is served."""
+    """Create a CRD without a schema for `kind`; returns when the kind is served."""
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     definition = {
         "apiVersion": DEFINITION.api_version,

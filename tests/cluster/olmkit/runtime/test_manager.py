@@ -1,4 +1,4 @@
-"""One controller process as an operator of a cluster sees it: probes, metrics, logs, signals, flags."""
+"""One controller process from outside: probes, metrics, logs, signals, flags."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ DECLARED = [
     "workqueue_retries_total",
     "leader_election_slowpath_total",
 ]
-"""Those without a value until it happens."""
+"""Metrics without a value until the first occurrence."""
 
 
 @pytest.fixture
 async def process(cluster: Cluster, namespace: str, tmp_path: Path) -> AsyncIterator[Process]:
-    """An example that is ready once a file is there."""
+    """An example process that is ready once a file exists."""
     async with example(cluster.kubeconfig, namespace, "only", "--ready-file", str(tmp_path / "ready")) as started:
         yield started
 
 
 async def answer(client: Client, namespace: str) -> None:
-    """Have two questions of one key answered, one after the other: the first pass has ended once the second is answered."""
+    """Send two requests for one key, one after the other: the first pass has ended when the second is answered."""
     await client.create(CONFIG_MAP, config_map(namespace, "question", asked="1"))
     async with asyncio.timeout(30):
         async for event in client.watch(CONFIG_MAP, "0", namespace, "test=runtime"):
@@ -73,7 +73,9 @@ async def answer(client: Client, namespace: str) -> None:
 async def test_healthz_is_ok_and_readyz_names_the_check_that_fails(
     process: Process, client: Client, namespace: str, tmp_path: Path
 ) -> None:
-    await answer(client, namespace)  # a pass begins when the informer has synced, which the lease does not wait for
+    await answer(
+        client, namespace
+    )  # a pass starts when the informer has synced; acquiring the lease does not wait for that
     assert await process.get("probes", "/healthz") == (200, "ok")
     status, text = await process.get("probes", "/readyz")
     assert status == 500
@@ -97,29 +99,31 @@ for name in ("environ", "maps", "mem"):
 
 
 def drop_privileges() -> None:
-    """As in a pod: also root has no capability after its next exec, so the kernel lets it into no process for its own sake."""
+    """As in a pod: even root has no capabilities after its next exec, so that it has no access to other processes."""
     bounding_set_drop, last = 24, int(Path("/proc/sys/kernel/cap_last_cap").read_text())
     for capability in range(last + 1):
-        LIBC.prctl(bounding_set_drop, capability, 0, 0, 0)  # fails without a privilege, which is as well
+        LIBC.prctl(bounding_set_drop, capability, 0, 0, 0)  # fails without privileges, which has the same effect
 
 
 async def peer_sees(pid: int) -> str:
-    """What a process of the same user can read of that one."""
+    """What another process of the same user can read of this process."""
     command = (sys.executable, "-c", PEER, str(pid))
     peer = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE, preexec_fn=drop_privileges)
     return (await peer.communicate())[0].decode()
 
 
-async def test_no_other_process_of_its_user_can_look_into_it(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+async def test_other_processes_of_its_user_cannot_read_its_memory(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
     flags = ("--ready-file", str(tmp_path / "ready"))
     async with example(cluster.kubeconfig, namespace, "only", *flags, prepare=drop_privileges) as process:
-        await process.logged("lease won")
+        await process.logged("lease acquired")
         assert (
             await peer_sees(process.child.pid) == "environ PermissionError\nmaps PermissionError\nmem PermissionError\n"
         )
 
 
-async def test_a_kind_that_is_missing_makes_it_unready_and_not_dead(
+async def test_a_missing_kind_makes_it_unready_but_does_not_end_it(
     cluster: Cluster, client: Client, namespace: str
 ) -> None:
     async with example(cluster.kubeconfig, namespace, "waiting", "--kind=absents.runtime.example.com") as waiting:
@@ -152,24 +156,22 @@ async def test_every_log_line_is_json_with_the_usual_keys(process: Process, clie
     await process.logged("stopped")
     assert all({"ts", "level", "logger", "msg"} <= set(line) for line in process.lines)
     assert [line for line in process.lines if line["level"] != "info"] == []
-    assert [line for line in process.lines if line.get("controller")] == [], "a pass that went well says nothing"
+    assert [line for line in process.lines if line.get("controller")] == [], "a successful pass logs nothing"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_ends_it_in_order(
-    process: Process, client: Client, namespace: str, number: signal.Signals
-) -> None:
-    await process.logged("lease won")
+async def test_a_signal_shuts_it_down(process: Process, client: Client, namespace: str, number: signal.Signals) -> None:
+    await process.logged("lease acquired")
     process.send(number)
     assert await process.ended() == 0
     lease = await client.get(LEASE, "example", namespace)
     assert lease["spec"]["holderIdentity"] == ""
 
 
-async def test_a_pass_that_does_not_end_is_cancelled_after_the_time_for_draining(
+async def test_a_pass_that_does_not_end_is_cancelled_after_the_drain_timeout(
     process: Process, client: Client, namespace: str
 ) -> None:
-    await process.logged("lease won")
+    await process.logged("lease acquired")
     await client.create(CONFIG_MAP, config_map(namespace, "slow", asked="1", seconds="600"))
     await answer(client, namespace)
     process.send(signal.SIGTERM)
@@ -177,18 +179,18 @@ async def test_a_pass_that_does_not_end_is_cancelled_after_the_time_for_draining
     assert "answered" not in (await client.get(CONFIG_MAP, "slow", namespace))["data"]
 
 
-async def test_a_pass_that_cannot_be_cancelled_keeps_it_no_longer_than_the_end_may_take(
+async def test_a_pass_that_cannot_be_cancelled_ends_with_the_shutdown_timeout(
     process: Process, client: Client, namespace: str
 ) -> None:
-    await process.logged("lease won")
+    await process.logged("lease acquired")
     await client.create(CONFIG_MAP, config_map(namespace, "stubborn", asked="1", stubborn="yes"))
     await answer(client, namespace)
     process.send(signal.SIGTERM)
     assert await process.ended(within=SHUTDOWN_TIMEOUT_SECONDS + 4) == 1
-    assert await process.logged("the end takes too long: exiting")
+    assert await process.logged("shutdown takes too long: exiting")
 
 
-async def test_without_election_it_works_at_once_and_makes_no_lease(
+async def test_without_leader_election_it_works_at_once_and_creates_no_lease(
     cluster: Cluster, client: Client, namespace: str
 ) -> None:
     async with example(cluster.kubeconfig, namespace, "alone", "--no-leader-elect") as alone:
@@ -199,11 +201,9 @@ async def test_without_election_it_works_at_once_and_makes_no_lease(
         assert await alone.ended() == 0
 
 
-async def test_an_api_server_that_is_away_at_the_start_is_waited_for(
-    cluster: Cluster, client: Client, namespace: str
-) -> None:
+async def test_it_waits_for_the_api_server_at_startup(cluster: Cluster, client: Client, namespace: str) -> None:
     if not cluster.is_managed:
-        pytest.skip("stops the API server, which is not ours")
+        pytest.skip("stops the API server, which belongs to the user")
     await asyncio.to_thread(cluster.stop_component, "kube-apiserver")
     try:
         async with example(cluster.kubeconfig, namespace, "early") as early:
@@ -218,7 +218,7 @@ async def test_an_api_server_that_is_away_at_the_start_is_waited_for(
         await asyncio.to_thread(cluster.start_component, "kube-apiserver")
 
 
-async def test_a_port_that_is_taken_is_said_and_ends_it(cluster: Cluster, namespace: str) -> None:
+async def test_a_port_in_use_is_logged_and_ends_it(cluster: Cluster, namespace: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         async with example(cluster.kubeconfig, namespace, "second", f"--metrics-bind-address={address}") as second:
@@ -226,14 +226,14 @@ async def test_a_port_that_is_taken_is_said_and_ends_it(cluster: Cluster, namesp
             await second.logged(f"cannot listen on {address} for metrics: Address already in use")
 
 
-async def test_a_kubeconfig_that_is_missing_is_said_and_ends_it(namespace: str, tmp_path: Path) -> None:
+async def test_a_missing_kubeconfig_is_logged_and_ends_it(namespace: str, tmp_path: Path) -> None:
     async with example(tmp_path / "none", namespace, "lost") as lost:
         assert await lost.ended() == 1
         await until(lambda: bool(lost.lines), "the reason is logged")
         assert "there is no kubeconfig at" in lost.lines[-1]["msg"]
 
 
-async def test_informers_come_and_go_while_it_runs(client: Client, namespace: str, tmp_path: Path) -> None:
+async def test_informers_can_be_added_and_removed_while_it_runs(client: Client, namespace: str, tmp_path: Path) -> None:
     settings = Settings(tmp_path, metrics_bind_address="0", health_probe_bind_address="0", leader_elect=False)
     manager = Manager("dynamic", settings, client)
     turns: list[str] = []
@@ -250,18 +250,18 @@ async def test_informers_come_and_go_while_it_runs(client: Client, namespace: st
     informer = manager.informer(CONFIG_MAP, **options)
     assert manager.informer(CONFIG_MAP, **options) is informer, "shared"
     controller.watch(informer, names)
-    await until(lambda: turns == ["a"], "what it finds has a turn")
+    await until(lambda: turns == ["a"], "its objects are processed")
     await manager.remove_informer(informer)
     assert manager.informer(CONFIG_MAP, **options) is not informer
     await client.create(CONFIG_MAP, config_map(namespace, "b"))
     again = manager.informer(CONFIG_MAP, **options)
-    await until(lambda: again.get("b", namespace) is not None, "the new informer hears of it")
-    assert turns == ["a"], "the one that was dropped gives no turns"
+    await until(lambda: again.get("b", namespace) is not None, "the new informer receives the change")
+    assert turns == ["a"], "the removed informer enqueues nothing"
     manager.stop()
     await asyncio.wait_for(task, 10)
 
 
-async def test_what_was_opened_is_closed_last_first_and_not_waited_for_for_ever(
+async def test_close_runs_in_reverse_order_with_a_timeout(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("olmkit.runtime.manager.CLOSE_TIMEOUT_SECONDS", 0.1)

@@ -1,4 +1,4 @@
-"""Publishing on the real API server: the lock, fields that go, defaults that stay, and Events."""
+"""Publishing on the real API server: preconditions, removed fields, defaults, and Events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BROKEN = Transition("Ready", "False", "NotServed", "nothing is served")
 
 
 class Written:
-    """Remembers own writes, as an informer does."""
+    """Records own writes, as an informer does."""
 
     def __init__(self) -> None:
         self.last: Object = {}
@@ -37,13 +37,13 @@ def condition(status: str = "True", **more: Any) -> Object:
 
 
 def broken() -> Object:
-    """The condition that BROKEN leads to."""
+    """The condition of BROKEN."""
     return condition(BROKEN.status, reason=BROKEN.reason, message=BROKEN.message)
 
 
 @pytest.fixture
 async def catalog(client: Client, definitions: Cluster) -> AsyncIterator[Object]:
-    """A new Catalog, which nobody reconciles."""
+    """A new Catalog without a controller."""
     name = f"runtime-{uuid.uuid4().hex[:10]}"
     spec = {"source": {"type": "image", "image": {"ref": "registry.example.com/catalog:v1"}}}
     obj = {"apiVersion": catalogs.KIND.api_version, "kind": "Catalog", "metadata": {"name": name}, "spec": spec}
@@ -52,9 +52,9 @@ async def catalog(client: Client, definitions: Cluster) -> AsyncIterator[Object]
 
 
 def report(
-    status: Object, transitions: Sequence[Transition] = (), notices: Sequence[PendingEvent] = ()
+    status: Object, transitions: Sequence[Transition] = (), events: Sequence[PendingEvent] = ()
 ) -> StatusReport[CatalogStatus]:
-    return StatusReport(CatalogStatus.model_validate(status), tuple(transitions), tuple(notices))
+    return StatusReport(CatalogStatus.model_validate(status), tuple(transitions), tuple(events))
 
 
 @pytest.fixture
@@ -67,9 +67,7 @@ def publish(client: Client, written: Written) -> Publisher:
     return Publisher(client, catalogs.KIND, "catalogd", written)
 
 
-async def test_a_new_object_has_the_default_status_and_the_first_one_replaces_it(
-    catalog: Object, publish: Publisher, written: Written
-) -> None:
+async def test_the_first_status_replaces_the_default(catalog: Object, publish: Publisher, written: Written) -> None:
     assert catalog["status"] == {"observedGeneration": -1}
     status = {"observedGeneration": 1, "conditions": [condition()], "contentURL": "http://catalog"}
     await publish(catalog, report(status))
@@ -77,7 +75,7 @@ async def test_a_new_object_has_the_default_status_and_the_first_one_replaces_it
     assert written.last["spec"] == catalog["spec"]
 
 
-async def test_what_is_said_no_more_goes(catalog: Object, publish: Publisher, written: Written) -> None:
+async def test_omitted_fields_are_removed(catalog: Object, publish: Publisher, written: Written) -> None:
     other = condition(type="Serving")
     await publish(
         catalog, report({"observedGeneration": 1, "conditions": [condition(), other], "contentURL": "http://x"})
@@ -105,7 +103,7 @@ async def test_the_same_status_is_not_written_again(
     assert await client.get(catalogs.KIND, catalog["metadata"]["name"]) == first
 
 
-async def test_a_pass_over_an_old_object_overwrites_nothing(
+async def test_an_outdated_object_is_a_conflict(
     client: Client, catalog: Object, publish: Publisher, written: Written
 ) -> None:
     newer = {"observedGeneration": 1, "conditions": [condition()]}
@@ -113,10 +111,10 @@ async def test_a_pass_over_an_old_object_overwrites_nothing(
     with pytest.raises(Conflict):
         await publish(catalog, report({"observedGeneration": 1, "conditions": [condition("False")]}, [BROKEN]))
     assert (await client.get(catalogs.KIND, catalog["metadata"]["name"]))["status"] == newer
-    assert await events(client, catalog) == [], "what was not written did not happen"
+    assert await events(client, catalog) == [], "no Event for a status that was not written"
 
 
-async def test_an_object_that_is_gone_or_another_by_now_is_not_found_or_a_conflict(
+async def test_a_deleted_object_is_not_found_and_a_recreated_one_a_conflict(
     client: Client, catalog: Object, publish: Publisher
 ) -> None:
     name = catalog["metadata"]["name"]
@@ -148,16 +146,16 @@ async def test_a_failure_is_one_event_that_kubectl_can_sort(
     assert event["metadata"]["namespace"] == "default"
 
 
-async def test_what_happens_again_is_counted_once_for_each_version_of_the_object(
+async def test_a_repeated_event_is_counted_once_per_version_of_the_object(
     client: Client, catalog: Object, publish: Publisher, written: Written
 ) -> None:
     repaired = PendingEvent("Warning", "DriftRepaired", "set it back", "Repair")
-    await publish(catalog, report(catalog["status"], notices=[repaired]))
-    await publish(catalog, report(catalog["status"], notices=[repaired]))
+    await publish(catalog, report(catalog["status"], events=[repaired]))
+    await publish(catalog, report(catalog["status"], events=[repaired]))
     (event,) = await events(client, catalog)
     assert event["count"] == 1, "the same version of the object: the pass was repeated"
     await publish(catalog, report({"observedGeneration": 1}))
-    await publish(written.last, report(written.last["status"], notices=[repaired]))
+    await publish(written.last, report(written.last["status"], events=[repaired]))
     (event,) = await events(client, catalog)
     assert (event["count"], event["involvedObject"]["resourceVersion"]) == (
         2,
@@ -179,7 +177,7 @@ async def test_a_recovery_is_an_event_that_names_the_failure(
     )
 
 
-async def test_another_obstacle_under_the_same_reason_is_a_log_line_and_an_event(
+async def test_a_new_blocker_under_the_same_reason_is_a_log_line_and_an_event(
     client: Client, catalog: Object, publish: Publisher, written: Written, caplog: pytest.LogCaptureFixture
 ) -> None:
     await publish(catalog, report({"observedGeneration": 1, "conditions": [broken()]}, [BROKEN]))
@@ -200,7 +198,7 @@ async def test_a_recovery_that_another_process_reported_is_not_reported_again(
     await publish(catalog, report({"observedGeneration": 1, "conditions": [broken()]}, [BROKEN]))
     other = Publisher(client, catalogs.KIND, "catalogd", written)
     await other(written.last, report({"observedGeneration": 1, "conditions": conditions}, [served]))
-    publish.reset()  # this process leads again
+    publish.reset()  # this process starts to lead again
     await publish(written.last, report({"observedGeneration": 1, "conditions": conditions}))
     found = [(event["reason"], event["count"]) for event in await events(client, catalog)]
     assert sorted(found) == [("NotServed", 1), ("Recovered", 1)]
@@ -216,7 +214,7 @@ async def test_each_transition_is_a_log_line(
     assert (vars(record)["kind"], vars(record)["condition"]) == ("Catalog", "Ready")
 
 
-async def test_a_condition_that_goes_away_is_a_log_line(
+async def test_a_removed_condition_is_a_log_line(
     catalog: Object, publish: Publisher, written: Written, caplog: pytest.LogCaptureFixture
 ) -> None:
     stalled = condition(type="Stalled", reason="Blocked", message="nothing is served")
@@ -232,7 +230,7 @@ async def test_a_condition_that_goes_away_is_a_log_line(
     assert not caplog.records, "once"
 
 
-async def test_who_may_not_write_events_still_writes_the_status(
+async def test_the_status_is_written_without_permission_for_events(
     definitions: Cluster,
     client: Client,
     namespace: str,

@@ -1,4 +1,4 @@
-"""The jobs of the tests: functions whose requests and results are dicts."""
+"""Example jobs for tests of olmkit.jobs: functions whose requests and results are dicts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Values = dict[str, Any]
 
 
 class Faults(Blocked):
-    """An error with more than a reason and a message."""
+    """An error with another field than reason and message."""
 
     def __init__(self, reason: str, message: str, faults: tuple[str, ...]) -> None:
         super().__init__(reason, message)
@@ -33,17 +33,17 @@ class Faults(Blocked):
 
 
 def echo(arguments: Values, context: JobContext) -> Values:
-    """Give back what came."""
+    """Return the request."""
     return arguments
 
 
-async def echo_later(arguments: Values, context: JobContext) -> Values:
-    """The same as a coroutine."""
+async def echo_async(arguments: Values, context: JobContext) -> Values:
+    """As echo, as a coroutine function."""
     return arguments
 
 
-def report_itself(arguments: Values, context: JobContext) -> Values:
-    """What the child has and may do."""
+def report_process(arguments: Values, context: JobContext) -> Values:
+    """The descriptors and limits of the child."""
     descriptors, null = {}, os.stat(os.devnull).st_rdev
     for number in range(1024):
         with suppress(OSError):
@@ -60,8 +60,8 @@ def report_itself(arguments: Values, context: JobContext) -> Values:
     }
 
 
-def count(arguments: Values, context: JobContext) -> Values:
-    """Add a letter to the file `log`: each run can be seen in it."""
+def append_to_log(arguments: Values, context: JobContext) -> Values:
+    """Append a letter to the file `log`, one for each run."""
     with Path(arguments["log"]).open("a") as log:
         log.write("x")
     if "fail" in arguments:
@@ -69,8 +69,8 @@ def count(arguments: Values, context: JobContext) -> Values:
     return {}
 
 
-def say_pid_and_wait(arguments: Values, context: JobContext) -> Values:
-    """Progress names the process; ends when the file `until` is there."""
+def report_pid_and_wait(arguments: Values, context: JobContext) -> Values:
+    """Reports its process ID as progress; ends when the file `until` exists."""
     context.progress(str(os.getpid()))
     while not Path(arguments["until"]).exists():
         time.sleep(0.005)
@@ -78,7 +78,7 @@ def say_pid_and_wait(arguments: Values, context: JobContext) -> Values:
 
 
 def hang(arguments: Values, context: JobContext) -> Values:
-    """Deaf to everything but SIGKILL."""
+    """Ignores all signals but SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     context.progress(str(os.getpid()))
@@ -86,63 +86,63 @@ def hang(arguments: Values, context: JobContext) -> Values:
         time.sleep(60)
 
 
-def block(arguments: Values, context: JobContext) -> Values:
+def raise_blocked(arguments: Values, context: JobContext) -> Values:
     """Raise Blocked."""
     raise Blocked("Bad", "the content is wrong")
 
 
-def block_with_faults(arguments: Values, context: JobContext) -> Values:
-    """Raise a subclass with facts."""
+def raise_faults(arguments: Values, context: JobContext) -> Values:
+    """Raise a subclass of Blocked with a field."""
     raise Faults("Bad", "two faults", ("one", "two"))
 
 
-def wait(arguments: Values, context: JobContext) -> Values:
+def raise_waiting(arguments: Values, context: JobContext) -> Values:
     """Raise Waiting."""
     raise Waiting("Later", "not yet", timedelta(seconds=7))
 
 
-def fail(arguments: Values, context: JobContext) -> Values:
-    """Raise what nobody foresaw."""
+def raise_unexpected(arguments: Values, context: JobContext) -> Values:
+    """Raise an unexpected error."""
     raise KeyError("surprise \udcff")
 
 
-def eat_memory(arguments: Values, context: JobContext) -> Values:
-    """More and more, in pieces."""
+def allocate_memory(arguments: Values, context: JobContext) -> Values:
+    """Allocate memory without end."""
     held = []
     while True:
-        held.append(bytes(16 * 1024 * 1024))  # never written to: it takes no time worth counting
+        held.append(bytes(16 * 1024 * 1024))  # never written to, so that it is fast
 
 
-def spin(arguments: Values, context: JobContext) -> Values:
-    """Burn CPU."""
+def use_cpu(arguments: Values, context: JobContext) -> Values:
+    """Use CPU time without end."""
     while True:
         pass
 
 
 def crash(arguments: Values, context: JobContext) -> Values:
-    """Read address zero, as a C parser whose stack overflowed might."""
+    """Read address zero, like a C parser with a bug."""
     ctypes.string_at(0)
     return {}
 
 
-def be_killed(arguments: Values, context: JobContext) -> Values:
-    """As the kernel does when memory is short."""
+def kill_itself(arguments: Values, context: JobContext) -> Values:
+    """As the kernel kills a process when memory is short."""
     os.kill(os.getpid(), signal.SIGKILL)
     return {}
 
 
-def leave(arguments: Values, context: JobContext) -> Values:
-    """End without an answer."""
+def exit_without_answer(arguments: Values, context: JobContext) -> Values:
+    """Exit without an answer."""
     os._exit(3)
 
 
-def chatter(arguments: Values, context: JobContext) -> Values:
-    """Far more than an answer may hold."""
+def answer_too_much(arguments: Values, context: JobContext) -> Values:
+    """More than MAX_ANSWER_BYTES."""
     return {"text": "x" * 9 * 1024 * 1024}
 
 
-def write_much(arguments: Values, context: JobContext) -> Values:
-    """A file larger than allowed; the limit shows as an OSError."""
+def write_large_file(arguments: Values, context: JobContext) -> Values:
+    """Write a file beyond the limit; returns the errno."""
     try:
         with Path(arguments["file"]).open("wb") as file:
             for _ in range(64):
@@ -152,36 +152,36 @@ def write_much(arguments: Values, context: JobContext) -> Values:
     return {"error": None}
 
 
-def forge(arguments: Values, context: JobContext) -> Values:
-    """Say a line that is no frame, past the functions that make frames."""
+def send_invalid_line(arguments: Values, context: JobContext) -> Values:
+    """Send a line that is not a frame of protocol.py."""
     for name in os.listdir("/proc/self/fd"):
         if os.path.lexists(f"/proc/self/fd/{name}") and "socket" in os.readlink(f"/proc/self/fd/{name}"):
             os.write(int(name), arguments["line"].encode() + b"\n")
     return {}
 
 
-async def look_up(arguments: Values) -> Values | None:
-    """A look whose answer came with it."""
+async def probe_answer(arguments: Values) -> Values | None:
+    """A probe that returns the `answer` of the request."""
     return {**arguments["answer"], "pid": os.getpid()} if arguments.get("answer") is not None else None
 
 
-async def look_again(arguments: Values) -> Values | None:
-    """Ends when the file `until` is there."""
-    return await asyncio.to_thread(say_pid_and_wait, arguments, JobContext(Path(os.devnull))) | {"pid": os.getpid()}
+async def probe_until(arguments: Values) -> Values | None:
+    """A probe that ends when the file `until` exists."""
+    return await asyncio.to_thread(report_pid_and_wait, arguments, JobContext(Path(os.devnull))) | {"pid": os.getpid()}
 
 
-async def refuse_to_look(arguments: Values) -> Values | None:
+async def probe_waiting(arguments: Values) -> Values | None:
     """Raise Waiting."""
     raise Waiting("Later", "not yet", timedelta(seconds=7))
 
 
-async def look_wrong(arguments: Values) -> Values | None:
-    """Raise what nobody foresaw."""
+async def probe_unexpected(arguments: Values) -> Values | None:
+    """Raise an unexpected error."""
     raise KeyError("surprise")
 
 
-async def die_looking(arguments: Values) -> Values | None:
-    """The child is gone, for all who asked it."""
+async def probe_exit(arguments: Values) -> Values | None:
+    """Exit: the worker of all probes ends."""
     os._exit(3)
 
 
@@ -192,29 +192,29 @@ def job(name: str) -> Job[Values, Values]:
 
 FUNCTIONS: tuple[Function[Values, Values], ...] = (
     echo,
-    echo_later,
-    report_itself,
-    count,
-    say_pid_and_wait,
+    echo_async,
+    report_process,
+    append_to_log,
+    report_pid_and_wait,
     hang,
-    block,
-    block_with_faults,
-    wait,
-    fail,
-    eat_memory,
-    spin,
+    raise_blocked,
+    raise_faults,
+    raise_waiting,
+    raise_unexpected,
+    allocate_memory,
+    use_cpu,
     crash,
-    be_killed,
-    leave,
-    chatter,
-    write_much,
-    forge,
+    kill_itself,
+    exit_without_answer,
+    answer_too_much,
+    write_large_file,
+    send_invalid_line,
 )
-PROBES: tuple[Probe[Values, Values], ...] = (look_up, look_again, refuse_to_look, look_wrong, die_looking)
+PROBES: tuple[Probe[Values, Values], ...] = (probe_answer, probe_until, probe_waiting, probe_unexpected, probe_exit)
 
 
 async def choose_probe(arguments: Values) -> Values | None:
-    """The one that the request names."""
+    """The probe that the request names."""
     return await next(each for each in PROBES if each.__name__ == arguments["probe"])(arguments)
 
 

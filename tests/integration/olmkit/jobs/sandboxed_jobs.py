@@ -1,4 +1,4 @@
-"""What the jobs of test_sandbox.py try: each way out that a fault in a parser could take."""
+"""Jobs for the tests of the sandbox, the parser and staging: they attempt what compromised code could attempt."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ PTRACE, IO_URING_SETUP, PROCESS_VM_READV = {"x86_64": (101, 425, 310), "aarch64"
 
 
 def connect(host: str, port: int) -> None:
-    """By TCP."""
+    """Connect by TCP."""
     with socket.create_connection((host, port), timeout=10):
         pass
 
 
 def open_socket(family: int, kind: int) -> None:
-    """Of any family."""
+    """Open a socket of any family."""
     socket.socket(family, kind).close()
 
 
 def pair(kind: int) -> None:
-    """Two sockets that know each other."""
+    """Open a pair of connected sockets."""
     for end in socket.socketpair(socket.AF_UNIX, kind):
         end.close()
 
 
 def call(number: int, *arguments: int) -> None:
-    """A system call by number."""
+    """Make a system call by number."""
     if LIBC.syscall(ctypes.c_long(number), *map(ctypes.c_long, arguments)) < 0:
         raise OSError(ctypes.get_errno(), "")
 
@@ -56,21 +56,21 @@ def execute(path: str) -> None:
 
 
 def write_temporary() -> None:
-    """With a name and without."""
+    """Write a temporary file with a name, and one without."""
     with tempfile.NamedTemporaryFile() as named, tempfile.TemporaryFile() as other:
         named.write(b"x")
         other.write(b"x")
 
 
-def dig(path: str) -> None:
-    """Folders within folders, more than Python calls functions."""
+def nest(path: str) -> None:
+    """Create nested folders, deeper than the recursion limit of Python."""
     for _ in range(2 * sys.getrecursionlimit()):
         os.chdir(path)
         path = "a"
         os.mkdir(path)
 
 
-WAYS: dict[str, Callable[..., Any]] = {
+ACTIONS: dict[str, Callable[..., Any]] = {
     "read": lambda path: Path(path).read_bytes(),
     "list": os.listdir,
     "write": lambda path: Path(path).write_bytes(b"x"),
@@ -78,8 +78,8 @@ WAYS: dict[str, Callable[..., Any]] = {
     "rename": os.rename,
     "make folder": os.mkdir,
     "link": os.link,
-    "dig": dig,
-    "dig temporary": lambda: dig(tempfile.gettempdir()),
+    "nest": nest,
+    "nest temporary": lambda: nest(tempfile.gettempdir()),
     "connect": connect,
     "open socket": open_socket,
     "pair": pair,
@@ -99,42 +99,45 @@ WAYS: dict[str, Callable[..., Any]] = {
 
 
 def attempt(arguments: Values, context: JobContext) -> Values:
-    """Try each of `ways`, a list of [name of the way, arguments...]; what happened: "done" or the error's name."""
-    return {"outcomes": [_outcome(*way) for way in arguments["ways"]]}
+    """Try each of `actions`, a list of [name, arguments...]; the outcome of each is "done" or the name of the error."""
+    return {"outcomes": [_outcome(*action) for action in arguments["actions"]]}
 
 
-def leave(arguments: Values, context: JobContext) -> Values:
-    """Content in the staging folder with the manifest of `manifest`; then try `ways`, and say that it is `ref` by `digest`."""
+def fill_folder(arguments: Values, context: JobContext) -> Values:
+    """Fill the staging folder with content with the manifest of `manifest`; then try `actions`, and return `ref` and `digest`."""
     staging, digest = context.folder, arguments["digest"]
     with fill_staging(staging, str(arguments.get("manifest", digest))) as folder:
         (folder / "type").write_text("left")
     if arguments.get("hang"):
         context.progress("filled")
         signal.pause()
-    said = {"digest": digest, "ref": arguments.get("ref", ""), "staged": arguments.get("staged", True)}
+    result = {"digest": digest, "ref": arguments.get("ref", ""), "staged": arguments.get("staged", True)}
     of_catalogs = {"resolved": {}, "validator": "", "unchanged": False}
-    return {**said, **of_catalogs, **attempt(_named(arguments, context), context)}
+    return {**result, **of_catalogs, **attempt(_named(arguments, context), context)}
 
 
-async def have_parsed_in_staging(arguments: Values, context: JobContext) -> Values:
-    """As have_parsed, in a folder within the staging folder."""
+async def parse_in_staging(arguments: Values, context: JobContext) -> Values:
+    """As parse, in a subfolder of the staging folder."""
     folder = context.folder / "content"
-    return await have_parsed({**_named(arguments, context), "folder": str(folder)}, context)
+    return await parse({**_named(arguments, context), "folder": str(folder)}, context)
 
 
 def _named(arguments: Values, context: JobContext) -> Values:
-    """With the staging folder in the ways that name it."""
-    ways = [[str(each).replace("{staging}", str(context.folder)) for each in way] for way in arguments.get("ways", ())]
-    return {**arguments, "ways": ways}
+    """Replace {staging} in the actions by the staging folder."""
+    actions = [
+        [str(each).replace("{staging}", str(context.folder)) for each in action]
+        for action in arguments.get("actions", ())
+    ]
+    return {**arguments, "actions": actions}
 
 
-async def look(arguments: Values) -> Values:
-    """The same, in the child that looks."""
+async def probe(arguments: Values) -> Values:
+    """As attempt, in the worker of probes."""
     return {"pid": os.getpid(), **attempt(arguments, JobContext(Path(os.devnull)))}
 
 
 def describe(arguments: Values, context: JobContext) -> Values:
-    """What the process is."""
+    """Properties of the process."""
     get_dumpable, get_no_new_privileges = 3, 39
     return {
         "parent": os.getppid(),
@@ -148,27 +151,27 @@ def describe(arguments: Values, context: JobContext) -> Values:
 
 def _outcome(name: str, *arguments: Any) -> str:
     try:
-        WAYS[name](*arguments)
+        ACTIONS[name](*arguments)
     except OSError as error:
         return errno.errorcode.get(error.errno or 0, str(error))
     return "done"
 
 
-async def have_parsed(arguments: Values, context: JobContext) -> Values:
-    """Have `function` do its part in the process that parses, with a file that holds "fetched"."""
+async def parse(arguments: Values, context: JobContext) -> Values:
+    """Run `function` in the parser process, with a file that contains "fetched"."""
     folder = Path(arguments["folder"])
     os.makedirs(folder, exist_ok=True)
     with tempfile.TemporaryFile() as file:
         file.write(b"fetched")
         file.flush()
-        said = await context.parse(job(arguments["function"]), arguments, [file], folder)
-    orphan = said.get("orphan")
-    left = orphan is not None and is_there(orphan)
-    return {"job": os.getpid(), "parent of the job": os.getppid(), "orphan is left": left, **said}
+        result = await context.parse(job(arguments["function"]), arguments, [file], folder)
+    orphan = result.get("orphan")
+    left = orphan is not None and exists(orphan)
+    return {"job": os.getpid(), "parent of the job": os.getppid(), "orphan is left": left, **result}
 
 
-def is_there(pid: int) -> bool:
-    """Whether it is there."""
+def exists(pid: int) -> bool:
+    """Whether the process exists."""
     try:
         os.getpgid(pid)
     except ProcessLookupError:
@@ -176,8 +179,8 @@ def is_there(pid: int) -> bool:
     return True
 
 
-def attempt_apart(arguments: Values, context: JobContext) -> Values:
-    """The same as attempt(), and what the process is and was given."""
+def attempt_in_parser(arguments: Values, context: JobContext) -> Values:
+    """As attempt(), with the properties of the process and its file."""
     context.progress("parsing")
     context.files[0].seek(0)
     descriptors = []
@@ -193,49 +196,49 @@ def attempt_apart(arguments: Values, context: JobContext) -> Values:
     }
 
 
-def crash_apart(arguments: Values, context: JobContext) -> Values:
-    """As a C parser whose stack overflowed might."""
+def crash_in_parser(arguments: Values, context: JobContext) -> Values:
+    """As a C parser whose stack overflowed."""
     os.kill(os.getpid(), signal.SIGSEGV)
     return {}
 
 
-def spin_apart(arguments: Values, context: JobContext) -> Values:
-    """Burn CPU."""
+def use_cpu_in_parser(arguments: Values, context: JobContext) -> Values:
+    """Use CPU time without end."""
     while True:
         pass
 
 
-def eat_memory_apart(arguments: Values, context: JobContext) -> Values:
-    """More and more, in pieces."""
+def allocate_memory_in_parser(arguments: Values, context: JobContext) -> Values:
+    """Allocate memory without end."""
     held = []
     while True:
-        held.append(bytes(16 * 1024 * 1024))  # never written to: it takes no time worth counting
+        held.append(bytes(16 * 1024 * 1024))  # never written to, so that it is fast
 
 
-def block_apart(arguments: Values, context: JobContext) -> Values:
+def raise_blocked_in_parser(arguments: Values, context: JobContext) -> Values:
     """Raise Blocked."""
     raise Blocked("Bad", "the content is wrong")
 
 
-def fail_apart(arguments: Values, context: JobContext) -> Values:
-    """Raise what nobody foresaw."""
+def raise_unexpected_in_parser(arguments: Values, context: JobContext) -> Values:
+    """Raise an unexpected error."""
     raise KeyError("surprise")
 
 
-def leave_apart(arguments: Values, context: JobContext) -> Values:
-    """End without an answer."""
+def exit_in_parser(arguments: Values, context: JobContext) -> Values:
+    """Exit without an answer."""
     os._exit(3)
 
 
-def leave_writer_apart(arguments: Values, context: JobContext) -> Values:
-    """Leave a process behind that has no parent of this job, and changes a file of the folder without end."""
+def leave_orphan_in_parser(arguments: Values, context: JobContext) -> Values:
+    """Leave an orphaned process behind, which changes a file of the folder without end."""
     ours, theirs = os.pipe()
     way = arguments["way"]
     if os.fork() == 0:
         if os.fork() == 0:
-            for leave in (os.setsid, lambda: os.setpgid(0, 0)):
+            for escape in (os.setsid, lambda: os.setpgid(0, 0)):
                 with suppress(OSError):
-                    leave()
+                    escape()
             os.write(theirs, str(os.getpid()).encode())
             os.closerange(0, 256)
             while way == "end":
@@ -251,45 +254,45 @@ def leave_writer_apart(arguments: Values, context: JobContext) -> Values:
     return {"orphan": pid}
 
 
-def end_readers_apart(arguments: Values, context: JobContext) -> Values:
-    """End the processes that this one started."""
-    with YamlWorkerPool(bundle_metadata=False) as readers:
-        started = [each._pid for each in readers._all]
-        context.progress(f"{len(started)} readers")
-    return {"started": len(started), "left": sum(map(is_there, started))}
+def end_yaml_workers_in_parser(arguments: Values, context: JobContext) -> Values:
+    """Start YAML workers and end them."""
+    with YamlWorkerPool(bundle_metadata=False) as pool:
+        started = [each._pid for each in pool._all]
+        context.progress(f"{len(started)} workers")
+    return {"started": len(started), "left": sum(map(exists, started))}
 
 
-def hang_apart(arguments: Values, context: JobContext) -> Values:
-    """Say the pid, and wait."""
+def hang_in_parser(arguments: Values, context: JobContext) -> Values:
+    """Report the process ID, and wait."""
     context.progress(str(os.getpid()))
     while True:
         signal.pause()
 
 
-PARSING = ("have_parsed", "have_parsed_in_staging")
+WITH_PARSER = ("parse", "parse_in_staging")
 
 
 def job(name: str) -> Job[Values, Values]:
     """The declaration of a function of this module, by its name."""
-    return Job(f"{__name__}:{name}", dict, dict, parses=name in PARSING)
+    return Job(f"{__name__}:{name}", dict, dict, parses=name in WITH_PARSER)
 
 
 FUNCTIONS: tuple[Function[Values, Values], ...] = (
     attempt,
-    leave,
-    have_parsed_in_staging,
+    fill_folder,
+    parse_in_staging,
     describe,
-    have_parsed,
-    attempt_apart,
-    crash_apart,
-    spin_apart,
-    eat_memory_apart,
-    block_apart,
-    fail_apart,
-    leave_apart,
-    leave_writer_apart,
-    end_readers_apart,
-    hang_apart,
+    parse,
+    attempt_in_parser,
+    crash_in_parser,
+    use_cpu_in_parser,
+    allocate_memory_in_parser,
+    raise_blocked_in_parser,
+    raise_unexpected_in_parser,
+    exit_in_parser,
+    leave_orphan_in_parser,
+    end_yaml_workers_in_parser,
+    hang_in_parser,
 )
 for function in FUNCTIONS:
-    implement(job(function.__name__), function, probe=look)
+    implement(job(function.__name__), function, probe=probe)

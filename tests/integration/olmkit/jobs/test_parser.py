@@ -1,4 +1,4 @@
-"""What parses for a job is a process of its own: without a network, without logins, with one folder to write to."""
+"""The parser of a job: a process of its own without network and credentials, with one writable folder."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from olmkit.jobs import (
 )
 from tests.integration.olmkit.jobs.sandboxed_jobs import Values, job
 from tests.integration.olmkit.jobs.test_sandbox import with_landlock, with_seccomp
-from tests.integration.olmkit.jobs.test_scheduler import end_of
+from tests.integration.olmkit.jobs.test_scheduler import process_end
 
 WORK = "tests.integration.olmkit.jobs.sandboxed_jobs"
 MEBIBYTE = 1024 * 1024
@@ -42,8 +42,8 @@ LIMITS = Limits(
 )
 
 
-class Desk:
-    """Jobs that have something parsed in `folder`."""
+class JobRunner:
+    """Jobs that parse in `folder`."""
 
     def __init__(self, folder: Path, limits: Limits = LIMITS, memory: MemoryBudget | None = None) -> None:
         self.folder = folder
@@ -54,10 +54,10 @@ class Desk:
 
     def start(self, key: str, function: str, **arguments: Any) -> None:
         named = {"function": function, "folder": str(self.folder / "staging"), **arguments}
-        self.jobs.ensure(key, str(next(NUMBERS)), Task(job("have_parsed"), named))
+        self.jobs.ensure(key, str(next(NUMBERS)), Task(job("parse"), named))
 
-    async def end(self, function: str, **arguments: Any) -> JobState[Values]:
-        """Of one job."""
+    async def run(self, function: str, **arguments: Any) -> JobState[Values]:
+        """Run one job; returns its last state."""
         self.start("key", function, **arguments)
         async with asyncio.timeout(30):
             assert await self.ends.get() == "key"
@@ -65,8 +65,8 @@ class Desk:
         assert state is not None
         return state
 
-    async def progress(self, key: str, wanted: str | None = None) -> str:
-        """What the job says once it is `wanted`, or a number."""
+    async def wait_for_progress(self, key: str, wanted: str | None = None) -> str:
+        """Wait until the progress of the job is `wanted`, or by default a number; returns it."""
         async with asyncio.timeout(30):
             while True:
                 state = self.jobs.state(key)
@@ -79,96 +79,110 @@ class Desk:
 
 
 @pytest_asyncio.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    made = Desk(tmp_path / "store")
-    yield made
-    await made.jobs.close()
+async def runner(tmp_path: Path) -> AsyncIterator[JobRunner]:
+    runner = JobRunner(tmp_path / "store")
+    yield runner
+    await runner.jobs.close()
 
 
 @with_seccomp
-async def test_what_parses_reaches_nobody(desk: Desk) -> None:
+async def test_a_parser_has_no_network(runner: JobRunner) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        ways = [("connect", "127.0.0.1", server.getsockname()[1]), ("execute", "/bin/true")]
-        state = await desk.end("attempt_apart", ways=ways)
+        actions = [("connect", "127.0.0.1", server.getsockname()[1]), ("execute", "/bin/true")]
+        state = await runner.run("attempt_in_parser", actions=actions)
     assert isinstance(state, Finished)
     assert state.result["outcomes"] == ["EPERM", "EPERM"]
 
 
 @with_landlock
-async def test_what_parses_writes_to_its_folder_only(desk: Desk) -> None:
-    other = desk.folder / "content of another"
+async def test_a_parser_writes_to_its_folder_only(runner: JobRunner) -> None:
+    other = runner.folder / "other content"
     other.mkdir(parents=True)
-    own = desk.folder / "staging"
-    ways = [
+    own = runner.folder / "staging"
+    actions = [
         ("write", str(own / "file")),
         ("read", str(own / "file")),
         ("write temporary",),
         ("write", str(other / "file")),
-        ("rename", str(own), str(desk.folder / "renamed")),
+        ("rename", str(own), str(runner.folder / "renamed")),
         ("read", "/etc/hosts"),
         ("read", "/proc/self/environ"),
         ("kill", os.getpid(), 0),
     ]
-    state = await desk.end("attempt_apart", ways=ways)
+    state = await runner.run("attempt_in_parser", actions=actions)
     assert isinstance(state, Finished)
     *outcomes, kill = state.result["outcomes"]
     assert outcomes == ["done"] * 3 + ["EACCES"] * 4
     assert kill == ("EPERM" if seccomp.is_available() or landlock.abi_version() >= 6 else "done")
 
 
-async def test_what_parses_is_no_copy_of_the_job_and_has_no_environment(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+async def test_a_parser_is_not_forked_from_the_job_and_has_no_environment(
+    runner: JobRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://me:s3cret@proxy:3128")
-    state = await desk.end("attempt_apart", ways=[])
+    state = await runner.run("attempt_in_parser", actions=[])
     assert isinstance(state, Finished)
     found = state.result
-    assert found["parent"] == found["parent of the job"] != found["job"], "forked off the server, which knows no login"
+    assert found["parent"] == found["parent of the job"] != found["job"], (
+        "forked from the server, which has no credentials"
+    )
     assert list(found["environment"]) == ["TMPDIR"]
     assert found["file"] == "fetched"
-    assert found["descriptors"] == 3 + 2, "the line to its job, and the file"
+    assert found["descriptors"] == 3 + 2, "the channel to its job, and the file"
     assert found["dumpable"] == 0
 
 
 @pytest.mark.parametrize(
     ("function", "kind", "message"),
     [
-        pytest.param("block_apart", Blocked, "the content is wrong", id="Blocked arrives as Blocked"),
-        pytest.param("eat_memory_apart", Blocked, "it needs more memory", id="so does memory beyond the limit"),
-        pytest.param("spin_apart", Blocked, "it needs more than 1 s of CPU time", id="and CPU time beyond the limit"),
-        pytest.param("crash_apart", Blocked, "crashed (SIGSEGV)", id="and a crash"),
-        pytest.param("leave_apart", Waiting, "ended without an answer", id="an end without an answer may pass"),
-        pytest.param("fail_apart", Waiting, "unexpected error: KeyError: 'surprise'", id="so may what nobody foresaw"),
+        pytest.param("raise_blocked_in_parser", Blocked, "the content is wrong", id="Blocked arrives as Blocked"),
+        pytest.param(
+            "allocate_memory_in_parser", Blocked, "it needs more memory", id="memory beyond the limit is Blocked"
+        ),
+        pytest.param(
+            "use_cpu_in_parser",
+            Blocked,
+            "it needs more than 1 s of CPU time",
+            id="CPU time beyond the limit is Blocked",
+        ),
+        pytest.param("crash_in_parser", Blocked, "crashed (SIGSEGV)", id="a crash is Blocked"),
+        pytest.param("exit_in_parser", Waiting, "ended without an answer", id="an exit without an answer is Waiting"),
+        pytest.param(
+            "raise_unexpected_in_parser",
+            Waiting,
+            "unexpected error: KeyError: 'surprise'",
+            id="an unexpected error is Waiting",
+        ),
     ],
 )
-async def test_how_the_process_that_parses_ends_is_how_the_job_ends(
-    desk: Desk, function: str, kind: type[Exception], message: str
+async def test_failures_of_the_parser_are_those_of_the_job(
+    runner: JobRunner, function: str, kind: type[Exception], message: str
 ) -> None:
-    state = await desk.end(function)
+    state = await runner.run(function)
     assert isinstance(state, Failed)
     assert type(state.error) is kind
     assert message in state.error.message
-    assert isinstance(await desk.end("attempt_apart", ways=[]), Finished), "the next job is not harmed"
+    assert isinstance(await runner.run("attempt_in_parser", actions=[]), Finished), "the next job runs"
 
 
 @pytest.mark.parametrize("way", ["cancelled", "killed"])
-async def test_a_job_that_ends_leaves_no_process_that_parses(desk: Desk, way: str) -> None:
-    desk.start("key", "hang_apart")
-    pid = int(await desk.progress("key"))
+async def test_the_parser_ends_with_its_job(runner: JobRunner, way: str) -> None:
+    runner.start("key", "hang_in_parser")
+    pid = int(await runner.wait_for_progress("key"))
     if way == "cancelled":
-        desk.jobs.cancel("key")
+        runner.jobs.cancel("key")
     else:
-        # The job is the other child of the server that has a line to this one.
+        # The job is the other child of the server.
         server = parent_of(pid)
         (job,) = set(children_of(server)) - {pid}
         os.kill(job, signal.SIGKILL)
-        assert await desk.ends.get() == "key"
-    await end_of(pid)
+        assert await runner.ends.get() == "key"
+    await process_end(pid)
 
 
 @with_seccomp
-async def test_nothing_that_a_parser_started_is_left_when_its_job_has_the_answer(desk: Desk) -> None:
-    state = await desk.end("leave_writer_apart", way="end")
+async def test_processes_of_the_parser_end_before_its_job_has_the_answer(runner: JobRunner) -> None:
+    state = await runner.run("leave_orphan_in_parser", way="end")
     assert isinstance(state, Finished)
     assert state.result["orphan"] > 0
     assert state.result["orphan is left"] is False
@@ -176,20 +190,20 @@ async def test_nothing_that_a_parser_started_is_left_when_its_job_has_the_answer
 
 @with_seccomp
 @pytest.mark.parametrize("way", ["cancelled", "closed"])
-async def test_a_job_that_is_stopped_leaves_nothing_that_its_parser_started(desk: Desk, way: str) -> None:
-    desk.start("key", "leave_writer_apart", way="hang")
-    pid = int(await desk.progress("key"))
+async def test_processes_of_the_parser_end_with_a_cancelled_job(runner: JobRunner, way: str) -> None:
+    runner.start("key", "leave_orphan_in_parser", way="hang")
+    pid = int(await runner.wait_for_progress("key"))
     if way == "closed":
-        await desk.jobs.close()
+        await runner.jobs.close()
         with pytest.raises(ProcessLookupError):
             os.getpgid(pid)
     else:
-        desk.jobs.cancel("key")
-        await end_of(pid)
+        runner.jobs.cancel("key")
+        await process_end(pid)
 
 
-async def test_a_parser_ends_the_readers_that_it_started(desk: Desk) -> None:
-    state = await desk.end("end_readers_apart")
+async def test_a_parser_ends_its_yaml_workers(runner: JobRunner) -> None:
+    state = await runner.run("end_yaml_workers_in_parser")
     assert isinstance(state, Finished), state
     assert state.result["started"] > 0
     assert state.result["left"] == 0
@@ -203,43 +217,43 @@ def children_of(pid: int) -> list[int]:
     return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-async def test_what_is_fetched_waits_for_memory_and_keeps_no_other_from_fetching(tmp_path: Path) -> None:
-    """Two may fetch and one may parse; a third that asks for more than there is waits, though there are turns."""
+async def test_parsers_wait_for_memory_while_others_fetch(tmp_path: Path) -> None:
+    """Two may fetch and one may parse; a third waits for memory, although there are slots."""
     memory = MemoryBudget(LIMITS.parser_memory_bytes + 2 * LIMITS.fetch_memory_bytes)
-    desk = Desk(tmp_path / "store", LIMITS, memory)
+    runner = JobRunner(tmp_path / "store", LIMITS, memory)
     try:
-        desk.start("first", "hang_apart")
-        await desk.progress("first")
-        desk.start("second", "hang_apart")
-        await desk.progress("second", "waiting for memory")
-        desk.start("third", "hang_apart")
+        runner.start("first", "hang_in_parser")
+        await runner.wait_for_progress("first")
+        runner.start("second", "hang_in_parser")
+        await runner.wait_for_progress("second", "waiting for memory")
+        runner.start("third", "hang_in_parser")
         assert memory.held == memory.total
-        assert isinstance(desk.jobs.state("third"), Queued)
-        desk.jobs.cancel("first")
-        await desk.progress("second")
-        await desk.progress("third", "waiting for memory")
+        assert isinstance(runner.jobs.state("third"), Queued)
+        runner.jobs.cancel("first")
+        await runner.wait_for_progress("second")
+        await runner.wait_for_progress("third", "waiting for memory")
         assert memory.held == memory.total
-        desk.jobs.cancel("second")
-        await desk.progress("third")
+        runner.jobs.cancel("second")
+        await runner.wait_for_progress("third")
     finally:
-        await desk.jobs.close()
+        await runner.jobs.close()
     assert memory.held == 0
 
 
-async def test_to_wait_for_memory_costs_a_job_none_of_its_time(tmp_path: Path) -> None:
+async def test_waiting_for_memory_does_not_count_towards_the_timeout(tmp_path: Path) -> None:
     limits = Limits(memory_bytes=64 * MEBIBYTE, fetch_memory_bytes=48 * MEBIBYTE, timeout=timedelta(seconds=3))
     memory = MemoryBudget(limits.parser_memory_bytes + limits.fetch_memory_bytes)
-    desk = Desk(tmp_path / "store", limits, memory)
+    runner = JobRunner(tmp_path / "store", limits, memory)
     try:
         async with asyncio.timeout(60):
-            while not isinstance(await desk.end("attempt_apart", ways=[]), Finished):
-                pass  # the first job's time may be over before the fork server is there
+            while not isinstance(await runner.run("attempt_in_parser", actions=[]), Finished):
+                pass  # the first job may time out before the fork server has started
         async with memory.hold(limits.parser_memory_bytes, parser=True):
-            desk.start("key", "attempt_apart", ways=[])
-            await desk.progress("key", "waiting for memory")
-            await asyncio.sleep(3.5)  # longer than the job may take
-            await desk.progress("key", "waiting for memory")
-        assert await desk.ends.get() == "key"
-        assert isinstance(desk.jobs.state("key"), Finished)
+            runner.start("key", "attempt_in_parser", actions=[])
+            await runner.wait_for_progress("key", "waiting for memory")
+            await asyncio.sleep(3.5)  # longer than the timeout of the job
+            await runner.wait_for_progress("key", "waiting for memory")
+        assert await runner.ends.get() == "key"
+        assert isinstance(runner.jobs.state("key"), Finished)
     finally:
-        await desk.jobs.close()
+        await runner.jobs.close()

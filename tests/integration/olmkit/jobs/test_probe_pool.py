@@ -1,4 +1,4 @@
-"""Looks that spare jobs: answered by one child for all, and never in the way of the job itself. With real processes."""
+"""Probes: one worker process answers them, and a failed probe never prevents the job. With real processes."""
 
 from __future__ import annotations
 
@@ -10,80 +10,80 @@ import pytest
 from olmkit.errors import Waiting
 from olmkit.jobs import Failed, Finished, Running, Task, probe_pool
 from tests.integration.olmkit.jobs.example_jobs import Values, job
-from tests.integration.olmkit.jobs.test_scheduler import Desk, desk, end_of
+from tests.integration.olmkit.jobs.test_scheduler import JobRunner, process_end, runner
 
-__all__ = ["desk"]
-
-
-def looking(look: str, log: Path | None = None, **arguments: Any) -> Task[Values, Values]:
-    """A job that leaves a letter in `log` when it is run."""
-    return Task(job("count"), {"log": str(log), "probe": look, **arguments}, probe=True)
+__all__ = ["runner"]
 
 
-async def result(desk: Desk, key: str, task: Task[Values, Values]) -> Values:
-    """What the job, or the look in its place, gave."""
-    desk.jobs.ensure(key, "it", task)
-    state = await desk.ended(key)
+def probing_task(probe: str, log: Path | None = None, **arguments: Any) -> Task[Values, Values]:
+    """A task with a probe; its job appends a letter to `log`."""
+    return Task(job("append_to_log"), {"log": str(log), "probe": probe, **arguments}, probe=True)
+
+
+async def result(runner: JobRunner, key: str, task: Task[Values, Values]) -> Values:
+    """The result of the job or of its probe."""
+    runner.jobs.ensure(key, "it", task)
+    state = await runner.wait_for_end(key)
     assert isinstance(state, Finished)
-    desk.jobs.forget(key)
+    runner.jobs.forget(key)
     return state.result
 
 
-async def test_what_a_look_returns_is_the_result_and_the_job_is_not_run(desk: Desk, tmp_path: Path) -> None:
-    found = await result(desk, "key", looking("look_up", tmp_path / "log", answer={"digest": "ä"}))
+async def test_the_result_of_the_probe_replaces_the_job(runner: JobRunner, tmp_path: Path) -> None:
+    found = await result(runner, "key", probing_task("probe_answer", tmp_path / "log", answer={"digest": "ä"}))
     assert found["digest"] == "ä"
     assert not (tmp_path / "log").exists()
 
 
 @pytest.mark.parametrize(
-    "look",
-    ["look_up", "look_wrong", "die_looking"],
-    ids=["says nothing", "raises what nobody foresaw", "ends the child"],
+    "probe",
+    ["probe_answer", "probe_unexpected", "probe_exit"],
+    ids=["has no answer", "fails unexpectedly", "ends the worker"],
 )
-async def test_the_job_is_run_when_the_look(desk: Desk, tmp_path: Path, look: str) -> None:
-    assert await result(desk, "key", looking(look, tmp_path / "log")) == {}
+async def test_the_job_runs_if_the_probe(runner: JobRunner, tmp_path: Path, probe: str) -> None:
+    assert await result(runner, "key", probing_task(probe, tmp_path / "log")) == {}
     assert (tmp_path / "log").read_text() == "x"
 
 
-async def test_an_error_of_the_look_is_the_jobs(desk: Desk, tmp_path: Path) -> None:
-    desk.jobs.ensure("key", "it", looking("refuse_to_look", tmp_path / "log"))
-    state = await desk.ended("key")
+async def test_an_error_of_the_probe_is_that_of_the_job(runner: JobRunner, tmp_path: Path) -> None:
+    runner.jobs.ensure("key", "it", probing_task("probe_waiting", tmp_path / "log"))
+    state = await runner.wait_for_end("key")
     assert isinstance(state, Failed)
     assert isinstance(state.error, Waiting)
     assert state.error.message == "not yet"
     assert not (tmp_path / "log").exists()
 
 
-async def test_looks_share_a_child_which_is_replaced_after_so_many(desk: Desk) -> None:
+async def test_the_worker_is_replaced_after_a_number_of_probes(runner: JobRunner) -> None:
     pids = [
-        (await result(desk, "key", looking("look_up", answer={})))["pid"]
+        (await result(runner, "key", probing_task("probe_answer", answer={})))["pid"]
         for _ in range(probe_pool.PROBES_PER_WORKER + 1)
     ]
     assert len(set(pids[:-1])) == 1
     assert pids[-1] != pids[0]
-    await end_of(pids[0])
+    await process_end(pids[0])
 
 
-async def test_looks_do_not_wait_for_one_another(desk: Desk, tmp_path: Path) -> None:
+async def test_probes_run_concurrently(runner: JobRunner, tmp_path: Path) -> None:
     (until := tmp_path / "until").parent.mkdir(exist_ok=True)
-    desk.jobs.ensure("slow", "it", looking("look_again", until=str(until)))
-    quick = await result(desk, "quick", looking("look_up", answer={}))
-    assert isinstance(desk.jobs.state("slow"), Running)
+    runner.jobs.ensure("slow", "it", probing_task("probe_until", until=str(until)))
+    quick = await result(runner, "quick", probing_task("probe_answer", answer={}))
+    assert isinstance(runner.jobs.state("slow"), Running)
     until.touch()
-    state = await desk.ended("slow")
+    state = await runner.wait_for_end("slow")
     assert isinstance(state, Finished)
     assert state.result == {"pid": quick["pid"]}
 
 
-async def test_a_look_that_was_cancelled_costs_no_other(desk: Desk, tmp_path: Path) -> None:
-    desk.jobs.ensure("slow", "it", looking("look_again", until=str(tmp_path / "never")))
-    before = await result(desk, "quick", looking("look_up", answer={}))
-    desk.jobs.cancel("slow")
-    assert await result(desk, "quick", looking("look_up", answer={})) == before
+async def test_a_cancelled_probe_does_not_affect_others(runner: JobRunner, tmp_path: Path) -> None:
+    runner.jobs.ensure("slow", "it", probing_task("probe_until", until=str(tmp_path / "never")))
+    before = await result(runner, "quick", probing_task("probe_answer", answer={}))
+    runner.jobs.cancel("slow")
+    assert await result(runner, "quick", probing_task("probe_answer", answer={})) == before
 
 
-async def test_the_child_ends_with_the_jobs(desk: Desk, tmp_path: Path) -> None:
-    desk.jobs.ensure("slow", "it", looking("look_again", until=str(tmp_path / "never")))
-    pid = (await result(desk, "quick", looking("look_up", answer={})))["pid"]
-    await desk.jobs.close()
-    await end_of(pid)
+async def test_close_ends_the_worker(runner: JobRunner, tmp_path: Path) -> None:
+    runner.jobs.ensure("slow", "it", probing_task("probe_until", until=str(tmp_path / "never")))
+    pid = (await result(runner, "quick", probing_task("probe_answer", answer={})))["pid"]
+    await runner.jobs.close()
+    await process_end(pid)

@@ -1,4 +1,4 @@
-"""What a job can reach: nothing of its controller, of other jobs and of the machine but what it is for. The kernel sees to it."""
+"""The sandbox: a job reaches only what it needs of its controller, other jobs and the machine. The kernel enforces runner."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ INET, STREAM, DATAGRAM = int(socket.AF_INET), int(socket.SOCK_STREAM), int(socke
 
 with_landlock = pytest.mark.skipif(
     not landlock.abi_version(),
-    reason="the kernel of this machine has no Landlock of version 2 or later: files are not kept apart",
+    reason="the kernel of this machine has no Landlock of version 2 or later: files are not protected",
 )
 with_seccomp = pytest.mark.skipif(
     not seccomp.is_available(), reason="seccomp is not set up for this machine's processor"
 )
 
 
-class Desk:
+class JobRunner:
     """Jobs in one sandbox."""
 
     def __init__(self, sandbox: Sandbox) -> None:
@@ -40,7 +40,7 @@ class Desk:
         self.jobs = Jobs[Values](self.ends.put_nowait, sandbox=sandbox)
 
     async def result(self, task: Task[Values, Values]) -> Values:
-        """Of a job that finishes."""
+        """The result of a job."""
         self.jobs.ensure("key", str(next(NUMBERS)), task)
         async with asyncio.timeout(30):
             await self.ends.get()
@@ -48,60 +48,60 @@ class Desk:
         assert isinstance(state, Finished), state
         return state.result
 
-    async def attempt(self, *ways: tuple[object, ...]) -> list[str]:
-        """What became of each."""
-        found: list[str] = (await self.result(Task(job("attempt"), {"ways": ways})))["outcomes"]
+    async def attempt(self, *actions: tuple[object, ...]) -> list[str]:
+        """The outcome of each action."""
+        found: list[str] = (await self.result(Task(job("attempt"), {"actions": actions})))["outcomes"]
         return found
 
 
 @asynccontextmanager
-async def desk(sandbox: Sandbox) -> AsyncIterator[Desk]:
-    made = Desk(sandbox)
+async def sandboxed(sandbox: Sandbox) -> AsyncIterator[JobRunner]:
+    runner = JobRunner(sandbox)
     try:
-        yield made
+        yield runner
     finally:
-        await made.jobs.close()
+        await runner.jobs.close()
 
 
-async def test_a_job_gets_the_environment_it_needs_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_job_gets_the_allowed_environment_variables_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLOUD_PASSWORD", "s3cret")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     for name, value in (("HTTPS_PROXY", "http://proxy:3128"), ("no_proxy", "internal"), ("SSL_CERT_FILE", "/ca.crt")):
         monkeypatch.setenv(name, value)
-    async with desk(Sandbox()) as it:
-        described = await it.result(Task(job("describe"), {}))
+    async with sandboxed(Sandbox()) as runner:
+        described = await runner.result(Task(job("describe"), {}))
         server = environment_of(described["parent"])
     found = described["environment"]
     assert found["HTTPS_PROXY"] == "http://proxy:3128"
     assert found["no_proxy"] == "internal"
     assert found["SSL_CERT_FILE"] == "/ca.crt"
     assert not {"CLOUD_PASSWORD", "KUBERNETES_SERVICE_HOST", "PATH"} & found.keys()
-    assert b"s3cret" not in server, "nor has the process that it is a copy of"
+    assert b"s3cret" not in server, "nor does the fork server have it"
 
 
 def environment_of(pid: int) -> bytes:
-    """As the kernel gave it to that process."""
+    """The initial environment of that process."""
     return Path(f"/proc/{pid}/environ").read_bytes()
 
 
-async def test_a_job_is_closed_to_others_and_gets_no_new_privileges() -> None:
-    async with desk(Sandbox()) as it:
-        found = await it.result(Task(job("describe"), {}))
+async def test_a_job_is_not_dumpable_and_gets_no_new_privileges() -> None:
+    async with sandboxed(Sandbox()) as runner:
+        found = await runner.result(Task(job("describe"), {}))
     assert found["dumpable"] == 0
     assert found["no new privileges"] == 1
     assert found["working directory"] == "/"
 
 
 @with_landlock
-async def test_files_that_are_not_a_jobs_business_are_out_of_reach(tmp_path: Path) -> None:
+async def test_other_files_cannot_be_accessed(tmp_path: Path) -> None:
     token, other = tmp_path / "token", tmp_path / "other"
     token.write_text("s3cret")
     other.mkdir()
     own, given = tmp_path / "own", tmp_path / "given"
     given.write_text("x")
     me = os.getpid()
-    async with desk(Sandbox(reads=(given,), writes=(own,))) as it:
-        outcomes = await it.attempt(
+    async with sandboxed(Sandbox(reads=(given,), writes=(own,))) as runner:
+        outcomes = await runner.attempt(
             ("read", str(token)),
             ("read", f"/proc/{me}/environ"),
             ("read", "/proc/self/environ"),
@@ -120,11 +120,11 @@ async def test_files_that_are_not_a_jobs_business_are_out_of_reach(tmp_path: Pat
 
 
 @with_landlock
-async def test_what_a_job_is_for_is_in_its_reach(tmp_path: Path) -> None:
+async def test_files_of_the_sandbox_can_be_accessed(tmp_path: Path) -> None:
     own, given = tmp_path / "own" / "deep", tmp_path / "given"
     given.write_text("x")
-    async with desk(Sandbox(reads=(given, tmp_path / "not there"), writes=(own,))) as it:
-        outcomes = await it.attempt(
+    async with sandboxed(Sandbox(reads=(given, tmp_path / "absent"), writes=(own,))) as runner:
+        outcomes = await runner.attempt(
             ("read", str(given)),
             ("write", str(own / "a")),
             ("make folder", str(own / "b")),
@@ -138,39 +138,41 @@ async def test_what_a_job_is_for_is_in_its_reach(tmp_path: Path) -> None:
 
 
 @with_landlock
-async def test_a_job_sends_no_signals_to_its_controller(tmp_path: Path) -> None:
+async def test_a_job_cannot_signal_its_controller(tmp_path: Path) -> None:
     if landlock.abi_version() < 6:
-        pytest.skip("the kernel of this machine has no Landlock of version 6 or later, which keeps signals apart")
-    async with desk(Sandbox()) as it:
-        assert await it.attempt(("kill", os.getpid(), 0)) == ["EPERM"]
+        pytest.skip("the kernel of this machine has no Landlock of version 6 or later, which restricts signals")
+    async with sandboxed(Sandbox()) as runner:
+        assert await runner.attempt(("kill", os.getpid(), 0)) == ["EPERM"]
 
 
-async def test_temporary_files_of_a_job_go_with_it() -> None:
-    async with desk(Sandbox()) as it:
-        folders = {(await it.result(Task(job("describe"), {})))["temporary"] for _ in range(2)}
-        assert len(folders) == 2, "each has a folder of its own"
+async def test_temporary_files_are_removed_with_the_job() -> None:
+    async with sandboxed(Sandbox()) as runner:
+        folders = {(await runner.result(Task(job("describe"), {})))["temporary"] for _ in range(2)}
+        assert len(folders) == 2, "each job has a folder of its own"
         assert not any(map(os.path.exists, folders))
         above = {os.path.dirname(folder) for folder in folders}
         assert list(map(os.path.exists, above)) == [True]
     assert list(map(os.path.exists, above)) == [False]
 
 
-async def test_temporary_folders_that_are_too_deep_end_no_other_job(
+async def test_deeply_nested_temporary_folders_do_not_affect_other_jobs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    async with desk(Sandbox()) as it:
-        assert await it.attempt(("dig temporary",)) == ["done"]
-        assert await it.attempt(("write temporary",)) == ["done"]
+    async with sandboxed(Sandbox()) as runner:
+        assert await runner.attempt(("nest temporary",)) == ["done"]
+        assert await runner.attempt(("write temporary",)) == ["done"]
         left = [os.path.join(tmp_path, name) for name in os.listdir(tmp_path)]
         assert len(left) == 1, "the fork server is the same"
-    async with desk(Sandbox()) as it:
-        assert await it.attempt(("write temporary",)) == ["done"], "what another fork server left ends none either"
+    async with sandboxed(Sandbox()) as runner:
+        assert await runner.attempt(("write temporary",)) == ["done"], (
+            "folders of an earlier fork server do not affect jobs either"
+        )
     await asyncio.to_thread(lambda: subprocess.run(["rm", "-rf", *left], check=True))
     assert os.listdir(tmp_path) == []
 
 
-async def test_temporary_files_of_a_controller_that_was_killed_are_removed_by_the_next(tmp_path: Path) -> None:
+async def test_temporary_files_of_a_killed_controller_are_removed_by_the_next_one(tmp_path: Path) -> None:
     imports = "import os, signal; from olmkit.jobs.scratch import ScratchFolder"
     text = f"{imports}; ScratchFolder(); os.kill(os.getpid(), signal.SIGKILL)"
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
@@ -181,10 +183,10 @@ async def test_temporary_files_of_a_controller_that_was_killed_are_removed_by_th
 
 
 @with_seccomp
-@pytest.mark.parametrize("network", [True, False], ids=["a job that fetches", "a job without a network"])
-async def test_system_calls_that_no_job_needs_are_refused(network: bool) -> None:
-    async with desk(Sandbox(network=network)) as it:
-        outcomes = await it.attempt(
+@pytest.mark.parametrize("network", [True, False], ids=["with network", "without network"])
+async def test_denied_system_calls(network: bool) -> None:
+    async with sandboxed(Sandbox(network=network)) as runner:
+        outcomes = await runner.attempt(
             ("call", PTRACE, 0, 0, 0, 0),
             ("call", PROCESS_VM_READV, os.getpid(), 0, 0, 0, 0, 0),
             ("call", IO_URING_SETUP, 1, 0),
@@ -208,12 +210,12 @@ async def test_system_calls_that_no_job_needs_are_refused(network: bool) -> None
         pytest.param((251, 30), (1,), (0,), id="ioprio_set"),
     ],
 )
-async def test_a_job_changes_no_process_but_itself(
+async def test_a_job_cannot_change_other_processes(
     numbers: tuple[int, int], before: tuple[int, ...], after: tuple[int, ...]
 ) -> None:
-    number = of_machine(numbers)
-    async with desk(Sandbox()) as it:
-        others, own = await it.attempt(
+    number = number_of(numbers)
+    async with sandboxed(Sandbox()) as runner:
+        others, own = await runner.attempt(
             ("call", number, *before, os.getpid(), *after), ("call", number, *before, 0, *after)
         )
     assert others == "EPERM"
@@ -221,33 +223,33 @@ async def test_a_job_changes_no_process_but_itself(
 
 
 @with_seccomp
-async def test_a_job_changes_neither_groups_nor_users() -> None:
-    setpriority, ioprio_set = of_machine((141, 140)), of_machine((251, 30))
-    async with desk(Sandbox()) as it:
-        ways = [("call", number, kind, 0, 0) for number in (setpriority, ioprio_set) for kind in (1, 2, 3)]
-        outcomes = await it.attempt(*ways)
+async def test_a_job_cannot_change_process_groups_or_users() -> None:
+    setpriority, ioprio_set = number_of((141, 140)), number_of((251, 30))
+    async with sandboxed(Sandbox()) as runner:
+        actions = [("call", number, kind, 0, 0) for number in (setpriority, ioprio_set) for kind in (1, 2, 3)]
+        outcomes = await runner.attempt(*actions)
     # Kind 1 of ioprio_set is one process.
     assert [outcomes[index] for index in (0, 1, 4, 5)] == ["EPERM"] * 4
 
 
 @with_seccomp
-async def test_a_job_signals_itself_only(tmp_path: Path) -> None:
-    """By every call; seccomp refuses them, so this holds where Landlock does not keep signals apart."""
+async def test_a_job_can_signal_itself_only(tmp_path: Path) -> None:
+    """By every system call; seccomp denies them, also where Landlock does not restrict signals."""
     me, group = os.getpid(), os.getpgrp()
-    async with desk(Sandbox(writes=(tmp_path / "own",))) as it:
-        outcomes = await it.attempt(
+    async with sandboxed(Sandbox(writes=(tmp_path / "own",))) as runner:
+        outcomes = await runner.attempt(
             ("kill", me, 0),
             ("kill", -group, 0),
-            ("call", of_machine((200, 130)), me, 0),
-            ("call", of_machine((234, 131)), me, me, 0),
-            ("call", of_machine((129, 138)), me, 10, 0),
-            ("call", of_machine((297, 240)), me, me, 10, 0),
+            ("call", number_of((200, 130)), me, 0),
+            ("call", number_of((234, 131)), me, me, 0),
+            ("call", number_of((129, 138)), me, 10, 0),
+            ("call", number_of((297, 240)), me, me, 10, 0),
             ("call", 424, 0, 0, 0, 0),
-            ("call", of_machine((72, 25)), 2, 8, me),
-            ("call", of_machine((16, 29)), 2, 0x8901, 0),
+            ("call", number_of((72, 25)), 2, 8, me),
+            ("call", number_of((16, 29)), 2, 0x8901, 0),
         )
         assert outcomes == ["EPERM"] * 9
-        assert await it.attempt(("kill itself", 0), ("raise", signal.SIGCHLD)) == ["done"] * 2
+        assert await runner.attempt(("kill itself", 0), ("raise", signal.SIGCHLD)) == ["done"] * 2
 
 
 @with_seccomp
@@ -267,36 +269,36 @@ async def test_a_job_signals_itself_only(tmp_path: Path) -> None:
         pytest.param((250, 219), id="keyctl"),
     ],
 )
-async def test_what_reaches_beyond_files_and_sockets_is_refused(numbers: tuple[int, int]) -> None:
-    async with desk(Sandbox()) as it:
-        assert await it.attempt(("call", of_machine(numbers), 0, 0, 0, 0, 0)) == ["EPERM"]
+async def test_denied_ipc_and_kernel_interfaces(numbers: tuple[int, int]) -> None:
+    async with sandboxed(Sandbox()) as runner:
+        assert await runner.attempt(("call", number_of(numbers), 0, 0, 0, 0, 0)) == ["EPERM"]
 
 
 @with_seccomp
-async def test_without_a_network_the_attributes_of_files_stay(tmp_path: Path) -> None:
-    """Landlock does not keep them; as root they could be those of any file."""
+async def test_without_network_the_attributes_of_files_cannot_be_changed(tmp_path: Path) -> None:
+    """Landlock does not protect them; root could change those of any file."""
     other, own = tmp_path / "other", tmp_path / "own"
     other.touch()
-    ways = [
-        way
+    actions = [
+        action
         for path in (str(other), str(own))
-        for way in (("mode", path), ("owner", path), ("times", path), ("attribute", path))
+        for action in (("mode", path), ("owner", path), ("times", path), ("attribute", path))
     ]
-    async with desk(Sandbox(network=False, writes=(own,))) as it:
-        assert await it.attempt(*ways) == ["EPERM"] * 8
-        assert await it.attempt(("memory file",)) == ["EPERM"]
+    async with sandboxed(Sandbox(network=False, writes=(own,))) as runner:
+        assert await runner.attempt(*actions) == ["EPERM"] * 8
+        assert await runner.attempt(("memory file",)) == ["EPERM"]
 
 
-def of_machine(numbers: tuple[int, int]) -> int:
-    """Of a system call's numbers, on x86_64 and on aarch64, that of this machine."""
+def number_of(numbers: tuple[int, int]) -> int:
+    """The number of a system call on this machine, out of those on x86_64 and aarch64."""
     return numbers[os.uname().machine == "aarch64"]
 
 
 @with_seccomp
-async def test_without_a_network_nobody_can_be_reached() -> None:
+async def test_without_network_no_socket_can_be_opened() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        ways = (
+        actions = (
             ("connect", "127.0.0.1", port),
             ("open socket", INET, DATAGRAM),
             ("open socket", int(socket.AF_INET6), STREAM),
@@ -304,23 +306,23 @@ async def test_without_a_network_nobody_can_be_reached() -> None:
             ("open socket", int(socket.AF_NETLINK), int(socket.SOCK_RAW)),
             ("pair", DATAGRAM),
         )
-        async with desk(Sandbox(network=False)) as it:
-            assert await it.attempt(*ways) == ["EPERM"] * 6
-            assert await it.attempt(("pair", STREAM)) == ["done"], "of processes that a job starts itself"
-        async with desk(Sandbox()) as it:
-            assert await it.attempt(ways[0]) == ["done"], "the server is there"
+        async with sandboxed(Sandbox(network=False)) as runner:
+            assert await runner.attempt(*actions) == ["EPERM"] * 6
+            assert await runner.attempt(("pair", STREAM)) == ["done"], "for processes that a job starts itself"
+        async with sandboxed(Sandbox()) as runner:
+            assert await runner.attempt(actions[0]) == ["done"], "the server can be reached"
 
 
 @with_landlock
-async def test_a_file_that_is_replaced_is_read_by_the_next_look(tmp_path: Path) -> None:
+async def test_a_replaced_file_can_be_read_by_the_next_probe(tmp_path: Path) -> None:
     given = tmp_path / "registries.conf"
     given.write_text("before")
-    look = Task(job("attempt"), {"ways": [("read", str(given))]}, probe=True)
-    async with desk(Sandbox(reads=(given,))) as it:
-        first = await it.result(look)
-        assert (await it.result(look)) == first, "one child looks for both"
+    probing = Task(job("attempt"), {"actions": [("read", str(given))]}, probe=True)
+    async with sandboxed(Sandbox(reads=(given,))) as runner:
+        first = await runner.result(probing)
+        assert (await runner.result(probing)) == first, "one worker for both"
         (tmp_path / "new").write_text("after")
         (tmp_path / "new").rename(given)
-        second = await it.result(look)
+        second = await runner.result(probing)
     assert first["outcomes"] == second["outcomes"] == ["done"]
     assert first["pid"] != second["pid"]

@@ -1,4 +1,4 @@
-"""The folder of one fork server, when others start and remove what nobody locks."""
+"""The scratch folder of one fork server, while other processes start and remove unlocked folders."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def others_start(parent: Path) -> None:
-    """What another process does first: it removes what nobody has locked."""
+def start_other_process(parent: Path) -> None:
+    """What another process does at its start: it removes unlocked folders."""
     found = list(parent.iterdir())
     for folder in found:
         lock = os.open(folder, os.O_RDONLY)
@@ -34,11 +34,11 @@ def others_start(parent: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "name", "after"),
     [
-        pytest.param(tempfile, "mkdtemp", True, id="once it is made"),
+        pytest.param(tempfile, "mkdtemp", True, id="after it was created"),
         pytest.param(fcntl, "flock", False, id="just before it is locked"),
     ],
 )
-def test_another_process_starts(
+def test_another_process_starts_concurrently(
     parent: Path, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, after: bool
 ) -> None:
     original: Callable[..., Any] = getattr(module, name)
@@ -46,10 +46,10 @@ def test_another_process_starts(
     def disturbed(*arguments: Any, **options: Any) -> Any:
         monkeypatch.setattr(module, name, original)
         if not after:
-            others_start(parent)
+            start_other_process(parent)
         result = original(*arguments, **options)
         if after:
-            others_start(parent)
+            start_other_process(parent)
         return result
 
     monkeypatch.setattr(module, name, disturbed)
@@ -61,7 +61,7 @@ def test_another_process_starts(
     assert list(parent.iterdir()) == []
 
 
-def test_what_a_killed_process_left_is_removed(parent: Path) -> None:
+def test_folders_of_killed_processes_are_removed(parent: Path) -> None:
     (parent / f"{scratch.FOLDER_PREFIX}left" / "1").mkdir(parents=True)
     made = ScratchFolder()
     assert list(parent.iterdir()) == [made.folder]

@@ -1,4 +1,4 @@
-"""Jobs that make content: they write to a folder of their own, and what they leave is taken over when they have ended."""
+"""Jobs with staging: they write to a folder of their own, which is published when they have ended."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ KEPT = f"{REGISTRY} {FORMAT_VERSION}"
 
 with_landlock = pytest.mark.skipif(
     not landlock.abi_version(),
-    reason="the kernel of this machine has no Landlock of version 2 or later: files are not kept apart",
+    reason="the kernel of this machine has no Landlock of version 2 or later: files are not protected",
 )
 
 
-def take_catalog(store: Store, image: str) -> Callable[[Path, Values], None]:
-    """What publishes the output of jobs that load catalogs."""
+def publish_catalog(store: Store, image: str) -> Callable[[Path, Values], None]:
+    """The `finish` of jobs that load catalogs."""
     return lambda folder, values: staged_content.publish_job_output(
         store, False, image, folder, codec.decode(LoadResult, values)
     )
 
 
-def take_bundle(store: Store, replaceable: str, image: str) -> Callable[[Path, Values], None]:
-    """What publishes the output of jobs that unpack bundles."""
+def publish_bundle(store: Store, replaceable: str, image: str) -> Callable[[Path, Values], None]:
+    """The `finish` of jobs that unpack bundles."""
     return lambda folder, values: storage.publish_job_output(
         store, PLAIN, replaceable, image, folder, codec.decode(UnpackResult, values)
     )
 
 
-class Desk:
-    """Jobs over a store that holds the content of another."""
+class JobRunner:
+    """Jobs with staging in a store that has other content."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -60,14 +60,14 @@ class Desk:
             (folder / "type").write_text(KEPT)
         self.ends: asyncio.Queue[str] = asyncio.Queue()
         self.jobs = Jobs[Values](self.ends.put_nowait, preload=[WORK], sandbox=Sandbox(reads=(root,)))
-        self.finish: Callable[[Path, Values], None] = take_catalog(self.store, "")
+        self.finish: Callable[[Path, Values], None] = publish_catalog(self.store, "")
 
-    def start(self, name: str = "leave", /, **arguments: Any) -> None:
+    def start(self, name: str = "fill_folder", /, **arguments: Any) -> None:
         staging = Staging(self.store.stage, self.finish)
         task = Task(job(name), arguments, staging=staging)
         self.jobs.ensure("key", str(next(NUMBERS)), task)
 
-    async def end(self, name: str = "leave", /, **arguments: Any) -> JobState[Values]:
+    async def run(self, name: str = "fill_folder", /, **arguments: Any) -> JobState[Values]:
         self.start(name, **arguments)
         async with asyncio.timeout(30):
             await self.ends.get()
@@ -76,8 +76,8 @@ class Desk:
         return state
 
     @property
-    def left(self) -> list[Path]:
-        """What lies about."""
+    def staging_folders(self) -> list[Path]:
+        """The folders below .staging."""
         return list((self.root / ".staging").iterdir())
 
     def text(self, digest: str) -> str:
@@ -88,14 +88,14 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    made = Desk(tmp_path / "store")
-    yield made
-    await made.jobs.close()
+async def runner(tmp_path: Path) -> AsyncIterator[JobRunner]:
+    runner = JobRunner(tmp_path / "store")
+    yield runner
+    await runner.jobs.close()
 
 
-def ways(root: Path) -> list[tuple[str, ...]]:
-    """To change what is not the job's."""
+def writing_actions(root: Path) -> list[tuple[str, ...]]:
+    """Actions that change other content."""
     home = root / OTHER.replace(":", "-")
     return [
         ("write", str(home / "content" / "type")),
@@ -111,117 +111,124 @@ def ways(root: Path) -> list[tuple[str, ...]]:
 
 
 @with_landlock
-async def test_a_job_writes_to_its_staging_folder_only(desk: Desk) -> None:
-    state = await desk.end(digest=OWN, ways=ways(desk.root))
+async def test_a_job_writes_to_its_staging_folder_only(runner: JobRunner) -> None:
+    state = await runner.run(digest=OWN, actions=writing_actions(runner.root))
     assert isinstance(state, Finished), state
     assert set(state.result["outcomes"]) <= {"EACCES", "EXDEV"}
-    assert desk.text(OTHER) == KEPT
-    assert desk.text(OWN) == "left"
-    assert desk.left == []
+    assert runner.text(OTHER) == KEPT
+    assert runner.text(OWN) == "left"
+    assert runner.staging_folders == []
 
 
 @with_landlock
-async def test_what_parses_for_it_writes_to_that_folder_only(desk: Desk) -> None:
-    desk.finish = lambda folder, result: None
+async def test_its_parser_writes_to_that_folder_only(runner: JobRunner) -> None:
+    runner.finish = lambda folder, result: None
     named = ("write", "{staging}/content/file")
-    state = await desk.end("have_parsed_in_staging", function="attempt_apart", ways=[named, *ways(desk.root)])
+    state = await runner.run(
+        "parse_in_staging", function="attempt_in_parser", actions=[named, *writing_actions(runner.root)]
+    )
     assert isinstance(state, Finished), state
     assert state.result["outcomes"][0] == "done"
     assert set(state.result["outcomes"][1:]) <= {"EACCES", "EXDEV"}
-    assert desk.text(OTHER) == KEPT
+    assert runner.text(OTHER) == KEPT
 
 
-async def test_intact_content_stays_whatever_digest_a_job_names(desk: Desk) -> None:
-    assert isinstance(await desk.end(digest=OTHER), Finished)
-    desk.finish = take_bundle(desk.store, "", TAG)
-    assert isinstance(await desk.end(digest=OTHER, ref=f"{NAME}@{OTHER}"), Finished)
-    desk.finish = take_bundle(desk.store, OWN, TAG)
-    assert isinstance(await desk.end(digest=OTHER, ref=f"{NAME}@{OTHER}"), Finished)
-    assert desk.text(OTHER) == KEPT
-    assert desk.left == []
+async def test_intact_content_is_kept_whatever_digest_a_job_returns(runner: JobRunner) -> None:
+    assert isinstance(await runner.run(digest=OTHER), Finished)
+    runner.finish = publish_bundle(runner.store, "", TAG)
+    assert isinstance(await runner.run(digest=OTHER, ref=f"{NAME}@{OTHER}"), Finished)
+    runner.finish = publish_bundle(runner.store, OWN, TAG)
+    assert isinstance(await runner.run(digest=OTHER, ref=f"{NAME}@{OTHER}"), Finished)
+    assert runner.text(OTHER) == KEPT
+    assert runner.staging_folders == []
 
 
-async def test_damaged_content_is_replaced(desk: Desk) -> None:
-    folder = desk.store.path(OTHER)
+async def test_damaged_content_is_replaced(runner: JobRunner) -> None:
+    folder = runner.store.path(OTHER)
     assert folder is not None
     (folder / "type").write_text("damaged")
-    assert isinstance(await desk.end(digest=OTHER), Finished)
-    assert desk.text(OTHER) == "left"
+    assert isinstance(await runner.run(digest=OTHER), Finished)
+    assert runner.text(OTHER) == "left"
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        pytest.param({"digest": "../../x"}, id="a digest that is none"),
-        pytest.param({"digest": 7}, id="a digest that is no text"),
+        pytest.param({"digest": "../../x"}, id="an invalid digest"),
+        pytest.param({"digest": 7}, id="a digest that is not text"),
         pytest.param({"digest": OWN, "manifest": OTHER}, id="the manifest of another digest"),
-        pytest.param({"digest": OWN, "ways": [("write", "{staging}/content/more")]}, id="a file without an entry"),
-        pytest.param({"digest": OWN, "ways": [("write", "{staging}/more")]}, id="a file beside the content"),
-        pytest.param({"digest": OWN, "ways": [("write", "{staging}/manifest.json")]}, id="a torn manifest"),
-        pytest.param({"digest": OWN, "ways": [("remove", "{staging}/manifest.json")]}, id="no manifest"),
+        pytest.param({"digest": OWN, "actions": [("write", "{staging}/content/more")]}, id="a file without an entry"),
+        pytest.param({"digest": OWN, "actions": [("write", "{staging}/more")]}, id="a file outside the content"),
+        pytest.param({"digest": OWN, "actions": [("write", "{staging}/manifest.json")]}, id="a damaged manifest"),
+        pytest.param({"digest": OWN, "actions": [("remove", "{staging}/manifest.json")]}, id="no manifest"),
     ],
 )
-async def test_what_is_no_content_is_not_taken_over(desk: Desk, wrong: dict[str, Any]) -> None:
-    state = await desk.end(**wrong)
+async def test_invalid_content_is_not_published(runner: JobRunner, wrong: dict[str, Any]) -> None:
+    state = await runner.run(**wrong)
     assert isinstance(state, Failed), state
     assert state.error.reason == JobReason.UNEXPECTED
-    assert desk.store.digests() == {OTHER}
-    assert desk.left == []
+    assert runner.store.digests() == {OTHER}
+    assert runner.staging_folders == []
 
 
 @pytest.mark.parametrize(
-    "take",
+    "publish",
     [
-        pytest.param(lambda desk, ref: take_catalog(desk.store, ref), id="catalogs"),
-        pytest.param(lambda desk, ref: take_bundle(desk.store, "", ref), id="bundles"),
+        pytest.param(lambda runner, ref: publish_catalog(runner.store, ref), id="catalogs"),
+        pytest.param(lambda runner, ref: publish_bundle(runner.store, "", ref), id="bundles"),
     ],
 )
 @pytest.mark.parametrize(
-    ("asked", "digest", "named", "is_taken"),
+    ("requested", "digest", "returned", "is_published"),
     [
-        pytest.param(TAG, OWN, f"{NAME}@{OWN}", True, id="a tag has the digest that the job says"),
-        pytest.param(f"{NAME}@{OWN}", OWN, f"{NAME}@{OWN}", True, id="the digest that was asked for"),
-        pytest.param(f"{TAG}@{OWN}", OWN, f"{NAME}@{OWN}", True, id="the digest that was asked for, beside a tag"),
-        pytest.param(f"{NAME}@{MORE}", OWN, f"{NAME}@{OWN}", False, id="another digest than was asked for"),
-        pytest.param(f"{NAME}@{MORE}", OWN, f"{NAME}@{MORE}", False, id="another digest under the reference asked for"),
+        pytest.param(TAG, OWN, f"{NAME}@{OWN}", True, id="a tag has the digest that the job returns"),
+        pytest.param(f"{NAME}@{OWN}", OWN, f"{NAME}@{OWN}", True, id="the requested digest"),
+        pytest.param(f"{TAG}@{OWN}", OWN, f"{NAME}@{OWN}", True, id="the requested digest, with a tag"),
+        pytest.param(f"{NAME}@{MORE}", OWN, f"{NAME}@{OWN}", False, id="another digest than the requested one"),
+        pytest.param(f"{NAME}@{MORE}", OWN, f"{NAME}@{MORE}", False, id="another digest under the requested reference"),
         pytest.param(TAG, OWN, f"{NAME}@{OTHER}", False, id="a reference by another digest"),
         pytest.param(TAG, OWN, f"other.example/x@{OWN}", False, id="the name of another image"),
-        pytest.param(TAG, OWN, 7, False, id="a reference that is no text"),
+        pytest.param(TAG, OWN, 7, False, id="a reference that is not text"),
     ],
 )
-async def test_a_job_names_the_image_that_it_was_asked_for(
-    desk: Desk, take: Callable[[Desk, str], Any], asked: str, digest: str, named: object, is_taken: bool
+async def test_the_returned_reference_matches_the_requested_one(
+    runner: JobRunner,
+    publish: Callable[[JobRunner, str], Any],
+    requested: str,
+    digest: str,
+    returned: object,
+    is_published: bool,
 ) -> None:
-    desk.finish = take(desk, asked)
-    state = await desk.end(digest=digest, ref=named)
-    assert isinstance(state, Finished if is_taken else Failed), state
-    assert desk.store.digests() == ({OTHER, digest} if is_taken else {OTHER})
-    assert desk.left == []
+    runner.finish = publish(runner, requested)
+    state = await runner.run(digest=digest, ref=returned)
+    assert isinstance(state, Finished if is_published else Failed), state
+    assert runner.store.digests() == ({OTHER, digest} if is_published else {OTHER})
+    assert runner.staging_folders == []
 
 
-async def test_what_is_in_the_store_is_no_answer_to_another_digest(desk: Desk) -> None:
-    desk.finish = take_bundle(desk.store, "", f"{NAME}@{OWN}")
-    assert isinstance(await desk.end(digest=OTHER, ref=f"{NAME}@{OTHER}", staged=False), Failed)
+async def test_stored_content_is_not_accepted_for_another_digest(runner: JobRunner) -> None:
+    runner.finish = publish_bundle(runner.store, "", f"{NAME}@{OWN}")
+    assert isinstance(await runner.run(digest=OTHER, ref=f"{NAME}@{OTHER}", staged=False), Failed)
 
 
-async def test_folders_that_are_too_deep_keep_no_other_job_from_its_end(desk: Desk) -> None:
-    state = await desk.end(digest=OWN, ways=[("dig", "{staging}/content")])
+async def test_deeply_nested_folders_do_not_affect_other_jobs(runner: JobRunner) -> None:
+    state = await runner.run(digest=OWN, actions=[("nest", "{staging}/content")])
     assert isinstance(state, Failed), state
-    assert len(desk.left) == 1
-    assert isinstance(await desk.end(digest=OWN), Finished)
-    assert desk.text(OWN) == "left"
-    await asyncio.to_thread(lambda: subprocess.run(["rm", "-rf", *desk.left], check=True))
+    assert len(runner.staging_folders) == 1
+    assert isinstance(await runner.run(digest=OWN), Finished)
+    assert runner.text(OWN) == "left"
+    await asyncio.to_thread(lambda: subprocess.run(["rm", "-rf", *runner.staging_folders], check=True))
 
 
-async def test_a_job_that_is_cancelled_leaves_nothing(desk: Desk) -> None:
-    desk.start(digest=OWN, hang=True)
+async def test_a_cancelled_job_leaves_no_files(runner: JobRunner) -> None:
+    runner.start(digest=OWN, hang=True)
     async with asyncio.timeout(30):
         state: JobState[Values] | None = None
         while not (isinstance(state, Running) and state.progress == "filled"):
             await asyncio.sleep(0)
-            state = desk.jobs.state("key")
-    assert len(desk.left) == 1
-    desk.jobs.cancel("key")
-    await desk.jobs.close()
-    assert desk.left == []
-    assert desk.store.digests() == {OTHER}
+            state = runner.jobs.state("key")
+    assert len(runner.staging_folders) == 1
+    runner.jobs.cancel("key")
+    await runner.jobs.close()
+    assert runner.staging_folders == []
+    assert runner.store.digests() == {OTHER}

@@ -1,4 +1,4 @@
-"""Modules without what their packages import beside them; each in a fresh interpreter, because imports are for good."""
+"""package_without_init, and what processes import; each test in a fresh interpreter, because imports are permanent."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from olmkit.runtime.partial_import import package_without_init
 
 
 def fresh(code: str) -> list[str]:
-    """The words that the code prints."""
+    """The words that the code prints in a fresh interpreter."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.split()
 
 
-def test_a_module_of_a_bare_package_comes_alone() -> None:
+def test_a_module_is_imported_without_the_init_of_its_packages() -> None:
     code = """
 import sys
 from olmkit.runtime.partial_import import package_without_init
@@ -28,11 +28,11 @@ print(*sorted(each for each in sys.modules if each.split(".")[0] == "xml"))
     assert fresh(code) == ["xml", "xml.etree", "xml.etree.ElementPath"]
 
 
-def test_a_package_that_is_there_already_stays_as_it_is() -> None:
+def test_an_imported_package_is_unchanged() -> None:
     assert package_without_init("subprocess") is subprocess
 
 
-def test_a_package_that_does_not_exist_is_named() -> None:
+def test_a_missing_package_is_named() -> None:
     with pytest.raises(ModuleNotFoundError, match="no_such_package"):
         package_without_init("no_such_package")
 
@@ -42,7 +42,7 @@ def test_a_package_that_does_not_exist_is_named() -> None:
     [
         (
             "catalogd.setup, olmkit.runtime.client",
-            "kubernetes_asyncio.client.models catalogd.ingest.load_job olmkit.fbc.catalog msgspec",
+            "kubernetes_asyncio.client.models catalogd.ingest.load_job olmkit.fbc.catalog olmkit.fbc.documents",
         ),
         (
             "catalogd.__main__",
@@ -55,15 +55,15 @@ def test_a_package_that_does_not_exist_is_named() -> None:
     ],
     ids=[
         "the process that serves catalogs",
-        "the same process before it begins to verify its content",
-        "the process that its jobs are forked from",
+        "the same process before it verifies its content",
+        "the fork server of its jobs",
     ],
 )
-def test_what_would_cost_memory_or_time_for_nothing_is_not_loaded_by(modules: str, unwanted: str) -> None:
+def test_unneeded_modules_are_not_imported_by(modules: str, unwanted: str) -> None:
     code = f"""
 import sys, {modules}
 if "olmkit.runtime.kubeconfig" in sys.modules:
-    olmkit.runtime.kubeconfig.driver()
+    olmkit.runtime.kubeconfig.load_kubernetes_asyncio()
 print(*(each for each in {unwanted.split()!r} if each in sys.modules))
 """
     assert fresh(code) == []

@@ -1,4 +1,4 @@
-"""The ports of probes and metrics of a process with 256 file descriptors, while a peer holds as many connections as it can."""
+"""The ports of probes and metrics of a process with 256 file descriptors, while a client opens as many connections as it can."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATHS = {"probes": "/healthz", "metrics": "/metrics"}
 
 @pytest.fixture
 async def ports() -> AsyncIterator[dict[str, int]]:
-    """The ports of a process that serves both, by name; it has logged nothing but that at its end."""
+    """The ports of a process that serves both, by name; at its end it has logged nothing else."""
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.integration.olmkit.runtime.ports"),
         cwd=ROOT,
@@ -41,20 +41,20 @@ async def ports() -> AsyncIterator[dict[str, int]]:
 
 
 @contextlib.contextmanager
-def connected(port: int, says: bytes) -> Iterator[list[socket.socket]]:
-    """As many connections as a peer likes, each having said that."""
+def connected(port: int, sent: bytes) -> Iterator[list[socket.socket]]:
+    """Many connections, each of which has sent `sent`."""
     with contextlib.ExitStack() as stack:
         clients = []
         for _ in range(MANY):
             client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
             with contextlib.suppress(ConnectionError):
-                client.sendall(says)
+                client.sendall(sent)
             clients.append(client)
         yield clients
 
 
 async def get(port: int, path: str) -> tuple[int, bytes]:
-    """Status and body, asked over a connection of its own as the kubelet does."""
+    """Status and body, over a new connection as the kubelet uses."""
     async with asyncio.timeout(30):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(f"GET {path} HTTP/1.1\r\nHost: probe\r\nConnection: close\r\n\r\n".encode())
@@ -65,15 +65,15 @@ async def get(port: int, path: str) -> tuple[int, bytes]:
 
 @pytest.mark.parametrize("name", PATHS)
 @pytest.mark.parametrize(
-    "says",
+    "sent",
     [
-        pytest.param(b"", id="that say nothing"),
-        pytest.param(b"GET /healthz HTTP/1.1\r\nHost: p", id="that do not end their request"),
-        pytest.param(b"GET /healthz HTTP/1.1\r\nHost: p\r\n\r\n", id="that asked once and stay"),
+        pytest.param(b"", id="idle from the start"),
+        pytest.param(b"GET /healthz HTTP/1.1\r\nHost: p", id="with an incomplete request"),
+        pytest.param(b"GET /healthz HTTP/1.1\r\nHost: p\r\n\r\n", id="idle after a request"),
     ],
 )
-async def test_many_connections_cost_a_process_few_descriptors(ports: dict[str, int], name: str, says: bytes) -> None:
-    with connected(ports[name], says):
+async def test_many_connections_use_few_file_descriptors(ports: dict[str, int], name: str, sent: bytes) -> None:
+    with connected(ports[name], sent):
         for server, path in PATHS.items():
             status, body = await get(ports[server], path)
             assert status == 200

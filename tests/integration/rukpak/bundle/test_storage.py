@@ -1,4 +1,4 @@
-"""How unpacked content lies in the store, on a real disk; and what is too much to be read by a controller."""
+"""Unpacked content in the store, on a real disk."""
 
 import subprocess
 import sys
@@ -8,9 +8,8 @@ import pytest
 
 from olmkit.store.store import Store
 from rukpak.bundle.storage import intact_type, is_intact, load, stored_type
-from rukpak.bundle.unpack_job import bounded
-from rukpak.format import BadBundle, PlainBundle, to_json
-from rukpak.format.bundle import FORMAT_VERSION, MAX_BUNDLE_BYTES, MAX_BUNDLE_VALUES
+from rukpak.format import PlainBundle, to_json
+from rukpak.format.bundle import FORMAT_VERSION
 from tests.unit.rukpak.builders import obj
 
 DIGEST = "sha256:" + "a" * 64
@@ -42,24 +41,24 @@ def test_content_is_read_as_it_was_written(store: Store) -> None:
 @pytest.mark.parametrize(
     ("how", "data"),
     [
-        pytest.param("plain+v0", to_json(BUNDLE), id="written before formats had numbers"),
+        pytest.param("plain+v0", to_json(BUNDLE), id="without a format version"),
         pytest.param(f"plain+v0 {FORMAT_VERSION + 1}", to_json(BUNDLE), id="written by a newer suite"),
         pytest.param("", to_json(BUNDLE), id="no type"),
     ],
 )
-def test_content_of_another_format_counts_as_not_here(store: Store, how: str, data: bytes) -> None:
+def test_content_of_another_format_version_is_missing(store: Store, how: str, data: bytes) -> None:
     publish(store, how, data)
     assert stored_type(store, DIGEST) == intact_type(store, DIGEST) == ""
     assert load(store, DIGEST) is None
 
 
 @pytest.mark.parametrize("data", [b"{}", b"[]", b"", b'{"format":1,"type":"registry+v1"}'])
-def test_content_that_is_no_bundle_is_none(store: Store, data: bytes) -> None:
+def test_content_that_cannot_be_parsed_is_missing(store: Store, data: bytes) -> None:
     publish(store, f"plain+v0 {FORMAT_VERSION}", data)
     assert load(store, DIGEST) is None
 
 
-def test_damaged_content_counts_as_not_here(store: Store) -> None:
+def test_damaged_content_is_missing(store: Store) -> None:
     folder = publish(store, f"plain+v0 {FORMAT_VERSION}", to_json(BUNDLE))
     (folder / "bundle.json").write_bytes(to_json(BUNDLE).replace(b"ConfigMap", b"Namespace"))
     assert stored_type(store, DIGEST) == "plain+v0"
@@ -85,7 +84,7 @@ for ask in (stored_type, intact_type, load):
 """
 
 
-def test_content_that_cannot_be_read_now_does_not_count_as_not_here(store: Store, tmp_path: Path) -> None:
+def test_an_unreadable_store_is_waiting_and_not_missing(store: Store, tmp_path: Path) -> None:
     publish(store, f"plain+v0 {FORMAT_VERSION}", to_json(BUNDLE))
     done = subprocess.run(
         [sys.executable, "-c", NO_DESCRIPTORS, str(tmp_path), DIGEST], capture_output=True, text=True, check=True
@@ -95,28 +94,6 @@ def test_content_that_cannot_be_read_now_does_not_count_as_not_here(store: Store
 
 
 @pytest.mark.parametrize("digest", [DIGEST, "", "latest", "sha256:../.."])
-def test_what_is_not_here_has_no_type(store: Store, digest: str) -> None:
+def test_missing_content_has_no_type(store: Store, digest: str) -> None:
     assert stored_type(store, digest) == intact_type(store, digest) == ""
     assert load(store, digest) is None
-
-
-@pytest.mark.parametrize(
-    ("data", "problem"),
-    [
-        pytest.param(
-            b"x" * (MAX_BUNDLE_BYTES + 1),
-            "the bundle makes 33,554,433 bytes of JSON; 33,554,432 are the most",
-            id="too many bytes",
-        ),
-        pytest.param(
-            b"[" * (MAX_BUNDLE_VALUES + 1),
-            "the bundle holds about 500,001 values; 500,000 are the most",
-            id="small values, too many of them",
-        ),
-    ],
-)
-def test_what_takes_too_much_memory_is_refused(data: bytes, problem: str) -> None:
-    with pytest.raises(BadBundle) as caught:
-        bounded(data)
-    assert caught.value.errors == (problem,)
-    assert bounded(data[:-1]) == data[:-1]

@@ -1,4 +1,4 @@
-"""An event loop whose clock jumps to the next timer instead of waiting for it: minutes of a queue pass in no time."""
+"""An event loop whose clock jumps to the next timer instead of waiting for it, so that tests of delays take no time."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 
-class _NeverWaits(selectors.SelectSelector):
-    """Looks at the sockets and says how long it should have waited."""
+class _JumpingSelector(selectors.SelectSelector):
+    """Never waits: adds the timeout to its clock."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -19,16 +19,16 @@ class _NeverWaits(selectors.SelectSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None:
-            raise RuntimeError("everything waits and no timer runs")
+            raise RuntimeError("every task waits and there is no timer")
         self.now += timeout
         return super().select(0)
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
-    """Its time() starts at 0 and moves only when nothing else is to be done."""
+    """time() starts at 0 and advances only when no task can run."""
 
     def __init__(self) -> None:
-        self._clock = _NeverWaits()
+        self._clock = _JumpingSelector()
         super().__init__(self._clock)
 
     def time(self) -> float:
@@ -36,6 +36,6 @@ class JumpingLoop(asyncio.SelectorEventLoop):
 
 
 def run(main: Coroutine[Any, Any, Result]) -> Result:
-    """Run a coroutine to its end on a loop of its own."""
+    """Run a coroutine on a new JumpingLoop."""
     with asyncio.Runner(loop_factory=JumpingLoop) as runner:
         return runner.run(main)

@@ -1,4 +1,4 @@
-"""Aggregated discovery: which kinds, in which version, and which groups do not answer."""
+"""Aggregated discovery: kinds, their versions, and groups that do not answer."""
 
 from __future__ import annotations
 
@@ -61,61 +61,61 @@ def test_find(api_version: str, kind: str, expected: Kind | None) -> None:
     assert FOUND.find(api_version, kind) == expected
 
 
-def test_the_version_the_server_names_first_is_preferred() -> None:
+def test_the_first_version_is_preferred() -> None:
     assert FOUND.kinds["autoscaling", "HorizontalPodAutoscaler"].version == "v2"
     assert ("autoscaling", "v1", "HorizontalPodAutoscaler") in FOUND.served
 
 
-def test_a_group_that_does_not_answer_is_named() -> None:
+def test_a_stale_group_is_failed() -> None:
     assert FOUND.failed_groups == {"metrics.k8s.io"}
 
 
-def test_what_can_be_listed() -> None:
+def test_listable_kinds() -> None:
     assert ("", "v1", "Pod") in FOUND.listable
     assert FOUND.find("odd/v1", "Binding") is not None
     assert ("odd", "v1", "Binding") not in FOUND.listable
 
 
-def test_a_server_without_anything() -> None:
+def test_empty_documents() -> None:
     assert parse_discovery([{}, {"items": None}]) == Discovery({}, {}, frozenset())
 
 
 class Server:
-    """Counts how often it was asked; `meanwhile` happens while it answers."""
+    """Counts its requests; with `invalidate_meanwhile` the cache is invalidated during each."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.request_count = 0
         self.cache = DiscoveryCache(self)
         self.invalidate_meanwhile = False
 
     async def discover(self) -> Discovery:
-        self.asked += 1
+        self.request_count += 1
         await asyncio.sleep(0)
         if self.invalidate_meanwhile:
             self.cache.invalidate()
         return FOUND
 
 
-def test_the_cache_asks_once_until_something_changes() -> None:
+def test_the_cache_requests_discovery_once_until_invalidated() -> None:
     async def main() -> None:
         server = Server()
         cache = server.cache
         known = [cache.current]
         await asyncio.gather(cache.get(), cache.get(), cache.get())
-        assert server.asked == 1
+        assert server.request_count == 1
         known.append(cache.current)
         cache.invalidate()
         known.append(cache.current)
         assert known == [None, FOUND, None]
         await cache.get()
-        assert server.asked == 2
+        assert server.request_count == 2
         await cache.refresh()
-        assert server.asked == 3
+        assert server.request_count == 3
 
     asyncio.run(main())
 
 
-def test_what_changes_while_the_server_answers_makes_the_answer_old() -> None:
+def test_an_invalidation_during_a_request_makes_its_result_stale() -> None:
     async def main() -> None:
         server = Server()
         server.invalidate_meanwhile = True

@@ -1,4 +1,4 @@
-"""Which of two versions wins, what a list takes away, and that no own write brings a deleted object back."""
+"""The informer store: newer versions win, lists remove missing objects, no own write restores a deleted object."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def names(store: InformerStore) -> dict[str, str]:
         pytest.param("10", "9", True, id="ten is newer than nine, as numbers"),
         pytest.param("9", "10", False, id="nine is not newer than ten"),
         pytest.param("9", "9", False, id="the same version is not newer"),
-        pytest.param("b", "a", True, id="versions that are no numbers count as newer when they differ"),
+        pytest.param("b", "a", True, id="versions that are not numbers count as newer if they differ"),
         pytest.param("a", "a", False, id="the same text is not newer"),
     ],
 )
@@ -38,7 +38,7 @@ def test_is_newer(version: str, than: str, expected: bool) -> None:
     assert is_newer(version, than) is expected
 
 
-def test_an_event_tells_what_was_and_what_is() -> None:
+def test_an_event_returns_the_old_and_the_new_object() -> None:
     store = InformerStore()
     first, second = thing("a", 1), thing("a", 2)
     assert store.event("ADDED", first) == Change(None, first)
@@ -50,18 +50,18 @@ def test_an_event_tells_what_was_and_what_is() -> None:
 @pytest.mark.parametrize(
     ("event", "expected"),
     [
-        pytest.param(("MODIFIED", thing("a", 4)), {"a": "5"}, id="an older event tells nothing new"),
-        pytest.param(("MODIFIED", thing("a", 5)), {"a": "5"}, id="the same version tells nothing new"),
-        pytest.param(("DELETED", thing("b", 6)), {"a": "5"}, id="the deletion of an unknown object tells nothing new"),
-        pytest.param(("DELETED", thing("a", 6)), {}, id="a deletion removes"),
+        pytest.param(("MODIFIED", thing("a", 4)), {"a": "5"}, id="an older event is ignored"),
+        pytest.param(("MODIFIED", thing("a", 5)), {"a": "5"}, id="the same version is ignored"),
+        pytest.param(("DELETED", thing("b", 6)), {"a": "5"}, id="the deletion of an unknown object is ignored"),
+        pytest.param(("DELETED", thing("a", 6)), {}, id="a deletion removes the object"),
         pytest.param(
             ("DELETED", thing("a", 4, uid="before")),
             {"a": "5"},
-            id="the late deletion of the object that had the name before removes nothing",
+            id="the late deletion of an earlier object of that name is ignored",
         ),
     ],
 )
-def test_events_that_come_after_an_own_write(event: tuple[str, Object], expected: dict[str, str]) -> None:
+def test_events_after_an_own_write(event: tuple[str, Object], expected: dict[str, str]) -> None:
     store = InformerStore()
     store.record_write(thing("a", 5))
     change = store.event(*event)
@@ -72,7 +72,7 @@ def test_events_that_come_after_an_own_write(event: tuple[str, Object], expected
 @pytest.mark.parametrize(
     ("own", "expected"),
     [
-        pytest.param(thing("a", 7), {}, id="the answer to a write that crossed the deletion"),
+        pytest.param(thing("a", 7), {}, id="the response to a write that was concurrent with the deletion"),
         pytest.param(thing("a", 9, uid="next"), {"a": "9"}, id="a new object of the same name"),
     ],
 )
@@ -84,7 +84,7 @@ def test_an_own_write_after_a_deletion(own: Object, expected: dict[str, str]) ->
     assert names(store) == expected
 
 
-def test_an_own_deletion_counts_at_once_and_is_not_undone_by_what_comes_late() -> None:
+def test_an_own_deletion_counts_at_once_and_late_events_do_not_undo_it() -> None:
     store = InformerStore()
     store.event("ADDED", thing("a", 5))
     assert store.record_deletion(("space", "a"), "another uid") is None
@@ -95,7 +95,7 @@ def test_an_own_deletion_counts_at_once_and_is_not_undone_by_what_comes_late() -
     assert names(store) == {}
 
 
-def test_a_restored_backup_brings_back_what_was_deleted() -> None:
+def test_a_restored_backup_restores_deleted_objects() -> None:
     store = InformerStore()
     store.event("ADDED", thing("a", 50))
     store.event("DELETED", thing("a", 60))
@@ -104,7 +104,7 @@ def test_a_restored_backup_brings_back_what_was_deleted() -> None:
     assert names(store) == {"a": "46"}
 
 
-def test_a_list_takes_away_what_it_does_not_hold() -> None:
+def test_a_list_removes_missing_objects() -> None:
     store = InformerStore()
     a, b = thing("a", 1), thing("b", 2)
     store.event("ADDED", a)
@@ -112,10 +112,10 @@ def test_a_list_takes_away_what_it_does_not_hold() -> None:
     newer = thing("b", 8)
     assert list(store.replace([newer], "9")) == [Change(b, newer), Change(a, None)]
     store.record_write(thing("a", 5))
-    assert names(store) == {"b": "8"}, "what a list took away does not come back by a late own write"
+    assert names(store) == {"b": "8"}, "a late own write does not restore an object that a list removed"
 
 
-def test_a_list_keeps_what_was_written_after_it_was_read() -> None:
+def test_a_list_keeps_objects_written_after_it_was_read() -> None:
     store = InformerStore()
     store.record_write(thing("new", 12))
     store.record_write(thing("changed", 13))
@@ -123,7 +123,7 @@ def test_a_list_keeps_what_was_written_after_it_was_read() -> None:
     assert names(store) == {"new": "12", "changed": "13"}
 
 
-def test_a_list_of_a_restored_backup_is_right_although_its_versions_are_lower() -> None:
+def test_a_list_of_a_restored_backup_counts_although_its_versions_are_lower() -> None:
     store = InformerStore()
     store.event("ADDED", thing("a", 90))
     store.event("ADDED", thing("b", 91))
@@ -132,7 +132,7 @@ def test_a_list_of_a_restored_backup_is_right_although_its_versions_are_lower() 
     assert len(changes) == 2
 
 
-def test_an_object_made_anew_under_its_name_is_a_change() -> None:
+def test_an_object_recreated_with_its_name_is_a_change() -> None:
     store = InformerStore()
     old, new = thing("a", 1, uid="one"), thing("a", 5, uid="two")
     store.event("ADDED", old)
@@ -155,7 +155,7 @@ def test_an_index_follows_its_objects() -> None:
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[list[tuple[str, Object]], dict[str, str]]:
-    """What happened on a server: events in order, each with the next version; and what is there in the end."""
+    """The events of a server in order, each with the next version; and the objects that exist in the end."""
     events: list[tuple[str, Object]] = []
     there: dict[str, Object] = {}
     for version in range(1, draw(st.integers(1, 25))):
@@ -172,18 +172,18 @@ def histories(draw: st.DrawFn) -> tuple[list[tuple[str, Object]], dict[str, str]
 
 
 @given(history=histories(), data=st.data())
-def test_own_writes_heard_at_any_time_never_change_the_end(
+def test_late_responses_to_own_writes_never_change_the_result(
     history: tuple[list[tuple[str, Object]], dict[str, str]], data: st.DataObject
 ) -> None:
-    """Answers to own writes come before, between and after the events that tell of them; told changes always join up."""
+    """Responses to writes arrive before, between and after their events; the changes are always consecutive."""
     events, truth = history
     store = InformerStore()
     writes = [(index, obj) for index, (kind, obj) in enumerate(events) if kind != "DELETED"]
-    heard = data.draw(st.lists(st.sampled_from(writes), max_size=10)) if writes else []
-    at = [(data.draw(st.integers(max(0, index - 3), len(events))), obj) for index, obj in heard]
+    received = data.draw(st.lists(st.sampled_from(writes), max_size=10)) if writes else []
+    at = [(data.draw(st.integers(max(0, index - 3), len(events))), obj) for index, obj in received]
     view: dict[str, Object] = {}
 
-    def tell(change: Change | None) -> None:
+    def apply(change: Change | None) -> None:
         if change is None:
             return
         some = change.new or change.old
@@ -196,19 +196,19 @@ def test_own_writes_heard_at_any_time_never_change_the_end(
 
     for index, (kind, obj) in enumerate(events):
         for _, own in [entry for entry in at if entry[0] == index]:
-            tell(store.record_write(own))
-        tell(store.event(kind, obj))
+            apply(store.record_write(own))
+        apply(store.event(kind, obj))
     for _, own in [entry for entry in at if entry[0] == len(events)]:
-        tell(store.record_write(own))
+        apply(store.record_write(own))
     assert names(store) == truth
     assert {name: obj["metadata"]["resourceVersion"] for name, obj in view.items()} == truth
 
 
 @given(history=histories(), data=st.data())
-def test_a_list_in_the_middle_mends_what_was_missed(
+def test_a_list_corrects_missed_events(
     history: tuple[list[tuple[str, Object]], dict[str, str]], data: st.DataObject
 ) -> None:
-    """Events are lost from some point to a list; after the list and what follows, the store is the truth."""
+    """Events are lost from some point until a list; after it the store equals the server."""
     events, truth = history
     lost_from = data.draw(st.integers(0, len(events)))
     listed_at = data.draw(st.integers(lost_from, len(events)))

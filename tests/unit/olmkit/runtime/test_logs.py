@@ -22,13 +22,13 @@ def line(message: str = "hello", *arguments: object, **extra: object) -> dict[st
     return parsed
 
 
-def test_a_line_has_time_level_logger_message_and_what_it_adds() -> None:
+def test_a_line_has_time_level_logger_message_and_extra_fields() -> None:
     found = line("took %d s", 3, catalog="a")
     assert found.pop("ts").endswith("Z")
     assert found == {"level": "warning", "logger": "olmkit.test", "msg": "took 3 s", "catalog": "a"}
 
 
-def test_a_line_of_a_pass_names_controller_object_and_pass() -> None:
+def test_a_line_during_a_pass_has_controller_name_and_reconcile_id() -> None:
     with pass_facts("catalogd", "community", "123"):
         inside = line()
     assert {key: inside[key] for key in ("controller", "name", "reconcileID")} == {
@@ -39,7 +39,7 @@ def test_a_line_of_a_pass_names_controller_object_and_pass() -> None:
     assert "controller" not in line()
 
 
-def test_an_exception_becomes_its_text_and_its_stack_in_the_same_line() -> None:
+def test_an_exception_becomes_error_and_stacktrace() -> None:
     try:
         raise ValueError("bad\nvalue")
     except ValueError:
@@ -52,9 +52,9 @@ def test_an_exception_becomes_its_text_and_its_stack_in_the_same_line() -> None:
     "value",
     [
         pytest.param({1, 2}, id="a set"),
-        pytest.param({3: object()}, id="an odd mapping"),
+        pytest.param({3: object()}, id="a mapping with other keys than strings"),
         pytest.param(b"\xff", id="bytes"),
     ],
 )
-def test_whatever_a_line_adds_it_is_written(value: object) -> None:
+def test_extra_fields_of_any_type_are_written(value: object) -> None:
     assert "thing" in line(thing=value)

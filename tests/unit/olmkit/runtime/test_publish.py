@@ -1,4 +1,4 @@
-"""The pure part of publishing: what counts as a different status."""
+"""without_empties: which statuses count as different."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from olmkit.runtime.publish import without_empties
     ("value", "expected"),
     [
         pytest.param({"a": [], "b": 1}, {"b": 1}, id="an empty list"),
-        pytest.param({"a": {"b": {}}}, {}, id="what is empty without its empties"),
+        pytest.param({"a": {"b": {}}}, {}, id="a mapping with only empty values"),
         pytest.param(
-            {"a": "", "b": 0, "c": False}, {"a": "", "b": 0, "c": False}, id="empty text, zero and False stay"
+            {"a": "", "b": 0, "c": False}, {"a": "", "b": 0, "c": False}, id="empty text, zero and False are kept"
         ),
-        pytest.param({"a": [{"b": []}, 1]}, {"a": [{}, 1]}, id="items of a list stay"),
+        pytest.param({"a": [{"b": []}, 1]}, {"a": [{}, 1]}, id="items of a list are kept"),
     ],
 )
 def test_without_empties(value: object, expected: object) -> None:
@@ -31,5 +31,5 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_taking_empties_away_twice_is_once(value: object) -> None:
+def test_without_empties_is_idempotent(value: object) -> None:
     assert without_empties(without_empties(value)) == without_empties(value)

@@ -1,4 +1,4 @@
-"""The queue's promises: one turn per key at a time, nothing lost, nothing twice, later means later."""
+"""The work queue: a key is processed by one worker at a time, no key is lost, delays are kept."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Scenario = Callable[[Queue], Coroutine[Any, Any, None]]
 PLAIN = Backoff(first=0.05, cap=300, jitter=0)
 
 
-def play(scenario: Scenario) -> None:
+def run_scenario(scenario: Scenario) -> None:
     async def main() -> None:
         await scenario(Queue("test", retry=PLAIN))
 
@@ -35,7 +35,7 @@ def now() -> float:
 
 
 async def is_empty(queue: Queue) -> bool:
-    """Nothing has a turn now."""
+    """Whether get() would wait."""
     getter = asyncio.ensure_future(queue.get())
     for _ in range(5):
         await asyncio.sleep(0)
@@ -45,7 +45,7 @@ async def is_empty(queue: Queue) -> bool:
     return waits
 
 
-def test_keys_come_in_the_order_they_were_added_each_once() -> None:
+def test_keys_are_deduplicated_and_in_order() -> None:
     async def scenario(queue: Queue) -> None:
         for key in ("b", "a", "b", "c", "a"):
             queue.add(key)
@@ -53,10 +53,10 @@ def test_keys_come_in_the_order_they_were_added_each_once() -> None:
         assert [await queue.get() for _ in range(3)] == ["b", "a", "c"]
         assert await is_empty(queue)
 
-    play(scenario)
+    run_scenario(scenario)
 
 
-def test_a_key_added_during_its_turn_gets_another_one_afterwards_and_not_before() -> None:
+def test_a_key_added_while_it_is_processed_is_processed_again_afterwards() -> None:
     async def scenario(queue: Queue) -> None:
         queue.add("a")
         assert await queue.get() == "a"
@@ -68,17 +68,17 @@ def test_a_key_added_during_its_turn_gets_another_one_afterwards_and_not_before(
         queue.done("a")
         assert await is_empty(queue)
 
-    play(scenario)
+    run_scenario(scenario)
 
 
-def test_other_keys_have_their_turns_meanwhile() -> None:
+def test_other_keys_are_processed_concurrently() -> None:
     async def scenario(queue: Queue) -> None:
         queue.add("slow")
         await queue.get()
         queue.add("quick")
         assert await queue.get() == "quick"
 
-    play(scenario)
+    run_scenario(scenario)
 
 
 def test_get_waits_for_a_key() -> None:
@@ -87,10 +87,10 @@ def test_get_waits_for_a_key() -> None:
         assert await queue.get() == "a"
         assert now() == pytest.approx(7)
 
-    play(scenario)
+    run_scenario(scenario)
 
 
-def test_of_several_delays_the_earliest_counts() -> None:
+def test_the_shortest_of_several_delays_counts() -> None:
     async def scenario(queue: Queue) -> None:
         queue.add_after("a", seconds(30))
         queue.add_after("a", seconds(10))
@@ -101,10 +101,10 @@ def test_of_several_delays_the_earliest_counts() -> None:
         await asyncio.sleep(60)
         assert await is_empty(queue)
 
-    play(scenario)
+    run_scenario(scenario)
 
 
-def test_a_turn_ends_the_delays_from_before_and_keeps_those_made_during_it() -> None:
+def test_processing_a_key_cancels_earlier_delays_and_keeps_new_ones() -> None:
     async def scenario(queue: Queue) -> None:
         queue.add_after("a", seconds(10))
         queue.add("a")
@@ -114,19 +114,19 @@ def test_a_turn_ends_the_delays_from_before_and_keeps_those_made_during_it() -> 
         assert await queue.get() == "a"
         assert now() == pytest.approx(25)
 
-    play(scenario)
+    run_scenario(scenario)
 
 
-def test_no_delay_is_at_once() -> None:
+def test_add_after_zero_adds_at_once() -> None:
     async def scenario(queue: Queue) -> None:
         queue.add_after("a", seconds(0))
         assert await queue.get() == "a"
         assert now() == 0
 
-    play(scenario)
+    run_scenario(scenario)
 
 
-def test_retries_wait_longer_each_time_until_forgotten() -> None:
+def test_retry_delays_double_until_forget() -> None:
     async def scenario(queue: Queue) -> None:
         waits = []
         queue.add("a")
@@ -150,10 +150,10 @@ def test_retries_wait_longer_each_time_until_forgotten() -> None:
         await queue.get()
         assert now() - began == pytest.approx(0.05)
 
-    play(scenario)
+    run_scenario(scenario)
 
 
-def test_an_event_does_not_wait_for_the_backoff() -> None:
+def test_add_does_not_wait_for_the_backoff() -> None:
     async def scenario(queue: Queue) -> None:
         for _ in range(12):
             queue.retry("a")
@@ -161,10 +161,10 @@ def test_an_event_does_not_wait_for_the_backoff() -> None:
         assert await queue.get() == "a"
         assert now() == 0
 
-    play(scenario)
+    run_scenario(scenario)
 
 
-def test_a_worker_that_is_cancelled_while_it_waits_takes_no_key_with_it() -> None:
+def test_a_cancelled_get_loses_no_key() -> None:
     async def scenario(queue: Queue) -> None:
         first = asyncio.ensure_future(queue.get())
         second = asyncio.ensure_future(queue.get())
@@ -175,10 +175,10 @@ def test_a_worker_that_is_cancelled_while_it_waits_takes_no_key_with_it() -> Non
         with pytest.raises(asyncio.CancelledError):
             await first
 
-    play(scenario)
+    run_scenario(scenario)
 
 
-def test_after_shutdown_no_turn_begins_and_the_one_under_way_ends() -> None:
+def test_shutdown_stops_get_and_lets_running_keys_end() -> None:
     async def scenario(queue: Queue) -> None:
         queue.add("running")
         await queue.get()
@@ -199,11 +199,11 @@ def test_after_shutdown_no_turn_begins_and_the_one_under_way_ends() -> None:
             await queue.get()
         getter.cancel()
 
-    play(scenario)
+    run_scenario(scenario)
 
 
-class Book:
-    """Plays steps on a queue and keeps account of whose turn runs and who is owed one."""
+class QueueModel:
+    """Runs random steps on a queue; `running` are the keys being processed, `owed` those that have to be processed."""
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
@@ -240,17 +240,17 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-def test_whatever_happens_no_key_has_two_turns_at_once_and_none_is_lost(steps: list[tuple[str, str]]) -> None:
-    """Each key added gets a turn that begins after it was added, and never while another turn of it runs."""
+def test_no_key_is_processed_concurrently_or_lost(steps: list[tuple[str, str]]) -> None:
+    """Each key is processed after it was added, and never by two workers at a time."""
 
     async def scenario(queue: Queue) -> None:
-        book = Book(queue)
+        model = QueueModel(queue)
         for name, key in steps:
-            await book.step(name, key)
-        while book.running:
-            book.end()
-        while book.owed:  # get() fails the test when it would wait for ever: the clock has nothing to jump to
-            await book.take()
-            book.end()
+            await model.step(name, key)
+        while model.running:
+            model.end()
+        while model.owed:  # get() fails if it would wait forever: there is no timer
+            await model.take()
+            model.end()
 
-    play(scenario)
+    run_scenario(scenario)

@@ -1,4 +1,4 @@
-"""One pass: what its outcome, and an object that was deleted meanwhile, mean for the queue."""
+"""One pass: what its outcome, or the deletion of the object during it, means for the queue."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def reconciler(
 @pytest.mark.parametrize(
     ("outcome", "after"),
     [
-        pytest.param(Done(), None, id="done: an event gives the next turn"),
-        pytest.param(Done(MINUTE), MINUTE, id="done, and to be observed again"),
+        pytest.param(Done(), None, id="done: the next pass follows an event"),
+        pytest.param(Done(MINUTE), MINUTE, id="done, with a time for the next pass"),
         pytest.param(Blocked("Blocked", "x"), None, id="blocked: what lifts it is watched"),
         pytest.param(Waiting("Retrying", "x", MINUTE), MINUTE, id="waiting"),
     ],
 )
-async def test_an_outcome_is_published_and_gives_the_time_of_the_next_turn(
+async def test_an_outcome_is_published_and_returns_the_time_of_the_next_pass(
     outcome: Done | Exception, after: timedelta | None
 ) -> None:
     published: list[str] = []
@@ -75,7 +75,7 @@ async def test_any_other_error_is_published_and_raised() -> None:
     assert published == ["Unavailable after evaluation of a"]
 
 
-async def test_a_plan_that_is_an_error_is_the_outcome_and_nothing_is_done() -> None:
+async def test_a_plan_that_is_an_error_is_the_outcome_without_act() -> None:
     published: list[str] = []
     waits = reconciler(Done(), published, decide=lambda world: Decision(Waiting("Retrying", "x", MINUTE), "why"))
     assert await waits("a") == MINUTE
@@ -95,14 +95,14 @@ async def test_a_decision_that_fails_is_published_without_an_evaluation_and_rais
 @pytest.mark.parametrize(
     "outcome",
     [
-        pytest.param(Done(MINUTE), id="all went well"),
-        pytest.param(GONE, id="its finalizer could not be set"),
-        pytest.param(Waiting("Retrying", "x", MINUTE), id="something was waited for"),
+        pytest.param(Done(MINUTE), id="done"),
+        pytest.param(GONE, id="the finalizer could not be set"),
+        pytest.param(Waiting("Retrying", "x", MINUTE), id="waiting"),
     ],
 )
-async def test_an_object_that_was_deleted_during_the_pass_is_no_failure(outcome: Done | Exception) -> None:
+async def test_deletion_during_the_pass_is_not_a_failure(outcome: Done | Exception) -> None:
     assert await reconciler(outcome, [], is_gone=True)("a") is None
 
 
-async def test_a_key_without_an_object_is_done() -> None:
+async def test_a_key_without_an_object_ends_the_pass() -> None:
     assert await reconciler(GONE, [], is_gone=True)("") is None

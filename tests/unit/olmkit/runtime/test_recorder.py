@@ -1,4 +1,4 @@
-"""Which Events a pass is worth, and what an Event is."""
+"""Which Events a pass causes, and their fields."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from olmkit.api.conditions import ConditionValue, PendingEvent, Transition
 from olmkit.runtime.recorder import (
     MAX_MESSAGE_BYTES,
-    Choice,
+    EventChoice,
     Reporter,
-    choose,
+    choose_events,
+    count_patch,
     make_event,
     new_blockers,
-    seen_again,
     severity,
 )
 
@@ -23,25 +23,25 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("type", "status", "reason", "calm", "expected"),
+    ("type", "status", "reason", "ready_or_reconciling", "expected"),
     [
         pytest.param("Ready", "True", "Succeeded", True, "Normal", id="ready"),
-        pytest.param("Ready", "False", "Unhealthy", False, "Warning", id="not ready, and nothing is under way"),
+        pytest.param("Ready", "False", "Unhealthy", False, "Warning", id="not ready, and no work in progress"),
         pytest.param("Ready", "False", "Unpacking", True, "Normal", id="not ready yet"),
         pytest.param("Ready", "False", "Progressing", True, "Normal", id="an ordinary rollout"),
-        pytest.param("Ready", "False", "Unhealthy", True, "Warning", id="unhealthy while it is tried again"),
-        pytest.param("Unpacked", "False", "UnpackFailed", True, "Warning", id="failed, and tried again"),
+        pytest.param("Ready", "False", "Unhealthy", True, "Warning", id="unhealthy while it is retried"),
+        pytest.param("Unpacked", "False", "UnpackFailed", True, "Warning", id="failed, and retried"),
         pytest.param("Ready", "Unknown", "Unknown", False, "Normal", id="not known"),
         pytest.param("Stalled", "True", "Blocked", False, "Warning", id="stalled"),
         pytest.param("Reconciling", "True", "Retrying", True, "Normal", id="at work"),
         pytest.param("PackageDeprecated", "True", "Deprecated", True, "Warning", id="deprecated"),
         pytest.param("PackageDeprecated", "False", "NotDeprecated", False, "Normal", id="not deprecated"),
-        pytest.param("Valid", "False", "ProblemsFound", True, "Warning", id="blobs that nobody can read"),
-        pytest.param("Unpacked", "False", "UserSpecifiedUnavailable", True, "Normal", id="withdrawn, as asked"),
+        pytest.param("Valid", "False", "ProblemsFound", True, "Warning", id="blobs that cannot be read"),
+        pytest.param("Unpacked", "False", "UserSpecifiedUnavailable", True, "Normal", id="made unavailable by spec"),
     ],
 )
-def test_severity(type: str, status: ConditionValue, reason: str, calm: bool, expected: str) -> None:
-    assert severity(Transition(type, status, reason, "m"), calm=calm) == expected
+def test_severity(type: str, status: ConditionValue, reason: str, ready_or_reconciling: bool, expected: str) -> None:
+    assert severity(Transition(type, status, reason, "m"), ready_or_reconciling=ready_or_reconciling) == expected
 
 
 def conditions(*rows: str) -> list[dict[str, Any]]:
@@ -49,15 +49,15 @@ def conditions(*rows: str) -> list[dict[str, Any]]:
     return [dict(zip(("type", "status", "reason", "message"), row.split(" ", 3), strict=True)) for row in rows]
 
 
-def pass_from(before: list[dict[str, Any]], after: list[dict[str, Any]], trouble: str = "") -> Choice:
-    """The choice for the transitions that lead from one to the other."""
+def pass_from(before: list[dict[str, Any]], after: list[dict[str, Any]], failure: str = "") -> EventChoice:
+    """choose_events for the transitions from one to the other."""
     known = {each["type"]: (each["status"], each["reason"]) for each in before}
     changed = [Transition(**each) for each in after if known.get(each["type"]) != (each["status"], each["reason"])]
-    return choose(before, after, changed, trouble)
+    return choose_events(before, after, changed, failure)
 
 
-def brief(choice: Choice) -> list[str]:
-    return [f"{notice.type} {notice.reason}: {notice.message}" for notice in choice.notices]
+def texts(choice: EventChoice) -> list[str]:
+    return [f"{event.type} {event.reason}: {event.message}" for event in choice.events]
 
 
 NEW: list[dict[str, Any]] = []
@@ -146,13 +146,13 @@ SERVED_WITH_PROBLEMS = [*SERVED, *conditions("Valid False ProblemsFound 3 blobs"
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        pytest.param(NEW, PENDING, [], id="what has just begun is no news"),
-        pytest.param(PENDING, INSTALLING, [], id="a Bundle has an Event of its own"),
+        pytest.param(NEW, PENDING, [], id="the first conditions are not an Event"),
+        pytest.param(PENDING, INSTALLING, [], id="the Event is that of the Bundle"),
         pytest.param(INSTALLING, ROLLING_OUT, ["Normal InstallationSucceeded: done"], id="installed, and rolling out"),
         pytest.param(ROLLING_OUT, READY, ["Normal Succeeded: done"], id="an ordinary rollout ends"),
         pytest.param(READY, ROLLING_OUT, ["Normal Progressing: 0 of 1"], id="an ordinary rollout begins"),
         pytest.param(READY, READY, [], id="nothing changed"),
-        pytest.param(ROLLING_OUT, UNHEALTHY, ["Warning Unhealthy: d: no progress"], id="a rollout that failed, once"),
+        pytest.param(ROLLING_OUT, UNHEALTHY, ["Warning Unhealthy: d: no progress"], id="a failed rollout is one Event"),
         pytest.param(
             INSTALLING, REFUSED, ["Warning InstallFailed: Secret s is another's"], id="three conditions, one failure"
         ),
@@ -166,10 +166,13 @@ SERVED_WITH_PROBLEMS = [*SERVED, *conditions("Valid False ProblemsFound 3 blobs"
             UPGRADE_REFUSED,
             READY,
             ["Normal Recovered: recovered from: cannot upgrade; done"],
-            id="a recovery names what was",
+            id="a recovery names the failure",
         ),
         pytest.param(
-            UNHEALTHY, READY, ["Normal Recovered: recovered from: d: no progress; done"], id="well again at once"
+            UNHEALTHY,
+            READY,
+            ["Normal Recovered: recovered from: d: no progress; done"],
+            id="a recovery without progress in between",
         ),
         pytest.param(NEW, READING, [], id="a first look"),
         pytest.param(READING, SERVED, ["Normal Succeeded: r"], id="served for the first time"),
@@ -177,36 +180,41 @@ SERVED_WITH_PROBLEMS = [*SERVED, *conditions("Valid False ProblemsFound 3 blobs"
             READING,
             SERVED_WITH_PROBLEMS,
             ["Normal Succeeded: r", "Warning ProblemsFound: 3 blobs"],
-            id="problems of the content stand by themselves",
+            id="problems of the content are an Event of their own",
         ),
         pytest.param(SERVED, OLD_CONTENT, ["Warning UnpackFailed: no such tag"], id="new content cannot be read"),
-        pytest.param(OLD_CONTENT, SERVED, ["Normal Recovered: recovered from: no such tag; r"], id="new content again"),
+        pytest.param(
+            OLD_CONTENT,
+            SERVED,
+            ["Normal Recovered: recovered from: no such tag; r"],
+            id="new content can be read again",
+        ),
         pytest.param(
             conditions("Installed Unknown InstallPending w", "Reconciling True UnpackPending w", "Ready False X w"),
             conditions("Installed Unknown InstallPending k", "Reconciling True WaitingForKind k", "Ready False X k"),
             ["Normal WaitingForKind: k"],
-            id="what is waited for",
+            id="waiting for something else",
         ),
         pytest.param(
             NEW,
             NOT_FOUND_YET,
             ["Normal WaitingForCatalog: not found: being read"],
-            id="what is not found while a catalog is being read is no failure",
+            id="not found while a catalog is being read is not a failure",
         ),
         pytest.param(
             NOT_FOUND_YET,
             FOUND,
             ["Normal Succeeded: well"],
-            id="what is found when the catalog was read is no recovery",
+            id="found after the catalog was read is not a recovery",
         ),
         pytest.param(
             NOT_FOUND_YET,
             NOT_FOUND,
             ["Warning ResolutionFailed: not found"],
-            id="what is not found when the catalog was read is the same failure as in catalogs that were read before",
+            id="not found after the catalog was read is the same failure as in catalogs that were read before",
         ),
         pytest.param(
-            NEW, NOT_FOUND, ["Warning ResolutionFailed: not found"], id="what is not found in catalogs that were read"
+            NEW, NOT_FOUND, ["Warning ResolutionFailed: not found"], id="not found in catalogs that were read"
         ),
         pytest.param(
             NOT_FOUND,
@@ -223,7 +231,7 @@ SERVED_WITH_PROBLEMS = [*SERVED, *conditions("Valid False ProblemsFound 3 blobs"
                 "Stalled True Unhealthy h",
             ),
             ["Warning Unhealthy: h", "Normal Done: i"],
-            id="what came true beside a failure is news too",
+            id="a condition that became True is an Event in addition to a failure",
         ),
         pytest.param(
             READY,
@@ -231,8 +239,8 @@ SERVED_WITH_PROBLEMS = [*SERVED, *conditions("Valid False ProblemsFound 3 blobs"
             ["Normal Removing: r"],
             id="being deleted",
         ),
-        pytest.param(RETRIED, REFUSED, [], id="a failure that is not tried again any more is the same failure"),
-        pytest.param(REFUSED, RETRIED, [], id="a failure that is tried again is the same failure"),
+        pytest.param(RETRIED, REFUSED, [], id="a failure that is no longer retried is the same failure"),
+        pytest.param(REFUSED, RETRIED, [], id="a failure that is retried is the same failure"),
         pytest.param(
             conditions("Unpacked False UnpackFailed no such tag", "Ready True ServingOldContent old"),
             conditions(
@@ -241,7 +249,7 @@ SERVED_WITH_PROBLEMS = [*SERVED, *conditions("Valid False ProblemsFound 3 blobs"
                 "Stalled True B no such tag",
             ),
             ["Warning UnpackFailed: no such tag"],
-            id="a failure that costs Ready is reported though it was before",
+            id="a failure by which Ready is lost is reported again",
         ),
         pytest.param(
             conditions(
@@ -255,7 +263,7 @@ SERVED_WITH_PROBLEMS = [*SERVED, *conditions("Valid False ProblemsFound 3 blobs"
                 "Stalled True Blocked cannot upgrade: no such tag",
             ),
             [],
-            id="a failure in more words is the same failure",
+            id="a failure with a longer message is the same failure",
         ),
         pytest.param(
             conditions(
@@ -267,12 +275,12 @@ SERVED_WITH_PROBLEMS = [*SERVED, *conditions("Valid False ProblemsFound 3 blobs"
                 "Stalled True Blocked Secret s is another's",
             ),
             ["Warning InstallFailed: Secret s is another's"],
-            id="a failure has the same reason whichever way leads to it",
+            id="a failure has the same reason however it was reached",
         ),
     ],
 )
 def test_one_event_per_outcome(before: list[dict[str, Any]], after: list[dict[str, Any]], expected: list[str]) -> None:
-    assert brief(pass_from(before, after)) == expected
+    assert texts(pass_from(before, after)) == expected
 
 
 @pytest.mark.parametrize(
@@ -282,19 +290,19 @@ def test_one_event_per_outcome(before: list[dict[str, Any]], after: list[dict[st
             "Stalled True Blocked Secret s is another's",
             "Stalled True Blocked Role r is another's",
             True,
-            id="another object is in the way",
+            id="another blocker",
         ),
         pytest.param(
             "Stalled True Blocked Secret s is another's",
             "Stalled True Blocked Role r is another's; Secret s is another's",
             True,
-            id="a second one is in the way",
+            id="an additional blocker",
         ),
         pytest.param(
             "Stalled True Blocked Role r is another's; Secret s is another's",
             "Stalled True Blocked Secret s is another's",
             False,
-            id="one of two is in the way still",
+            id="one of two blockers remains",
         ),
         pytest.param(
             "Installed False InstallFailed connection refused",
@@ -306,19 +314,19 @@ def test_one_event_per_outcome(before: list[dict[str, Any]], after: list[dict[st
             "Healthy False Unhealthy Deployment d: 1 of 3 replicas are available",
             "Healthy False Unhealthy Deployment d: 2 of 3 replicas are available.",
             False,
-            id="a number that counts",
+            id="a number that changes",
         ),
         pytest.param(
             "Healthy False Unhealthy Pod p: back-off 10s restarting, 1,023 restarts, 1.5 MiB",
             "Healthy False Unhealthy Pod p: back-off 2m40s restarting, 1,024 restarts, 1.5MiB",
             False,
-            id="a time and a size that grow",
+            id="a duration and a size that change",
         ),
         pytest.param(
             'Healthy False Unhealthy Deployment d: pods "d-7b8f-xk2p9" is forbidden',
             'Healthy False Unhealthy Deployment d: pods "d-7b8f-4zqvw" is forbidden',
             False,
-            id="the name that a pod would have had",
+            id="the generated name of a pod",
         ),
         pytest.param(
             "Stalled True Blocked read tcp 10.0.0.1:43512: i/o timeout",
@@ -330,25 +338,25 @@ def test_one_event_per_outcome(before: list[dict[str, Any]], after: list[dict[st
             "Reconciling True WaitingForKind needs A (x.com/v1)",
             "Reconciling True WaitingForKind needs B (x.com/v1)",
             True,
-            id="something else is waited for",
+            id="waiting for another thing",
         ),
         pytest.param(
             "Reconciling True Retrying waiting until it is gone: Namespace a",
             "Reconciling True Retrying x is away",
             True,
-            id="something else is tried again",
+            id="another thing is retried",
         ),
         pytest.param(
             "Reconciling True Progressing Deployment a is not available",
             "Reconciling True Progressing Deployment b is not available",
             False,
-            id="progress is no obstacle",
+            id="progress is not a blocker",
         ),
         pytest.param(
             "Ready True Succeeded installed",
             "Ready True Succeeded installed; Namespace n keeps a label",
             False,
-            id="what is well has no obstacle",
+            id="a healthy object has no blocker",
         ),
         pytest.param(
             "Valid False ProblemsFound 3 problems: a",
@@ -365,7 +373,7 @@ def test_one_event_per_outcome(before: list[dict[str, Any]], after: list[dict[st
         pytest.param("Ready False X m", "Stalled True Blocked Secret s", False, id="a new condition is a transition"),
     ],
 )
-def test_an_obstacle_that_is_another_under_the_same_reason(before: str, after: str, expected: bool) -> None:
+def test_new_blockers_under_the_same_reason(before: str, after: str, expected: bool) -> None:
     found = new_blockers(conditions(before), conditions(after))
     assert [entry.message for entry in found] == ([conditions(after)[0]["message"]] if expected else [])
 
@@ -378,34 +386,34 @@ def test_an_obstacle_that_is_another_under_the_same_reason(before: str, after: s
             conditions("Ready False NotInstalled k", "Reconciling True WaitingForKind needs A"),
             conditions("Ready False NotInstalled k", "Reconciling True WaitingForKind needs B"),
             ["Normal WaitingForKind: needs B"],
-            id="something else is waited for",
+            id="waiting for another thing",
         ),
         pytest.param(
             conditions("Ready False NotInstalled k", "Reconciling True Retrying a"),
             conditions("Ready False NotInstalled k", "Reconciling True Retrying b"),
             [],
-            id="what is tried again is a log line alone, as at first",
+            id="a retry is only a log line, as the first time",
         ),
         pytest.param(
             NOT_FOUND,
             [*NOT_FOUND[:-2], *conditions("Ready False NotResolved not found: x", "Stalled True Blocked not found: x")],
             [],
-            id="the same failure, explained otherwise",
+            id="the same failure with another explanation",
         ),
     ],
 )
-def test_an_obstacle_that_is_another_is_one_event(
+def test_a_new_blocker_is_one_event(
     before: list[dict[str, Any]], after: list[dict[str, Any]], expected: list[str]
 ) -> None:
-    assert brief(choose(before, after, new_blockers(before, after))) == expected
+    assert texts(choose_events(before, after, new_blockers(before, after))) == expected
 
 
-def test_a_recovery_names_the_failure_even_when_work_came_between() -> None:
+def test_a_recovery_names_the_failure_after_work_in_between() -> None:
     failed = pass_from(ROLLING_OUT, UNHEALTHY)
     assert failed.failure == "d: no progress"
     again = pass_from(UNHEALTHY, ROLLING_OUT, failed.failure)
-    assert brief(again) == ["Normal Progressing: 0 of 1"]
-    assert brief(pass_from(ROLLING_OUT, READY, again.failure)) == [
+    assert texts(again) == ["Normal Progressing: 0 of 1"]
+    assert texts(pass_from(ROLLING_OUT, READY, again.failure)) == [
         "Normal Recovered: recovered from: d: no progress; done"
     ]
     assert pass_from(ROLLING_OUT, READY, again.failure).failure == ""
@@ -426,17 +434,17 @@ WRITING_ANOTHER = conditions(
 SERVING_ANOTHER = WRITING_ANOTHER[:-1]
 
 
-def test_a_recovery_names_what_is_served_when_the_work_has_ended() -> None:
+def test_a_recovery_is_reported_when_the_work_has_ended() -> None:
     reading = pass_from(OLD_CONTENT, READING_ANOTHER, "no such tag")
-    assert reading == Choice((), "no such tag"), "what is served is the old content still"
+    assert reading == EventChoice((), "no such tag"), "the old content is still served"
     writing = pass_from(READING_ANOTHER, WRITING_ANOTHER, reading.failure)
-    assert writing == Choice((), "no such tag"), "one Event for the outcome"
+    assert writing == EventChoice((), "no such tag"), "one Event for the outcome"
     end = pass_from(WRITING_ANOTHER, SERVING_ANOTHER, writing.failure)
-    assert (brief(end), end.failure) == (["Normal Recovered: recovered from: no such tag; serving v2"], "")
+    assert (texts(end), end.failure) == (["Normal Recovered: recovered from: no such tag; serving v2"], "")
 
 
-def test_a_failure_that_holds_is_not_reported_again_and_is_no_recovery() -> None:
-    assert pass_from(REFUSED, REFUSED, "Secret s is another's") == Choice((), "Secret s is another's")
+def test_a_lasting_failure_is_not_reported_again() -> None:
+    assert pass_from(REFUSED, REFUSED, "Secret s is another's") == EventChoice((), "Secret s is another's")
 
 
 def about(version: str = "7", name: str = "community", namespace: str | None = None) -> dict[str, Any]:
@@ -449,31 +457,31 @@ def event(of: dict[str, Any], **changed: str) -> dict[str, Any]:
     return make_event(of, PendingEvent(**facts), Reporter("controller", "pod-1"), NOW)
 
 
-def test_an_event_carries_what_kubectl_sorts_and_counts_by() -> None:
+def test_an_event_has_the_fields_that_kubectl_sorts_and_counts_by() -> None:
     made = event(about())
     assert made["firstTimestamp"] == made["lastTimestamp"] == "2026-01-02T03:04:05Z"
     assert (made["apiVersion"], made["count"], made["source"]) == ("v1", 1, {"component": "controller"})
 
 
-def test_an_event_of_a_cluster_scoped_object_lives_in_default() -> None:
+def test_an_event_of_a_cluster_scoped_object_is_in_default() -> None:
     made = event(about())
     assert made["metadata"]["namespace"] == "default"
     assert "namespace" not in made["involvedObject"]
     assert (made["type"], made["reason"], made["message"]) == ("Warning", "Broken", "m")
 
 
-def test_an_event_of_a_namespaced_object_lives_beside_it() -> None:
+def test_an_event_of_a_namespaced_object_is_in_its_namespace() -> None:
     made = event(about(namespace="space"))
     assert made["metadata"]["namespace"] == made["involvedObject"]["namespace"] == "space"
 
 
-def test_a_long_message_is_cut_and_a_long_name_fits() -> None:
+def test_long_messages_and_names_are_truncated() -> None:
     made = event(about(name="n" * 253), message="é" * 2000)
     assert len(made["message"].encode()) <= MAX_MESSAGE_BYTES
     assert len(made["metadata"]["name"]) <= 253
 
 
-def test_what_happens_again_is_the_same_event_and_anything_else_another() -> None:
+def test_a_repetition_has_the_same_name_and_anything_else_another() -> None:
     names = [
         event(about())["metadata"]["name"],
         event(about(), reason="Other")["metadata"]["name"],
@@ -485,10 +493,10 @@ def test_what_happens_again_is_the_same_event_and_anything_else_another() -> Non
     assert event(about("8"))["metadata"]["name"] == names[0]
 
 
-def test_what_happens_again_is_counted_but_not_twice_for_one_version_of_the_object() -> None:
+def test_a_repetition_is_counted_once_per_version_of_the_object() -> None:
     known = {**event(about()), "metadata": {"resourceVersion": "20"}}
-    assert seen_again(known, event(about())) is None
-    assert seen_again(known, event(about("8"))) == {
+    assert count_patch(known, event(about())) is None
+    assert count_patch(known, event(about("8"))) == {
         "metadata": {"resourceVersion": "20"},
         "count": 2,
         "lastTimestamp": "2026-01-02T03:04:05Z",

@@ -1,4 +1,4 @@
-"""What the API server sends, as values or as errors; what is sent to it, readable as YAML."""
+"""Responses of the API server become values or errors; bodies sent to it can be read as YAML."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def read_lines(chunks: Sequence[bytes]) -> list[bytes]:
     [
         pytest.param([b"a\nb\n"], [b"a", b"b"], id="two lines in a chunk"),
         pytest.param([b"a", b"b", b"\nc\n"], [b"ab", b"c"], id="a line in three chunks"),
-        pytest.param([b"a\nb"], [b"a"], id="what was cut is dropped"),
-        pytest.param([b"\n\na\n\n"], [b"a"], id="empty lines are nothing"),
+        pytest.param([b"a\nb"], [b"a"], id="an incomplete line is dropped"),
+        pytest.param([b"\n\na\n\n"], [b"a"], id="empty lines are skipped"),
         pytest.param([b"x" * 3_000_000, b"\n"], [b"x" * 3_000_000], id="a line of three megabytes"),
         pytest.param([], [], id="nothing"),
     ],
@@ -70,10 +70,10 @@ def test_lines_do_not_depend_on_where_chunks_end(text: list[bytes], data: st.Dat
         pytest.param(b"\xff\xfe", Unavailable, id="no UTF-8"),
         pytest.param(b'{"type":"ERROR","object":{"code":410,"reason":"Expired"}}', Gone, id="too old"),
         pytest.param(b'{"type":"ERROR","object":{"code":504,"reason":"Timeout"}}', Unavailable, id="a timeout"),
-        pytest.param(b'{"type":"ERROR","object":{}}', Unavailable, id="an error that does not say which"),
+        pytest.param(b'{"type":"ERROR","object":{}}', Unavailable, id="an error without a code"),
     ],
 )
-def test_what_is_no_event(line: bytes, error: type[ApiError]) -> None:
+def test_an_invalid_event(line: bytes, error: type[ApiError]) -> None:
     with pytest.raises(error):
         parse_event(line)
 
@@ -94,11 +94,11 @@ def test_a_list() -> None:
     [
         pytest.param({"items": {}, "metadata": 7}, id="metadata that is a number"),
         pytest.param({"items": {"a": 1}}, id="items that are a mapping"),
-        pytest.param({"items": [None]}, id="an item that is nothing"),
+        pytest.param({"items": [None]}, id="an item that is null"),
         pytest.param({"items": [{"metadata": {"name": "a"}}]}, id="an item without version"),
     ],
 )
-def test_what_is_no_list(page: dict[str, Any]) -> None:
+def test_an_invalid_list(page: dict[str, Any]) -> None:
     with pytest.raises(Unavailable):
         parse_items(page)
 
@@ -110,13 +110,13 @@ def test_what_is_no_list(page: dict[str, Any]) -> None:
         pytest.param(409, b'{"kind":"Status","reason":"AlreadyExists"}', Conflict, "AlreadyExists", id="no message"),
         pytest.param(404, b"404 page not found\n", NotFound, "404 page not found", id="plain text"),
         pytest.param(502, b"", Unavailable, "HTTP 502", id="nothing"),
-        pytest.param(503, b'{"kind":"Other"}', Unavailable, '{"kind":"Other"}', id="JSON that is no Status"),
+        pytest.param(503, b'{"kind":"Other"}', Unavailable, '{"kind":"Other"}', id="JSON that is not a Status"),
         pytest.param(
             500,
             b'{"kind":"Status","message":"failed to create typed patch object (/a): .foo: field not declared in schema"}',
             Invalid,
             "failed to create typed patch object (/a): .foo: field not declared in schema",
-            id="a field the schema lacks, which the server calls its own error, is the object's",
+            id="a field that the schema lacks, reported as an internal error, is an invalid object",
         ),
     ],
 )
@@ -127,19 +127,19 @@ def test_failures(code: int, body: bytes, error: type[ApiError], message: str) -
 
 
 @pytest.mark.parametrize("raw", [pytest.param(b"<html>", id="no JSON"), pytest.param(b"[1]", id="a list")])
-def test_an_answer_that_is_no_object(raw: bytes) -> None:
+def test_a_response_that_is_not_an_object(raw: bytes) -> None:
     with pytest.raises(Unavailable):
         parse_object(raw)
 
 
-def test_an_empty_answer_is_an_empty_object() -> None:
+def test_an_empty_response_is_an_empty_object() -> None:
     assert parse_object(b"") == {}
 
 
 @given(st.dictionaries(st.text(max_size=9), st.text(max_size=30), max_size=3))
 @example({"data": "a\u2028b\u2029c\x85d\x7fe\ufefff\x9fg\uffffh"})
 def test_the_body_of_an_apply_reads_the_same_as_yaml_and_as_json(obj: dict[str, str]) -> None:
-    """What JSON allows in a string and YAML forbids or folds is escaped."""
+    """Characters that JSON allows in a string and YAML forbids or folds are escaped."""
     body = apply_body(obj)
     assert json.loads(body) == obj
     assert yaml.safe_load(body.decode()) == obj

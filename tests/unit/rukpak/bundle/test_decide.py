@@ -1,4 +1,4 @@
-"""The next step for a Bundle, and the evaluation that its status is made of."""
+"""The next step for a Bundle, and the evaluation for its status."""
 
 from datetime import timedelta
 
@@ -25,20 +25,20 @@ from tests.unit.rukpak.bundle.worlds import (
 @pytest.mark.parametrize(
     ("seen", "plan"),
     [
-        pytest.param(world(), Unpack(TAG, "registry+v1"), id="a new Bundle is unpacked from what it names"),
+        pytest.param(world(), Unpack(TAG, "registry+v1"), id="a new Bundle is unpacked from its image"),
         pytest.param(
             with_spec(world(), provisionerClassName="core-rukpak-io-plain"),
             Unpack(TAG, "plain+v0"),
-            id="as its class says",
+            id="the content type is that of its provisioner class",
         ),
-        pytest.param(world(job=running("x")), Unpack(TAG, "registry+v1"), id="a job that runs is kept"),
+        pytest.param(world(job=running("x")), Unpack(TAG, "registry+v1"), id="a running job is kept"),
         pytest.param(
             world(job=failed(NOT_FOUND), monotonic=5.0),
             Unpack(TAG, "registry+v1"),
-            id="a failure that may pass is retried when it is due",
+            id="a temporary failure is retried when it is due",
         ),
         pytest.param(
-            world(resolved=DIGEST), Unpack(DIGEST, "registry+v1"), id="content that got lost is fetched by its digest"
+            world(resolved=DIGEST), Unpack(DIGEST, "registry+v1"), id="missing content is fetched by its digest"
         ),
         pytest.param(
             world(resolved=DIGEST, observed=0), Unpack(TAG, "registry+v1"), id="a digest of another spec does not count"
@@ -46,59 +46,61 @@ from tests.unit.rukpak.bundle.worlds import (
         pytest.param(
             world(observed=0, annotations=RECORDED, recorded=DIGEST),
             Unpack(DIGEST, "registry+v1"),
-            id="a Bundle made again has its digest",
+            id="a recreated Bundle has its digest",
         ),
         pytest.param(
             world(observed=0, annotations=RECORDED),
             Unpack(TAG, "registry+v1"),
-            id="a digest that the BundleDeployment does not record is what anybody may have written",
+            id="a digest that the BundleDeployment does not record does not count",
         ),
         pytest.param(
             world(observed=0, annotations=RECORDED, recorded=DIGEST[:-1] + "2"),
             Unpack(TAG, "registry+v1"),
-            id="a digest that is another one in the record does not count",
+            id="a digest that differs from the record does not count",
         ),
         pytest.param(
             world(observed=0, recorded=DIGEST),
             Unpack(TAG, "registry+v1"),
-            id="a Bundle that was not made again resolves its tag",
+            id="a Bundle that was not recreated resolves its tag",
         ),
         pytest.param(
             world(observed=0, annotations=RECORDED, recorded=DIGEST, generation=2),
             Unpack(TAG, "registry+v1"),
-            id="the digest it was made again with does not count for another spec",
+            id="the digest it was recreated with does not count for another spec",
         ),
-        pytest.param(world(resolved=DIGEST, stored_type="registry+v1"), Keep(), id="content that is here is kept"),
-        pytest.param(world(job=finished(DIGEST), stored_type="registry+v1"), Keep(), id="content that has just come"),
+        pytest.param(world(resolved=DIGEST, stored_type="registry+v1"), Keep(), id="stored content is kept"),
+        pytest.param(
+            world(job=finished(DIGEST), stored_type="registry+v1"), Keep(), id="content that was just published"
+        ),
         pytest.param(
             world(job=finished(DIGEST), stored_type="plain+v0"),
             Unpack(TAG, "registry+v1", restart=True, replaceable="sha256:" + "1" * 64),
-            id="content that another Bundle left behind is replaced",
+            id="content of a deleted Bundle is replaced",
         ),
         pytest.param(
             world(job=finished(DIGEST)),
             Unpack(TAG, "registry+v1", restart=True),
-            id="content that was published and lost since is unpacked again",
+            id="content that was published and is missing is unpacked again",
         ),
         pytest.param(
             world(job=finished(DIGEST), resolved=DIGEST),
             Unpack(DIGEST, "registry+v1", restart=True),
-            id="so is content that was lost after the status named it, by its digest",
+            id="content that is missing after the status named it is unpacked by its digest",
         ),
-        pytest.param(World("a", NOW), Release(), id="what a Bundle had is released when it is gone"),
-        pytest.param(world(deletionTimestamp="2026-01-01T00:00:00Z"), Keep(), id="nothing is begun for what goes"),
+        pytest.param(World("a", NOW), Release(), id="the content of a deleted Bundle is released"),
+        pytest.param(world(deletionTimestamp="2026-01-01T00:00:00Z"), Keep(), id="nothing is started during deletion"),
     ],
 )
-def test_plans(seen: World, plan: Plan) -> None:
+def test_plan(seen: World, plan: Plan) -> None:
     assert decide(seen).plan == plan
 
 
 @pytest.mark.parametrize(
     ("seen", "kind", "words"),
     [
-        pytest.param(world(job=finished(DIGEST, "no CSV")), Blocked, "no CSV", id="content that is wrong"),
+        pytest.param(world(job=finished(DIGEST, "no CSV")), Blocked, "no CSV", id="invalid content"),
         pytest.param(
-            world(job=failed(Blocked("X", "bad reference"))), Blocked, "bad reference", id="a reference that is wrong"
+            world(job=failed(Blocked("X", "bad reference"))), Blocked, "bad reference", id="an invalid reference"
         ),
         pytest.param(
             with_spec(world(), provisionerClassName="helm"),
@@ -116,17 +118,17 @@ def test_plans(seen: World, plan: Plan) -> None:
             world(conflicting="b"),
             Waiting,
             "Bundle b has the same image unpacked by another provisioner",
-            id="another Bundle has it",
+            id="another Bundle has the content",
         ),
         pytest.param(
             world(resolved=DIGEST, unreadable=UNREADABLE),
             Waiting,
             "cannot be read now (Too many open files)",
-            id="content that may be here is not fetched again",
+            id="content is not fetched while the store cannot be read",
         ),
     ],
 )
-def test_obstacles(seen: World, kind: type[OlmError], words: str) -> None:
+def test_blocked_and_waiting(seen: World, kind: type[OlmError], words: str) -> None:
     error = decide(seen).plan
     assert isinstance(error, kind)
     assert error.reason == "UnpackFailed"
@@ -137,7 +139,7 @@ def test_obstacles(seen: World, kind: type[OlmError], words: str) -> None:
     ("monotonic", "after"),
     [pytest.param(0.0, 5.0, id="at its end"), pytest.param(4.0, 1.0, id="shortly before the next attempt")],
 )
-def test_a_failure_that_is_not_due_waits_for_the_next_attempt(monotonic: float, after: float) -> None:
+def test_a_failure_waits_until_its_retry_is_due(monotonic: float, after: float) -> None:
     error = decide(world(job=failed(NOT_FOUND), monotonic=monotonic)).plan
     assert isinstance(error, Waiting)
     assert (error.message, error.after) == (NOT_FOUND.message, timedelta(seconds=after))
@@ -146,15 +148,15 @@ def test_a_failure_that_is_not_due_waits_for_the_next_attempt(monotonic: float, 
 @pytest.mark.parametrize(
     ("seen", "evaluation"),
     [
-        pytest.param(world(), Evaluation(""), id="nothing is resolved before it is known"),
-        pytest.param(world(resolved=DIGEST), Evaluation(DIGEST), id="what was found first"),
-        pytest.param(world(job=finished(), stored_type="registry+v1"), Evaluation(DIGEST), id="what the job has found"),
-        pytest.param(world(job=finished(problem="bad")), Evaluation(DIGEST), id="also of wrong content"),
-        pytest.param(world(job=finished()), Evaluation(""), id="not of content that is lost"),
+        pytest.param(world(), Evaluation(""), id="nothing is resolved at first"),
+        pytest.param(world(resolved=DIGEST), Evaluation(DIGEST), id="the first digest"),
+        pytest.param(world(job=finished(), stored_type="registry+v1"), Evaluation(DIGEST), id="the digest of the job"),
+        pytest.param(world(job=finished(problem="bad")), Evaluation(DIGEST), id="also of invalid content"),
+        pytest.param(world(job=finished()), Evaluation(""), id="not of missing content"),
         pytest.param(
-            world(job=finished(), unreadable=UNREADABLE), Evaluation(DIGEST), id="but of content that may be there"
+            world(job=finished(), unreadable=UNREADABLE), Evaluation(DIGEST), id="but while the store cannot be read"
         ),
     ],
 )
-def test_evaluations(seen: World, evaluation: Evaluation) -> None:
+def test_evaluation(seen: World, evaluation: Evaluation) -> None:
     assert decide(seen).evaluation == evaluation

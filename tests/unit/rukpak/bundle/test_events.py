@@ -1,4 +1,4 @@
-"""What wakes the controller of Bundles."""
+"""Which changes enqueue which Bundles."""
 
 from typing import Any
 
@@ -17,29 +17,29 @@ def bundle(generation: int = 1, uid: str = "u", conditions: int = 1, **status: A
 
 
 @pytest.mark.parametrize(
-    ("change", "woken"),
+    ("change", "keys"),
     [
         pytest.param(Change(None, bundle()), True, id="it came"),
         pytest.param(Change(bundle(), None), True, id="it went"),
-        pytest.param(Change(bundle(), bundle(2)), True, id="it was asked for differently"),
-        pytest.param(Change(bundle(), bundle(uid="v")), True, id="another one of its name"),
-        pytest.param(Change(bundle(), bundle(phase="Unpacked")), False, id="its own status is no news"),
-        pytest.param(Change(bundle(), bundle(conditions=0)), True, id="somebody cleared its status"),
+        pytest.param(Change(bundle(), bundle(2)), True, id="another spec"),
+        pytest.param(Change(bundle(), bundle(uid="v")), True, id="another Bundle of its name"),
+        pytest.param(Change(bundle(), bundle(phase="Unpacked")), False, id="its own status is ignored"),
+        pytest.param(Change(bundle(), bundle(conditions=0)), True, id="its status was cleared"),
     ],
 )
-def test_what_gives_a_bundle_a_turn(change: Change, woken: bool) -> None:
-    assert list(keys_of_bundle(change)) == (["a"] if woken else [])
+def test_changes_of_a_bundle(change: Change, keys: bool) -> None:
+    assert list(keys_of_bundle(change)) == (["a"] if keys else [])
 
 
 @pytest.mark.parametrize(
-    ("change", "woken"),
+    ("change", "keys"),
     [
-        pytest.param(Change(None, deployment()), ["a"], id="it came with a record"),
-        pytest.param(Change({**deployment(), "status": {}}, deployment()), ["a"], id="it has a record now"),
-        pytest.param(Change(deployment(), deployment(image="x")), ["a"], id="the record is another one"),
-        pytest.param(Change(deployment(), deployment()), [], id="anything else"),
+        pytest.param(Change(None, deployment()), ["a"], id="a new object with a record"),
+        pytest.param(Change({**deployment(), "status": {}}, deployment()), ["a"], id="a new record"),
+        pytest.param(Change(deployment(), deployment(image="x")), ["a"], id="another record"),
+        pytest.param(Change(deployment(), deployment()), [], id="any other change"),
         pytest.param(Change(deployment(), None), [], id="it went"),
     ],
 )
-def test_a_record_gives_its_bundle_a_turn(change: Change, woken: list[str]) -> None:
-    assert list(keys_of_deployment(change)) == woken
+def test_changes_of_a_bundle_deployment(change: Change, keys: list[str]) -> None:
+    assert list(keys_of_deployment(change)) == keys

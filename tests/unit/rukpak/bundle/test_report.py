@@ -27,7 +27,7 @@ from tests.unit.rukpak.bundle.worlds import (
 
 
 def reported(seen: World, outcome: Done | Exception) -> StatusReport[BundleStatus]:
-    """The report of a Bundle that is there."""
+    """The report of an existing Bundle."""
     made = report(seen, decide(seen).evaluation, outcome)
     assert made is not None
     return made
@@ -66,7 +66,7 @@ SUCCESS = "Successfully unpacked the image Bundle"
                 "Ready": ("False", "NotUnpacked", "Unpacking the image Bundle: pulling layer 1 of 2"),
                 "Reconciling": ("True", "Unpacking", "Unpacking the image Bundle: pulling layer 1 of 2"),
             },
-            id="under way, with its progress",
+            id="in progress",
         ),
         pytest.param(
             world(),
@@ -77,7 +77,7 @@ SUCCESS = "Successfully unpacked the image Bundle"
                 "Ready": ("False", "NotUnpacked", NOT_FOUND.message),
                 "Reconciling": ("True", "Retrying", NOT_FOUND.message),
             },
-            id="a missing image fails, and goes on being looked for",
+            id="a missing image fails and is retried",
         ),
         pytest.param(
             world(),
@@ -88,7 +88,7 @@ SUCCESS = "Successfully unpacked the image Bundle"
                 "Ready": ("False", "NotUnpacked", "no CSV"),
                 "Stalled": ("True", "Blocked", "no CSV"),
             },
-            id="content that is wrong is for people",
+            id="invalid content is stalled",
         ),
         pytest.param(
             world(),
@@ -99,7 +99,7 @@ SUCCESS = "Successfully unpacked the image Bundle"
                 "Ready": ("False", "NotUnpacked", "bad"),
                 "Stalled": ("True", "Blocked", "bad"),
             },
-            id="a job that was refused at once",
+            id="a task that is rejected",
         ),
         pytest.param(
             world(),
@@ -110,11 +110,11 @@ SUCCESS = "Successfully unpacked the image Bundle"
                 "Ready": ("False", "NotUnpacked", "unexpected error: oh"),
                 "Reconciling": ("True", "Retrying", "unexpected error: oh"),
             },
-            id="what nobody foresaw",
+            id="an unexpected error",
         ),
     ],
 )
-def test_what_is_said(
+def test_conditions(
     seen: World, outcome: Done | Exception, phase: str, wanted: dict[str, tuple[str, str, str]]
 ) -> None:
     told = reported(seen, outcome)
@@ -127,28 +127,29 @@ def test_what_is_said(
 @pytest.mark.parametrize(
     ("seen", "outcome", "ref"),
     [
-        pytest.param(world(), Done(Unpack(TAG, "x"), running()), "", id="nothing before it is known"),
+        pytest.param(world(), Done(Unpack(TAG, "x"), running()), "", id="nothing at first"),
         pytest.param(
-            world(job=finished(DIGEST), stored_type="registry+v1"), Done(Keep()), DIGEST, id="what the job found"
+            world(job=finished(DIGEST), stored_type="registry+v1"), Done(Keep()), DIGEST, id="the digest of the job"
+        ),
+        pytest.param(world(resolved=DIGEST, stored_type="registry+v1"), Done(Keep()), DIGEST, id="the first digest"),
+        pytest.param(
+            world(resolved=DIGEST),
+            Done(Unpack(DIGEST, "x"), failed(NOT_FOUND)),
+            DIGEST,
+            id="the digest is kept through every failure",
         ),
         pytest.param(
-            world(resolved=DIGEST, stored_type="registry+v1"), Done(Keep()), DIGEST, id="what was found first"
-        ),
-        pytest.param(
-            world(resolved=DIGEST), Done(Unpack(DIGEST, "x"), failed(NOT_FOUND)), DIGEST, id="through every failure"
-        ),
-        pytest.param(
-            world(job=finished(DIGEST, "bad")), Blocked("UnpackFailed", "bad"), DIGEST, id="also of wrong content"
+            world(job=finished(DIGEST, "bad")), Blocked("UnpackFailed", "bad"), DIGEST, id="also of invalid content"
         ),
         pytest.param(world(job=finished("other@sha256:2"), resolved=DIGEST), Done(Keep()), DIGEST, id="first wins"),
     ],
 )
-def test_the_source_that_is_said_to_be_resolved(seen: World, outcome: Done | Exception, ref: str) -> None:
+def test_resolved_source(seen: World, outcome: Done | Exception, ref: str) -> None:
     source = reported(seen, outcome).status.resolved_source
     assert (source.image.ref if source and source.image else "") == ref
 
 
-def test_saying_it_again_changes_nothing() -> None:
+def test_the_report_is_idempotent() -> None:
     seen = world(stored_type="registry+v1", resolved=DIGEST)
     first = reported(seen, Done(Keep()))
     assert first.transitions[0] == Transition("Unpacked", "True", "UnpackSuccessful", SUCCESS)
@@ -158,7 +159,7 @@ def test_saying_it_again_changes_nothing() -> None:
     assert second.transitions == ()
 
 
-def test_another_attempt_says_nothing_new_until_it_ends() -> None:
+def test_a_new_attempt_keeps_the_report_until_it_ends() -> None:
     seen = world()
     first = reported(seen, Done(Unpack(TAG, "registry+v1"), failed(NOT_FOUND)))
     again = with_status(seen, first.status)
@@ -169,7 +170,7 @@ def test_another_attempt_says_nothing_new_until_it_ends() -> None:
     assert reported(changed, Done(Unpack(TAG, "registry+v1"), running())).status.phase == "Unpacking"
 
 
-def test_what_is_unpacked_stays_so_while_it_cannot_be_read_and_what_is_not_says_why() -> None:
+def test_an_unreadable_store_keeps_the_status_of_unpacked_bundles_only() -> None:
     seen = world(resolved=DIGEST, stored_type="registry+v1")
     unpacked = reported(seen, Done(Keep())).status
     error = Waiting("UnpackFailed", UNREADABLE.message, UNREADABLE.after)
@@ -178,17 +179,17 @@ def test_what_is_unpacked_stays_so_while_it_cannot_be_read_and_what_is_not_says_
     assert reported(replace(seen, stored_type="", unreadable=UNREADABLE), error).status.phase == "Failing"
 
 
-def test_what_goes_keeps_its_status() -> None:
+def test_the_status_is_kept_during_deletion() -> None:
     going = world(deletionTimestamp="2026-01-01T00:00:00Z", resolved=DIGEST)
     assert reported(going, Done(Keep())).status == BundleStatus.model_validate((going.raw or {})["status"])
 
 
-def test_nothing_is_reported_of_a_bundle_that_is_gone() -> None:
+def test_nothing_is_reported_for_a_deleted_bundle() -> None:
     gone = World("a", NOW)
     assert report(gone, decide(gone).evaluation, Done(Release())) is None
 
 
-def test_what_was_resolved_is_reported_even_when_the_decision_failed() -> None:
+def test_the_resolved_source_is_reported_when_decide_failed() -> None:
     made = report(world(resolved=DIGEST), None, RuntimeError("oh"))
     assert made is not None
     source = made.status.resolved_source

@@ -63,13 +63,13 @@ def world(
 
 
 def with_spec(seen: World, **changes: Any) -> World:
-    """The same with another spec."""
+    """The same World with another spec."""
     assert seen.raw is not None
     return replace(seen, bundle=Bundle.load({**seen.raw, "spec": {**seen.raw["spec"], **changes}}))
 
 
 def with_status(seen: World, status: Any) -> World:
-    """The same once that status is written."""
+    """The same World with that status written."""
     assert seen.bundle is not None
     return replace(seen, bundle=seen.bundle.model_copy(update={"status": status}))
 

@@ -22,7 +22,7 @@ from olmkit.api.bundles import BundleSpec
 from olmkit.api.conditions import StatusReport, format_timestamp
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Unavailable, Waiting
-from olmkit.runtime.recorder import choose
+from olmkit.runtime.recorder import choose_events
 from rukpak.bundledeployment.health import Health
 from rukpak.bundledeployment.plan import (
     Activate,
@@ -629,8 +629,8 @@ def told_after(steps: list[tuple[World, Done | Exception]]) -> list[tuple[str, s
         seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
         told = report(seen, outcome)
         before, after = (each.dump().get("conditions", []) for each in (status, told.status))
-        choice = choose(before, after, told.transitions, trouble)
-        events += [(notice.type, notice.reason) for notice in (*told.events, *choice.notices)]
+        choice = choose_events(before, after, told.transitions, trouble)
+        events += [(notice.type, notice.reason) for notice in (*told.events, *choice.events)]
         status, trouble = told.status, choice.failure
     return events
 
