@@ -1,4 +1,4 @@
-"""What tests on real parts share: the session's cluster with the suite's kinds in it."""
+"""Fixtures of cluster tests: the session's cluster with the CRDs of the suite."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CRD_FOLDER = Path(__file__).parents[2] / "config" / "crd"
 
 @pytest.fixture(scope="session")
 def definitions(cluster: Cluster) -> Cluster:
-    """The cluster, which serves the suite's kinds."""
+    """The cluster with the CRDs of the suite."""
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRD_FOLDER))
     names = [f"crd/{each.kind.plural}.{each.kind.group}" for each in CRD_DEFINITIONS]
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)

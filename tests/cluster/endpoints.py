@@ -1,4 +1,4 @@
-"""The EndpointSlice default/kubernetes, which an API server writes of itself unless it is on loopback, as that of the tests."""
+"""The EndpointSlice default/kubernetes, which an API server writes for itself unless it is on loopback, as in the tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from devcluster.cluster import Cluster
 
 @contextmanager
 def endpoint_of_the_api_server(cluster: Cluster, address: str, port: int = 6443) -> Iterator[None]:
-    """While the block runs an API server is said to be there."""
+    """Inside the context, the EndpointSlice names this address."""
     slice_ = {
         "apiVersion": "discovery.k8s.io/v1",
         "kind": "EndpointSlice",

@@ -1,7 +1,7 @@
-"""A process that dies after its n-th write: for tests that kill a controller between any two of its writes.
+"""A process that is killed after its n-th write: for tests that kill a controller between any two of its writes.
 
-The n-th write reaches the API server while its answer never reaches the process, and nothing passes from then on; the process is
-then cancelled where it stands. Everything it knew is lost but its cache folder. The API server is the real one.
+The n-th write reaches the API server, but its response never reaches the process, and no request passes afterwards; the process
+is then cancelled. Only its cache folder remains. The API server is the real one.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Build = Callable[[Manager], Awaitable[None]]
 
 @dataclass
 class Fate:
-    """When the process dies. `left` counts writes that change something; None: never."""
+    """When the process is killed. `left` is the number of writes until then, of those that change something; None: never."""
 
     left: int | None = None
     dead: asyncio.Event = field(default_factory=asyncio.Event)
 
     def strikes(self) -> bool:
-        """One more write was made: was it the last?"""
+        """Count a write; returns whether it was the last one."""
         if self.left is None:
             return False
         self.left -= 1
@@ -37,7 +37,7 @@ class Fate:
 
 
 class Mortal(Client):
-    """A client that dies as its fate says."""
+    """A client that ends according to `fate`."""
 
     fate: Fate
 
@@ -58,7 +58,7 @@ class Mortal(Client):
 
 @contextlib.asynccontextmanager
 async def life(name: str, settings: Settings, build: Build) -> AsyncIterator[Fate]:
-    """One life of the process `name`; it ends by a kill, whatever it is doing."""
+    """Run the process `name` once; it can be killed at any point."""
     fate = Fate()
     async with await Mortal.connect(settings.kubeconfig) as client:
         client.fate = fate
@@ -78,7 +78,7 @@ async def life(name: str, settings: Settings, build: Build) -> AsyncIterator[Fat
 
 
 async def first(*happenings: Awaitable[Any]) -> None:
-    """Wait until one of these happened."""
+    """Wait until one of these events is set."""
     tasks = [asyncio.ensure_future(happening) for happening in happenings]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

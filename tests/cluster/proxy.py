@@ -1,7 +1,7 @@
-"""A TCP proxy before the real API server that tests can cut, silence, close and make lie.
+"""A TCP proxy in front of the real API server whose connections tests can cut, stall, refuse and manipulate.
 
 Plain HTTP on the client's side, TLS towards the API server, so that the bytes of a watch can be touched on their way. It knows
-nothing of HTTP: it moves bytes.
+nothing of HTTP: it forwards bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CHUNK = 65536
 
 
 class Proxy:
-    """Made by run(); `kubeconfig` leads through it."""
+    """Made by run(); `kubeconfig` connects through it."""
 
     def __init__(self, upstream: tuple[str, int], tls: ssl.SSLContext | None) -> None:
         self._upstream = upstream
@@ -34,7 +34,7 @@ class Proxy:
         self._flows.set()
         self._server: asyncio.Server | None = None
         self._held: socket.socket | None = None
-        """Bound and never listening: while the proxy is closed nobody is given its port, nor any outgoing connection."""
+        """Bound and never listening: while the proxy is closed, no other socket gets its port."""
         self._touch: Touch | None = None
         self.port = 0
         self.kubeconfig = Path()
@@ -43,11 +43,11 @@ class Proxy:
 
     @property
     def address(self) -> str:
-        """Where it listens, host:port."""
+        """Its address, host:port."""
         return f"127.0.0.1:{self.port}"
 
     async def until_accepted(self, count: int) -> None:
-        """Return when that many connections have been accepted since the beginning."""
+        """Wait until that many connections have been accepted in total."""
         while self.accepted < count:
             self._came.clear()
             await self._came.wait()
@@ -62,26 +62,26 @@ class Proxy:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
 
     def close(self) -> None:
-        """Refuse new connections; those there are go on."""
+        """Refuse new connections; existing ones continue."""
         if self._server is not None:
             self._server.close()
             self._server = None
 
     def cut(self) -> None:
-        """Reset all connections there are."""
+        """Reset all connections."""
         for writer in self._writers:
             writer.transport.abort()
 
     def silence(self) -> None:
-        """Move no more bytes from the API server to clients; connections stay open."""
+        """Stop forwarding bytes from the API server to clients; connections stay open."""
         self._flows.clear()
 
     def resume(self) -> None:
-        """Move bytes again, those that were held first."""
+        """Forward bytes again, beginning with those that were held back."""
         self._flows.set()
 
     def touch(self, change: Touch | None) -> None:
-        """Send clients what `change` makes of each chunk from the API server; None: leave it as it is."""
+        """Send clients the result of `change` for each chunk from the API server; None: forward it unchanged."""
         self._touch = change
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -103,14 +103,14 @@ class Proxy:
             await asyncio.wait(directions)
             up_writer.transport.abort()
         except OSError:
-            pass  # nobody upstream: the client sees its connection end
+            pass  # no upstream: the connection of the client ends
         finally:
             writer.transport.abort()
             self._writers.discard(writer)
             self._tasks.discard(task)
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection whose receive buffer is small, so that silence is soon felt upstream."""
+        """A connection with a small receive buffer, so that the API server soon notices a stall."""
         upstream = socket.socket(socket.AF_INET)
         upstream.setblocking(False)
         upstream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _CHUNK)
@@ -156,7 +156,7 @@ def _tls(entry: dict[str, Any]) -> ssl.SSLContext | None:
 
 @contextlib.asynccontextmanager
 async def run(kubeconfig: Path, folder: Path) -> AsyncIterator[Proxy]:
-    """A proxy before the cluster of `kubeconfig`; the kubeconfig that leads through it is written into `folder`."""
+    """A proxy in front of the cluster of `kubeconfig`; its own kubeconfig is written into `folder`."""
     content = yaml.safe_load(await asyncio.to_thread(kubeconfig.read_text))
     entry = content["clusters"][0]["cluster"]
     address = urlsplit(entry["server"])

@@ -1,4 +1,4 @@
-"""What config/ holds, as the API server takes it: the manifests, and what each account may and may not do."""
+"""The manifests of config/ on the real API server, and what each ServiceAccount may and may not do."""
 
 import json
 from argparse import ArgumentParser
@@ -65,7 +65,7 @@ FLAGS: Mapping[str, Callable[[ArgumentParser], None]] = {
 
 
 @pytest.mark.parametrize("name", FLAGS)
-def test_a_controller_knows_the_flags_that_its_deployment_gives_it(name: str) -> None:
+def test_the_flags_of_each_deployment_are_valid(name: str) -> None:
     parser = make_parser(name)
     FLAGS[name](parser)
     container = manifest(name, "Deployment")["spec"]["template"]["spec"]["containers"][0]
@@ -78,7 +78,7 @@ def test_a_controller_knows_the_flags_that_its_deployment_gives_it(name: str) ->
     [("catalogd", (LOADING, ENCODING)), ("rukpak", (Limits(),)), ("operator-controller", ())],
     ids=["catalogd", "rukpak", "operator-controller"],
 )
-def test_a_controller_has_limits_within_which_its_jobs_run(name: str, jobs: tuple[Limits, ...]) -> None:
+def test_the_limits_of_each_container_suffice_for_its_jobs(name: str, jobs: tuple[Limits, ...]) -> None:
     pod = manifest(name, "Deployment")["spec"]["template"]["spec"]
     resources = pod["containers"][0]["resources"]
     memory = MemoryBudget(quantity(resources["limits"]["memory"]) - CONTROLLER_MEMORY_BYTES)
@@ -86,23 +86,23 @@ def test_a_controller_has_limits_within_which_its_jobs_run(name: str, jobs: tupl
         memory.require(each.fetch_memory_bytes, each.parser_memory_bytes)
     disk = resources["limits"]["ephemeral-storage"]
     sizes = [volume["emptyDir"].get("sizeLimit", disk) for volume in pod["volumes"] if volume["name"] == "cache"]
-    assert sizes == [disk], "what fills its cache is stopped before it is evicted for it"
+    assert sizes == [disk], "writes fail before the pod is evicted for its cache"
     for what in ("memory", "ephemeral-storage"):
         assert quantity(resources["requests"][what]) < quantity(resources["limits"][what])
 
 
-def test_catalogd_is_reached_by_its_content_url() -> None:
+def test_the_content_url_reaches_catalogd() -> None:
     container = manifest("catalogd", "Deployment")["spec"]["template"]["spec"]["containers"][0]
     (address,) = [flag.partition("=")[2] for flag in container["args"] if flag.startswith("--external-address=")]
     service = manifest("catalogd", "Service")
     assert address == SERVICE.host(NAMESPACE) == f"{service['metadata']['name']}.{NAMESPACE}.svc"
     (port,) = service["spec"]["ports"]
-    assert port["port"] == 443  # what https implies
+    assert port["port"] == 443  # the default of https
     named = {each["name"]: each["containerPort"] for each in container["ports"]}
     assert f"--catalogs-server-addr=:{named[port['targetPort']]}" in container["args"]
 
 
-def test_the_namespaces_that_the_controllers_use_without_a_flag_are_there(installed: Cluster) -> None:
+def test_the_default_namespaces_of_the_controllers_exist(installed: Cluster) -> None:
     for name in (Settings.system_namespace, Settings.keys_namespace):
         found = json.loads(installed.kubectl("get", "namespace", name, "-o", "json"))
         assert found["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
@@ -126,13 +126,13 @@ def test_everything_of_config_default_is_accepted(installed: Cluster) -> None:
 @pytest.mark.parametrize(
     ("name", "open_to_all", "open_to_scrapers"),
     [
-        pytest.param("catalogd", ["catalogs"], ["metrics"], id="catalogs are for everybody"),
-        pytest.param("rukpak", [], ["metrics"], id="rukpak serves nobody"),
-        pytest.param("operator-controller", [], ["metrics"], id="operator-controller serves nobody"),
+        pytest.param("catalogd", ["catalogs"], ["metrics"], id="catalogd is open to all pods"),
+        pytest.param("rukpak", [], ["metrics"], id="rukpak serves no clients"),
+        pytest.param("operator-controller", [], ["metrics"], id="operator-controller serves no clients"),
     ],
 )
-def test_who_reaches_the_ports_of_a_controller(name: str, open_to_all: list[str], open_to_scrapers: list[str]) -> None:
-    """The port of probes is named nowhere: the kubelet of the pod's node is always let through."""
+def test_the_network_policy_of_each_controller(name: str, open_to_all: list[str], open_to_scrapers: list[str]) -> None:
+    """The port of probes is not listed: connections of the kubelet are always allowed."""
     documents = yaml.safe_load_all((CONFIG / "network" / "policies.yaml").read_text())
     (policy,) = [each["spec"] for each in documents if each["metadata"]["name"] == name]
     template = manifest(name, "Deployment")["spec"]["template"]
@@ -179,12 +179,12 @@ KEYS = Settings.keys_namespace
 @pytest.mark.parametrize(
     ("account", "verb", "resource", "where", "expected"),
     [
-        pytest.param("catalogd", "watch", CATALOGS, (), True, id="catalogd sees Catalogs"),
+        pytest.param("catalogd", "watch", CATALOGS, (), True, id="catalogd reads Catalogs"),
         pytest.param("catalogd", "update", CATALOGS, (), False, id="catalogd writes no Catalog"),
         pytest.param("catalogd", "patch", f"{CATALOGS}/status", (), True, id="catalogd writes their status"),
         pytest.param("catalogd", "delete", PACKAGES, (), True, id="catalogd deletes Packages"),
-        pytest.param("catalogd", "get", "secrets", (NAMESPACE,), True, id="catalogd sees pull secrets"),
-        pytest.param("catalogd", "get", "secrets", ("default",), False, id="catalogd sees no Secrets elsewhere"),
+        pytest.param("catalogd", "get", "secrets", (NAMESPACE,), True, id="catalogd reads pull secrets"),
+        pytest.param("catalogd", "get", "secrets", ("default",), False, id="catalogd reads no Secrets elsewhere"),
         pytest.param("catalogd", "get", "secrets", (KEYS, SERVICE.secret), True, id="catalogd reads its certificate"),
         pytest.param(
             "catalogd", "update", "secrets", (KEYS, SERVICE.secret), True, id="catalogd renews its certificate"
@@ -206,16 +206,16 @@ KEYS = Settings.keys_namespace
         pytest.param(
             "operator-controller", "get", "configmaps", (NAMESPACE, SERVICE.config_map), True, id="catalogd's CA"
         ),
-        pytest.param("operator-controller", "get", "secrets", (NAMESPACE,), False, id="it sees no Secrets"),
+        pytest.param("operator-controller", "get", "secrets", (NAMESPACE,), False, id="it reads no Secrets"),
         pytest.param("operator-controller", "get", "secrets", (KEYS, SERVICE.secret), False, id="nor the suite's keys"),
         pytest.param("operator-controller", "create", TOKEN_REVIEWS, (), False, id="it asks about no tokens"),
         pytest.param("operator-controller", "create", ACCESS_REVIEWS, (), False, id="nor who may do what"),
-        pytest.param("catalogd", "get", OPERATORS, (), False, id="catalogd sees no Operators"),
+        pytest.param("catalogd", "get", OPERATORS, (), False, id="catalogd reads no Operators"),
         pytest.param("catalogd", "create", "events", ("default",), True, id="catalogd makes Events"),
         pytest.param(
-            "catalogd", "get", SLICES, ("default", "kubernetes"), True, id="catalogd sees where the API server is"
+            "catalogd", "get", SLICES, ("default", "kubernetes"), True, id="catalogd reads where the API server is"
         ),
-        pytest.param("catalogd", "get", SLICES, ("default", "other"), False, id="it sees no other endpoints"),
+        pytest.param("catalogd", "get", SLICES, ("default", "other"), False, id="it reads no other endpoints"),
         pytest.param("catalogd", "patch", "events", ("default",), True, id="catalogd counts Events that happen again"),
         pytest.param("operator-controller", "get", "events", ("default",), True, id="it reads Events to count them"),
         pytest.param("operator-controller", "create", "events", (NAMESPACE,), False, id="it makes none elsewhere"),
@@ -230,7 +230,7 @@ KEYS = Settings.keys_namespace
         pytest.param("rukpak", "escalate", "clusterroles.rbac.authorization.k8s.io", (), True, id="rukpak may do all"),
     ],
 )
-def test_an_account_may_do_what_it_needs_and_no_more(
+def test_permissions_of_each_account(
     installed: Cluster, account: str, verb: str, resource: str, where: tuple[str, ...], expected: bool
 ) -> None:
     assert _may(installed, f"system:serviceaccount:{NAMESPACE}:{account}", verb, resource, *where) is expected
@@ -242,12 +242,10 @@ def test_an_account_may_do_what_it_needs_and_no_more(
         pytest.param("operator-controller", "/catalogs/c/all.json", True, id="operator-controller reads catalogs"),
         pytest.param("operator-controller", "/replication/v1/records", False, id="it is no replica of catalogd"),
         pytest.param("catalogd", "/replication/v1/records", True, id="replicas of catalogd read from one another"),
-        pytest.param("default", "/catalogs/c/all.json", False, id="others read nothing"),
+        pytest.param("default", "/catalogs/c/all.json", False, id="other accounts read nothing"),
     ],
 )
-def test_whom_catalogd_serves_when_it_asks_for_tokens(
-    installed: Cluster, account: str, path: str, expected: bool
-) -> None:
+def test_permissions_for_the_paths_of_catalogd(installed: Cluster, account: str, path: str, expected: bool) -> None:
     user = f"system:serviceaccount:{NAMESPACE}:{account}"
     assert _review(installed, {"user": user, "nonResourceAttributes": {"path": path, "verb": "get"}}) is expected
 
@@ -255,7 +253,7 @@ def test_whom_catalogd_serves_when_it_asks_for_tokens(
 @pytest.mark.parametrize(
     ("role", "verb", "expected"), [("view", "list", True), ("edit", "create", False), ("admin", "create", False)]
 )
-def test_whoever_may_view_sees_our_kinds_and_whoever_may_edit_writes_none(
+def test_the_view_and_edit_roles_read_the_kinds_of_the_suite(
     installed: Cluster, role: str, verb: str, expected: bool
 ) -> None:
     with Watch(installed, "/apis/rbac.authorization.k8s.io/v1/clusterroles") as roles:

@@ -18,7 +18,7 @@ from olmkit.fbc.serialize import FORMATS, order_fields, serialize, sort_blobs
 
 pytestmark = pytest.mark.corpus
 UNREADABLE = "eventing-kogito"
-"""The one package whose metadata/dependencies.yaml is no YAML, in both bundles; opm leaves it out too."""
+"""The one package whose metadata/dependencies.yaml is invalid YAML, in both bundles; opm omits it too."""
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def content(corpus: Path) -> Content:
 
 
 def bundles(content: Content) -> Iterator[tuple[dict[str, Any], Path]]:
-    """The olm.bundle blobs whose bundle is here, with its folder."""
+    """The olm.bundle blobs whose bundle is in the corpus, with its folder."""
     for package in content.packages():
         for blob in content.blobs(package):
             folder = content.bundle_folder(blob) if blob["schema"] == BUNDLE else None
@@ -36,13 +36,14 @@ def bundles(content: Content) -> Iterator[tuple[dict[str, Any], Path]]:
 
 
 def _related(blob: dict[str, Any]) -> list[dict[str, str]]:
-    """Its images but its own, which this corpus' catalogs do not name; equal images in the order of their names."""
+    """Its related images except its own, which the catalogs of the corpus do not have; equal images in the order of their
+    names."""
     others = [each for each in blob["relatedImages"] if each["image"] != blob["image"]]
     assert [each["image"] for each in others] == sorted(each["image"] for each in others)
     return sorted(others, key=lambda each: (each["image"], each["name"]))
 
 
-def test_every_bundle_is_rendered_as_its_catalog_has_it(content: Content) -> None:
+def test_every_bundle_is_rendered_as_in_its_catalog(content: Content) -> None:
     count = 0
     for blob, folder in bundles(content):
         read = read_registry(read_bundle(folder))
@@ -58,7 +59,7 @@ def test_every_bundle_is_rendered_as_its_catalog_has_it(content: Content) -> Non
     assert count == len(folders) > 0
 
 
-def test_what_is_written_of_the_catalogs_is_read_again(content: Content, tmp_path: Path) -> None:
+def test_written_catalogs_are_read_again(content: Content, tmp_path: Path) -> None:
     """All blobs, in JSON and as YAML."""
     blobs = sort_blobs(read_folder(content.catalog))
     for form in FORMATS:

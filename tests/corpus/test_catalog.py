@@ -41,7 +41,7 @@ def _blobs(source: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def test_every_blob_is_kept_in_its_place_with_its_value(source: Path, folder: Path) -> None:
+def test_every_blob_is_stored_in_order_and_unchanged(source: Path, folder: Path) -> None:
     with open(folder / BLOBS_FILE, "rb") as kept:
         for number, (line, expected) in enumerate(zip(kept, _blobs(source), strict=True)):
             assert json.loads(line) == expected, f"blob {number}"
@@ -50,7 +50,7 @@ def test_every_blob_is_kept_in_its_place_with_its_value(source: Path, folder: Pa
             )
 
 
-def test_all_packages_are_offered_without_a_problem(source: Path, folder: Path) -> None:
+def test_all_packages_are_listed_without_a_problem(source: Path, folder: Path) -> None:
     content = Content(folder)
     assert list(content.summary.package_names) == sorted(path.name for path in source.iterdir())
     assert (content.summary.problem_count, content.summary.notes) == (0, ())
@@ -88,7 +88,7 @@ def test_icons_are_those_of_the_packages(source: Path, folder: Path) -> None:
             assert media_type == blob["icon"]["mediatype"]
 
 
-def test_the_index_finds_what_a_search_finds(source: Path, folder: Path) -> None:
+def test_the_index_finds_the_same_as_a_search(source: Path, folder: Path) -> None:
     index = Content(folder).index
     blobs = list(_blobs(source))
     assert len(index) == len(blobs)
@@ -102,7 +102,7 @@ def test_the_index_finds_what_a_search_finds(source: Path, folder: Path) -> None
         assert list(index.find(package=package)) == expected
 
 
-def test_resolution_documents_are_a_small_part_of_the_whole_and_have_every_bundle(source: Path, folder: Path) -> None:
+def test_resolution_documents_are_small_and_have_every_bundle(source: Path, folder: Path) -> None:
     content = Content(folder)
     assert content.resolution_path.stat().st_size < content.blobs_path.stat().st_size / 8
     documents = [json.loads(line) for line in content.resolution_path.read_bytes().splitlines()]
@@ -111,7 +111,7 @@ def test_resolution_documents_are_a_small_part_of_the_whole_and_have_every_bundl
     assert all(bundle["version"] and "problem" not in bundle for each in documents for bundle in each["bundles"])
 
 
-def test_the_same_packages_written_as_yaml_and_as_indented_json_are_the_same(source: Path, tmp_path: Path) -> None:
+def test_packages_written_as_yaml_and_as_indented_json_are_equal(source: Path, tmp_path: Path) -> None:
     """A few packages, as YAML is slow to write; the forms change nothing but the order of files."""
     for package in sorted(source.iterdir())[:4]:
         values = [json.loads(line) for line in (package / "catalog.json").read_text().splitlines()]
@@ -125,7 +125,7 @@ def test_the_same_packages_written_as_yaml_and_as_indented_json_are_the_same(sou
             assert [blob.line for blob in read_folder(made)] == expected, f"{package.name} as {form}"
 
 
-def test_catalogs_that_opm_refuses_are_read_all_the_same(corpus: Path, tmp_path: Path) -> None:
+def test_catalogs_that_opm_refuses_are_read(corpus: Path, tmp_path: Path) -> None:
     """formats 1.10: problems of the model do not stop serving; nothing but the files themselves can."""
     if not (corpus / "invalid").is_dir():
         pytest.skip("this corpus has no catalogs that opm refuses")

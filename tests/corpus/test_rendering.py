@@ -42,7 +42,7 @@ def parsed(folder: Path) -> bytes:
 
 
 def ours(folder: Path, golden: Object) -> Object:
-    """What we say to a golden's question, in its form."""
+    """Our answer for the input of a golden, in its form."""
     bundle = from_json(parsed(folder / "bundles" / golden["bundle"]))
     options = RenderOptions(golden["installNamespace"], (golden["watchNamespace"],), upstream=True)
     try:
@@ -68,7 +68,7 @@ def upstreams(golden: Object) -> Object:
 
 
 def in_order(answer: Object) -> Object:
-    """Objects whose order upstream leaves to chance sorted among themselves, everything else where it is."""
+    """With the objects whose order is random in upstream sorted, and all others in their places."""
     objects = answer.get("objects")
     if objects is None:
         return answer
@@ -81,7 +81,7 @@ def _by_kind_and_name(obj: Object) -> tuple[int, str]:
 
 
 def first_difference(ours: Any, theirs: Any, path: str = "") -> str:
-    """Where two JSON values differ first; empty when they do not."""
+    """The first difference of two JSON values; "" if there is none."""
     if ours == theirs:
         return ""
     if isinstance(ours, dict) and isinstance(theirs, dict):
@@ -100,7 +100,7 @@ def first_difference(ours: Any, theirs: Any, path: str = "") -> str:
 
 
 @pytest.mark.parametrize("mode", ["AllNamespaces", "OwnNamespace", "SingleNamespace"])
-def test_every_head_renders_as_upstream_renders_it(corpus: Path, mode: str) -> None:
+def test_every_channel_head_renders_as_upstream(corpus: Path, mode: str) -> None:
     differences: list[str] = []
     count = 0
     for golden in goldens(corpus, mode):

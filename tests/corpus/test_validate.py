@@ -1,4 +1,4 @@
-"""The real catalogs: those that opm accepts are accepted, those that it refuses are refused in its words."""
+"""The real catalogs: those that opm accepts are accepted, those that it refuses are refused with its messages."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def test_every_valid_package_is_accepted(corpus: Path) -> None:
     assert len(refused) > 0
 
 
-def test_all_of_them_together_are_accepted(corpus: Path) -> None:
+def test_all_valid_packages_together_are_accepted(corpus: Path) -> None:
     assert validate(corpus / "catalog") is None
 
 
-def ways(text: str) -> list[tuple[str, ...]]:
-    """Each line of a tree with the lines above it, sorted: opm writes equals in any order."""
+def branches(text: str) -> list[tuple[str, ...]]:
+    """Each line of a tree with its parent lines, sorted: opm writes siblings in any order."""
     found: list[tuple[str, ...]] = []
     way: tuple[str, ...] = ()
     for line in text.splitlines():
@@ -46,7 +46,7 @@ def invalid(corpus: Path) -> Path:
     return folder
 
 
-def test_every_refused_catalog_is_refused_in_opms_words(invalid: Path) -> None:
+def test_every_invalid_catalog_is_refused_with_the_messages_of_opm(invalid: Path) -> None:
     opm_results = [json.loads(line) for line in (invalid / "opm_results.jsonl").read_text().splitlines()]
     assert {opm_result["package"] for opm_result in opm_results} == {
         path.name for path in invalid.iterdir() if path.is_dir()
@@ -54,4 +54,6 @@ def test_every_refused_catalog_is_refused_in_opms_words(invalid: Path) -> None:
     for opm_result in opm_results:
         failure = validate(invalid / opm_result["package"])
         assert (failure is None) == opm_result["passed"], opm_result["package"]
-        assert ways(failure.opm_message if failure else "") == ways(opm_result.get("error", "")), opm_result["package"]
+        assert branches(failure.opm_message if failure else "") == branches(opm_result.get("error", "")), opm_result[
+            "package"
+        ]

@@ -1,4 +1,4 @@
-"""The fast reader of YAML gives what the reference gives: for the manifests of bundles, and for the catalogs in many styles."""
+"""The fast YAML reader equals the reference: for the manifests of bundles, and for the catalogs in many styles."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ SEPARATOR = re.compile(rb"^---.*\n", re.MULTILINE)
 
 
 class GoStyle(yaml.CSafeDumper):
-    """Writes texts of several lines as go-yaml does, the way most catalogs are written: as literal blocks."""
+    """Writes multi-line strings as literal blocks, as go-yaml does and most catalogs have them."""
 
 
 class Quoted(yaml.CSafeDumper):
-    """Writes texts, keys among them, in double quotes, over several lines."""
+    """Writes strings, keys included, in double quotes, over several lines."""
 
 
 class Folded(yaml.CSafeDumper):
-    """Writes texts as folded blocks."""
+    """Writes strings as folded blocks."""
 
 
 def _as(style: str, lines: int) -> Any:
@@ -61,7 +61,7 @@ PARTS = {
     "double quotes": slice(1, None, 3),
     "folded": slice(2, None, 3),
 }
-"""All packages in the styles that catalogs have, a third of them in each of the others: comparing takes its time."""
+"""All packages in the styles that catalogs have, a third of them in each of the others, because the comparison is slow."""
 
 
 def _written(blobs: list[Any], style: str) -> list[bytes]:
@@ -77,7 +77,7 @@ def _outcome(load: Any, text: bytes) -> bytes:
 
 
 def _share_read_fast(texts: Iterator[tuple[str, bytes]]) -> float:
-    """Compare the two readers for each text; the part of the bytes that did not need the reference."""
+    """Compare the two readers for each text; returns the share of bytes that did not need the reference."""
     fast = total = 0
     for name, text in texts:
         total += len(text)
@@ -92,7 +92,7 @@ def _share_read_fast(texts: Iterator[tuple[str, bytes]]) -> float:
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_catalogs_written_as_yaml_are_read_as_the_reference_reads_them(corpus: Path, style: str) -> None:
+def test_catalogs_written_as_yaml_are_read_as_by_the_reference(corpus: Path, style: str) -> None:
     def texts() -> Iterator[tuple[str, bytes]]:
         files = sorted((corpus / "catalog").glob("*/*"))
         assert files
@@ -104,7 +104,7 @@ def test_catalogs_written_as_yaml_are_read_as_the_reference_reads_them(corpus: P
     assert _share_read_fast(texts()) > 0.95
 
 
-def test_manifests_of_bundles_are_read_as_the_reference_reads_them(corpus: Path) -> None:
+def test_manifests_of_bundles_are_read_as_by_the_reference(corpus: Path) -> None:
     files = [path for path in sorted((corpus / "bundles").rglob("*")) if path.is_file()]
     assert files
 

@@ -1,4 +1,4 @@
-"""The three controllers on the session's cluster, and a stage for each test."""
+"""The three controllers on the session's cluster, and a Stage for each test."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _LOG_LINES = 25
 
 @pytest.fixture(scope="session")
 def faulty_registry() -> Iterator[FaultyRegistry]:
-    """A registry that fails in the ways its repositories are named for."""
+    """A registry whose repositories are named for the ways in which they fail."""
     with FaultyRegistry() as registry:
         yield registry
 
@@ -33,7 +33,7 @@ def suite(cluster: Cluster, faulty_registry: FaultyRegistry) -> Iterator[Suite]:
 
 @pytest.fixture
 def stage(cluster: Cluster, suite: Suite, request: pytest.FixtureRequest) -> Iterator[Stage]:
-    """The test's share of the cluster; when a test fails, the ends of the controllers' logs go with its report."""
+    """The Stage of the test; if the test fails, the last lines of the controllers' logs are added to its report."""
     name = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:40].strip("-")
     mine = Stage(cluster, suite, name)
     try:

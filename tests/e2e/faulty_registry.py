@@ -1,6 +1,6 @@
-"""A registry that fails on purpose, and a web server too: each path names its way to fail, and nothing is ever to be had there.
+"""A registry and web server that fails deliberately: each path names a way to fail, and no request ever succeeds.
 
-What it says is what broken and hostile servers say; no test takes a success from it. A second port is one where nobody listens.
+It responds as broken and hostile servers do. A second port is one on which nothing listens.
 """
 
 import json
@@ -22,7 +22,7 @@ ABSENT_HOST = "absent.example.com"
 _STATUS = {"answers-500": 500, "answers-401": 401}
 _DENIED = b'{"errors":[{"code":"UNAUTHORIZED","message":"authentication required"}]}'
 _BLOB = bytes(range(256)) * 4096
-"""What every layer is said to hold: 1 MiB."""
+"""The size that every layer claims: 1 MiB."""
 _CONFIG = json.dumps({"config": {"Labels": {CONFIGS_LABEL: "/configs"}}}).encode()
 _PIECE = 1024
 
@@ -31,7 +31,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        """Fail as the path says; a path without a way to fail never gets an answer while the server lives."""
+        """Fail as the path says; a path without a way to fail gets no response while the server runs."""
         self.close_connection = True
         for name, status in _STATUS.items():
             if name in self.path:
@@ -45,14 +45,14 @@ class _Handler(BaseHTTPRequestHandler):
         elif digest_of(_CONFIG) in self.path:
             self._answer(200, _CONFIG)
         else:
-            with suppress(OSError):  # the client gives up, as it should
+            with suppress(OSError):  # the client times out, as it should
                 way(self)
 
     do_HEAD = do_POST = do_GET
 
     @property
     def ended(self) -> threading.Event:
-        """Set when the server is to end."""
+        """Set when the server stops."""
         assert isinstance(self.server, _Server)
         return self.server.ended
 
@@ -60,7 +60,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Print nothing."""
 
     def head(self, status: int = 200, headers: Mapping[str, object] | None = None) -> None:
-        """The head of an answer."""
+        """Send status and headers of a response."""
         self.send_response(status)
         for name, value in (headers or {}).items():
             self.send_header(name, str(value))
@@ -166,7 +166,7 @@ _WAYS: Mapping[str, Callable[[_Handler], None]] = {
 
 
 def _has_manifest(path: str) -> bool:
-    """Whether that repository fails at its layers only; one whose name says so fails at its manifest already."""
+    """Whether the repository fails only at its layers; by its name it may fail at its manifest already."""
     return "at-once" not in path
 
 
@@ -192,14 +192,14 @@ class _Server(ThreadingHTTPServer):
         self.ended = threading.Event()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that gives up waiting is what is wanted."""
+        """Clients that time out are expected."""
 
 
 class FaultyRegistry:
     """Runs until the end of its `with` block."""
 
     def __init__(self) -> None:
-        """Listen already, so that the address is known."""
+        """Listen at once, so that the address is known."""
         self._server = _Server()
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._absent = socket.socket()
@@ -207,12 +207,12 @@ class FaultyRegistry:
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """The address of the server."""
         return f"127.0.0.1:{self._server.server_port}"
 
     @property
     def absent_address(self) -> str:
-        """Where nobody listens, and nobody else can."""
+        """An address on which nothing listens, nor can."""
         return f"127.0.0.1:{self._absent.getsockname()[1]}"
 
     def __enter__(self) -> Self:

@@ -1,7 +1,7 @@
-"""Layers that no honest builder makes, and how to push them as they are: nothing here is ever held unpacked.
+"""Hostile layers, and how to push them unchanged. Nothing here is ever held uncompressed.
 
 A layer is compressed in parts, and a part that is repeated is compressed once, as gzip members and zstd frames may follow each
-other. So 2 GB are a few MB here and in the registry, and only who unpacks them meets them.
+other. So 2 GB are a few MB here and in the registry, and only the process that unpacks them is affected.
 """
 
 import gzip
@@ -22,7 +22,7 @@ from tests.images import digest_of
 MEGABYTE = 1024 * 1024
 ZEROS = b"\0" * (16 * MEGABYTE)
 Part = tuple[bytes, int]
-"""Some bytes, and how often they follow each other."""
+"""Some bytes, and how often they are repeated."""
 
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG = "application/vnd.oci.image.config.v1+json"
@@ -70,7 +70,7 @@ def zstd(parts: Iterable[Part]) -> bytes:
 
 
 def header(path: str, size: int = 0, kind: bytes = tarfile.REGTYPE, target: str = "") -> bytes:
-    """The tar header of an entry; what it is of comes right behind it. Names may hold bytes that are no UTF-8."""
+    """The tar header of an entry; its content follows. Names may contain bytes that are not UTF-8."""
     entry = tarfile.TarInfo(path)
     entry.size, entry.type, entry.mode, entry.linkname = size, kind, 0o644, target
     return entry.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")

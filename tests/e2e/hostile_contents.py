@@ -1,6 +1,6 @@
-"""Catalogs that cost their reader more than they hold, as layers: bombs, endless documents, far too much of everything.
+"""Catalogs that need far more resources than their size suggests, as layers: bombs, endless documents, too many items.
 
-Each is a function, since some take a moment to make; what a Catalog's status should say of it stands with it.
+Each is a function, because some take time to make, together with the expected status of the Catalog.
 """
 
 import gzip
@@ -19,7 +19,7 @@ _PACKAGE = blob("olm.package", name="p", defaultChannel="c0")
 
 @dataclass(frozen=True)
 class Refused:
-    """A layer whose catalog is never served, and words of the sentence that says why."""
+    """A layer whose catalog is never served, and part of the message."""
 
     what: str
     layer: Callable[[], bytes]
@@ -28,7 +28,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Served:
-    """A layer whose catalog is odd and served all the same, and words of its condition Valid."""
+    """A layer whose catalog is unusual and served, and part of the message of its condition Valid."""
 
     what: str
     layer: Callable[[], bytes]

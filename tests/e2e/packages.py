@@ -25,7 +25,7 @@ def registry_bundle(
 
 
 def labels(package: str) -> dict[str, str]:
-    """What a bundle image of the package is labelled with."""
+    """The labels of a bundle image of the package."""
     prefix = "operators.operatorframework.io.bundle"
     return {
         f"{prefix}.mediatype.v1": "registry+v1",
@@ -128,7 +128,7 @@ def catalog_file(*packages: Sequence[Mapping[str, Any]]) -> Files:
 
 
 def push_catalog(stage: Stage, *packages: Sequence[Mapping[str, Any]]) -> None:
-    """Push a catalog of these packages under the test's tag: again is to move the tag."""
+    """Push a catalog of these packages under the test's tag; a second call moves the tag."""
     stage.repository().push_files(catalog_file(*packages))
 
 

@@ -1,6 +1,6 @@
-"""Somebody who follows a page of the documentation: a folder that looks like the repository, and one shell for the page.
+"""Follows a page of the documentation: a folder that looks like the repository, and one shell for the page.
 
-Called by tests/e2e/test_docs.py. Knows nothing of what a page is about. Nothing that a page writes lands in the repository.
+Called by tests/e2e/test_docs.py. Independent of the content of a page. Pages write nothing into the repository.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.pages import Block, Step, agrees
 DEMO = "demo"
 """The name of the cluster of `make demo`, which pages speak of."""
 NOTHING_FOUND = "No resources found"
-"""What kubectl says of a selector that selects nothing, with status 0."""
+"""The message of kubectl for a selector that selects nothing, with status 0."""
 NOT_ACTIVATED = """#!/bin/sh
 echo "this is no python of the repository: the page has not activated .venv" >&2
 exit 127
@@ -28,7 +28,7 @@ _UNSEEN = frozenset({".git", ".venv", ".cache", "build", "dist"})
 
 
 class Reader:
-    """Has kubectl set up for the cluster, which is also the one that `python -m devcluster env --name demo` finds."""
+    """Configures kubectl for the cluster, which is also the one that `python -m devcluster env --name demo` finds."""
 
     def __init__(self, cluster: Cluster, folder: Path) -> None:
         """`folder` is empty."""
@@ -50,7 +50,7 @@ class Reader:
         self._environment = _environment(cluster, cache, others)
 
     def follow(self, steps: Sequence[Step]) -> None:
-        """Run the commands in order and compare what they print. The first one that is not as it should be fails the test."""
+        """Run the commands in order and compare their output. The first difference fails the test."""
         script = "\n".join(
             ["set -euo pipefail", *(self._run(number, step.commands) for number, step in enumerate(steps))]
         )
@@ -68,7 +68,7 @@ class Reader:
             self._check(number, step, done.returncode)
 
     def _run(self, number: int, commands: Block) -> str:
-        """The script's lines for one block. One that has to fail gets a shell of its own, as it ends it."""
+        """The lines of the script for one block. A block that has to fail gets a shell of its own, because it ends it."""
         file = self._steps / f"{number}.sh"
         file.write_text(commands.text)
         kept = f'> "{self._steps}/{number}.out" 2>&1'

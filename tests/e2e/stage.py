@@ -1,4 +1,4 @@
-"""What one e2e test does to the cluster: publish catalogs, apply objects, wait for events, and take all of it away again."""
+"""What one e2e test does with the cluster: publish catalogs, apply objects, wait for conditions, and delete everything."""
 
 import json
 from collections.abc import Callable, Collection, Mapping
@@ -24,7 +24,7 @@ _WATCHED = {"Operator": OPERATORS, "Catalog": CATALOGS}
 
 
 class Stage:
-    """One test's share of the cluster. `name` is a prefix of its own for whatever it makes."""
+    """The objects and images of one test. `name` is their prefix."""
 
     def __init__(self, cluster: Cluster, suite: Suite, name: str) -> None:
         """Changes nothing yet."""
@@ -39,7 +39,7 @@ class Stage:
         return Catalog(Registry(self.cluster.registry), f"catalogs/{self.name}{name}:latest", self.cluster.registry)
 
     def publish(self, content: Content, packages: Collection[str], without: Collection[str] = ()) -> Pushed:
-        """Push these packages of a catalog, without some bundles, under this test's tag: again is to move the tag."""
+        """Push these packages of a catalog, without some bundles, under this test's tag; a second call moves the tag."""
         return self.repository().push(content, packages=packages, without=without)
 
     def catalog(self, reference: str, name: str = "", poll_interval: str = POLL) -> str:
@@ -68,12 +68,12 @@ class Stage:
         return name
 
     def patch_operator(self, name: str, spec: Mapping[str, str | None]) -> None:
-        """kubectl patch as the guide does it."""
+        """kubectl patch, as in the guide."""
         body = json.dumps({"spec": dict(spec)})
         self.cluster.kubectl("patch", _RESOURCES["Operator"], name, "--type=merge", "-p", body)
 
     def watch(self, path: str) -> Watch:
-        """The one watch of this test on a path."""
+        """The watch of this test on a path."""
         if path not in self._watches:
             self._watches[path] = Watch(self.cluster, path)
         return self._watches[path]
@@ -85,11 +85,11 @@ class Stage:
         answer: Callable[[Mapping[str, Object]], Answer | None],
         seconds: float = 60.0,
     ) -> Answer:
-        """Take events of a path until `answer` is something true."""
+        """Take events of a path until `answer` returns a true value."""
         return self.watch(path).until(what, answer, seconds)
 
     def operator_when(self, name: str, what: str, holds: Callable[[Object], bool], seconds: float = 60.0) -> Object:
-        """The Operator as soon as it is so for its present generation."""
+        """Wait until the Operator fulfils this for its current generation; returns it."""
 
         def found(objects: Mapping[str, Object]) -> Object | None:
             object_ = objects.get(name)
@@ -98,7 +98,7 @@ class Stage:
         return self.until(OPERATORS, f"Operator {name}: {what}", found, seconds)
 
     def catalog_when(self, name: str, what: str, holds: Callable[[Object], bool], seconds: float = 60.0) -> Object:
-        """The Catalog as soon as it is so for its present generation."""
+        """Wait until the Catalog fulfils this for its current generation; returns it."""
 
         def found(objects: Mapping[str, Object]) -> Object | None:
             object_ = objects.get(name)
@@ -107,16 +107,16 @@ class Stage:
         return self.until(CATALOGS, f"Catalog {name}: {what}", found, seconds)
 
     def ready_operator(self, name: str, version: str, seconds: float = 60.0) -> Object:
-        """The Operator as soon as that version runs and it is Ready."""
+        """Wait until that version is installed and the Operator is Ready; returns it."""
         return self.operator_when(
             name, f"Ready with {version}", lambda o: is_true(o, "Ready") and installed_version(o) == version, seconds
         )
 
     def delete(self, kind: str, name: str) -> str:
-        """kubectl delete as the guide does it; returns when the object is gone, with what kubectl prints."""
+        """kubectl delete, as in the guide; returns the output of kubectl when the object is gone."""
         printed = self.cluster.kubectl("delete", _RESOURCES[kind], name, "--timeout=90s")
         self._applied = [entry for entry in self._applied if entry != (kind, name)]
-        if (path := _WATCHED.get(kind)) in self._watches:  # what the watch knew of it is no answer to what comes next
+        if (path := _WATCHED.get(kind)) in self._watches:  # the watch must not use earlier events for the next question
             self.until(path, f"{kind} {name} is deleted", lambda objects: name not in objects)
         return printed
 
@@ -131,7 +131,7 @@ class Stage:
         return True
 
     def close(self) -> None:
-        """Delete what was applied, Operators first, and return when nothing of it is left."""
+        """Delete what was applied, Operators first, and wait until nothing of it is left."""
         try:
             for kind in ("Operator", "Catalog"):
                 names = [name for applied, name in self._applied if applied == kind]
@@ -147,13 +147,13 @@ class Stage:
 
 
 def is_observed(object_: Object) -> bool:
-    """Whether the status speaks of the present generation."""
+    """Whether the status is of the current generation."""
     status = object_.get("status") or {}
     return bool(status.get("observedGeneration") == object_["metadata"]["generation"])
 
 
 def installed_version(object_: Object) -> str | None:
-    """The version that an Operator says runs."""
+    """The version in status.installed of an Operator."""
     installed = (object_.get("status") or {}).get("installed") or {}
     version = installed.get("version")
     return None if version is None else str(version)

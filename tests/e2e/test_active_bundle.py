@@ -1,4 +1,4 @@
-"""The Bundle of what runs is deleted by hand while an upgrade is stuck: what runs goes on, and the next upgrade comes."""
+"""The active Bundle is deleted while an upgrade is stuck: the installed version keeps running, and the next upgrade succeeds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.e2e.stage import Stage
 NOWHERE = f"sha256:{'0' * 64}"
 
 
-def test_a_bundle_deleted_by_hand_during_a_stuck_upgrade_strands_nobody(stage: Stage) -> None:
+def test_the_active_bundle_is_deleted_during_a_stuck_upgrade(stage: Stage) -> None:
     package = stage.name
     images = {"1.0.0": push_bundle(stage, package, registry_bundle(package))}
     publish(stage, package_blobs(package, images))
@@ -23,7 +23,7 @@ def test_a_bundle_deleted_by_hand_during_a_stuck_upgrade_strands_nobody(stage: S
     before = stage.until(BUNDLES, "the active Bundle", lambda o: o.get(active))
 
     stage.cluster.kubectl("delete", "bundles.core.rukpak.io", active)
-    again = stage.until(BUNDLES, "the active Bundle is made again", lambda o: made_again(o.get(active), before))
+    again = stage.until(BUNDLES, "the active Bundle is recreated", lambda o: is_recreated(o.get(active), before))
     assert again["spec"] == before["spec"]
     stage.operator_when(package, "stuck as before", is_stuck)
 
@@ -34,19 +34,19 @@ def test_a_bundle_deleted_by_hand_during_a_stuck_upgrade_strands_nobody(stage: S
 
 
 def is_stuck(operator: Object) -> bool:
-    """1.0.0 runs and is named, and 1.1.0, which is wanted, cannot be unpacked."""
+    """1.0.0 is installed, and 1.1.0 cannot be unpacked."""
     status, reason, message = triple(operator, "Ready")
     installed = (operator["status"].get("installed") or {}).get("version")
     return (status, reason, installed) == ("False", "Upgrading", "1.0.0") and "1.1.0" in message
 
 
 def active_bundle(deployment: Object | None) -> str | None:
-    """The name of what runs."""
+    """The name of the active Bundle."""
     status: Object = (deployment or {}).get("status") or {}
     return status.get("activeBundle")
 
 
-def made_again(found: Object | None, before: Object) -> Object | None:
-    """Another object of that name, unpacked."""
+def is_recreated(found: Object | None, before: Object) -> Object | None:
+    """Whether it is another object of that name, unpacked."""
     is_other = found is not None and found["metadata"]["uid"] != before["metadata"]["uid"]
     return found if is_other and is_true(found, "Unpacked") else None

@@ -1,4 +1,4 @@
-"""Bundles that cannot be had or installed: the Operator says which and why, and nothing is left half done."""
+"""Bundles that cannot be pulled or installed: the Operator reports which and why, and nothing is installed partially."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ FOREIGN_KIND = {"apiVersion": "kinds.example.com/v1", "kind": "NetworkPolicy", "
 
 
 def _refused(stage: Stage, package: str, *words: str, stalled: bool) -> None:
-    """Ask for the package and wait until its Operator says all these words of why it is not installed."""
+    """Create an Operator for the package and wait until its status has all these words."""
     expected = "Stalled" if stalled else "Reconciling"
 
     def failed(found: Object) -> bool:
@@ -79,7 +79,7 @@ def _with_webhook(package: str) -> Files:
         pytest.param(_with_webhook, "webhook", id="a bundle with a webhook"),
     ],
 )
-def test_a_bundle_that_cannot_be_installed_says_why(stage: Stage, make: Any, words: str) -> None:
+def test_a_bundle_that_cannot_be_installed_is_explained(stage: Stage, make: Any, words: str) -> None:
     package = stage.name
     publish(stage, package_blobs(package, {"1.0.0": push_bundle(stage, package, make(package))}))
     _refused(stage, package, words, stalled=True)
@@ -87,7 +87,7 @@ def test_a_bundle_that_cannot_be_installed_says_why(stage: Stage, make: Any, wor
     assert not stage.exists("namespace", f"{package}-system")
 
 
-def test_a_kind_the_cluster_lacks_is_named_and_waited_for(stage: Stage) -> None:
+def test_a_missing_kind_is_named_and_waited_for(stage: Stage) -> None:
     package = stage.name
     files = registry_bundle(package, others=[FOREIGN_KIND])
     publish(stage, package_blobs(package, {"1.0.0": push_bundle(stage, package, files)}))
@@ -100,7 +100,7 @@ def test_a_kind_the_cluster_lacks_is_named_and_waited_for(stage: Stage) -> None:
         stage.cluster.kubectl("delete", "crd", "networkpolicies.kinds.example.com")
 
 
-def test_a_bundle_image_that_is_not_there_is_named(stage: Stage) -> None:
+def test_a_missing_bundle_image_is_named(stage: Stage) -> None:
     package = stage.name
     image = f"{stage.cluster.registry}/bundles/was-never-pushed:v1"
     publish(stage, package_blobs(package, {"1.0.0": image}))
@@ -127,7 +127,7 @@ def test_a_bundle_image_that_is_not_there_is_named(stage: Stage) -> None:
         ),
     ],
 )
-def test_a_bundle_that_needs_another_is_refused_by_name(stage: Stage, property_: Any, words: tuple[str, ...]) -> None:
+def test_a_bundle_with_dependencies_is_refused(stage: Stage, property_: Any, words: tuple[str, ...]) -> None:
     package = stage.name
     image = push_bundle(stage, package, registry_bundle(package))
     publish(stage, package_blobs(package, {"1.0.0": image}, [property_]))
@@ -140,7 +140,7 @@ def test_a_bundle_that_needs_another_is_refused_by_name(stage: Stage, property_:
     assert triple(found, "Installed")[:2] == ("Unknown", "InstallationStatusUnknown")
 
 
-def test_a_package_nobody_offers(stage: Stage) -> None:
+def test_a_package_in_no_catalog(stage: Stage) -> None:
     publish(stage, package_blobs("offered-operator", {"1.0.0": "registry.example.com/bundles/never-pulled:v1"}))
     stage.operator("nobody-offers-it", stage.name)
     found = stage.operator_when(stage.name, "Stalled", lambda o: is_true(o, "Stalled"))
@@ -148,6 +148,6 @@ def test_a_package_nobody_offers(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("package", ["Not_A.Label", "-x", "x" * 49, ""], ids=["case", "dash", "too long", "empty"])
-def test_a_package_name_that_is_no_label_is_refused_by_the_api_server(stage: Stage, package: str) -> None:
+def test_an_invalid_package_name_is_refused_by_the_api_server(stage: Stage, package: str) -> None:
     with pytest.raises(DevclusterError, match=r"spec\.packageName"):
         stage.apply(operator_object(package, stage.name))

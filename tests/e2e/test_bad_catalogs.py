@@ -1,4 +1,4 @@
-"""Catalogs that cannot be had or read: each says why in its status, and no other one notices."""
+"""Catalogs that cannot be pulled or read: each reports why in its status, and no other one is affected."""
 
 import tarfile
 
@@ -16,7 +16,7 @@ NEVER_PULLED = "registry.example.com/bundles/never-pulled:v1"
 
 
 def _refused(stage: Stage, reference: str, *, stalled: bool) -> str:
-    """The message of a Catalog of that image that was never served."""
+    """Wait until a Catalog of that image has failed; returns the message."""
     stage.catalog(reference, poll_interval="1h")
     expected = "Stalled" if stalled else "Reconciling"
     found = stage.catalog_when(
@@ -31,14 +31,14 @@ def _refused(stage: Stage, reference: str, *, stalled: bool) -> str:
     return triple(found, "Unpacked")[2]
 
 
-def test_an_image_that_is_not_there(stage: Stage) -> None:
+def test_a_missing_image(stage: Stage) -> None:
     reference = f"{stage.cluster.registry}/catalogs/was-never-pushed:latest"
     message = _refused(stage, reference, stalled=False)
     assert "not found" in message
     assert reference in message
 
 
-def test_an_image_that_is_pushed_later_is_found_by_itself(stage: Stage) -> None:
+def test_an_image_that_is_pushed_later_is_found(stage: Stage) -> None:
     reference = stage.repository().reference
     stage.catalog(reference)
     stage.catalog_when(stage.name, "failing", lambda o: triple(o, "Unpacked")[1] == "UnpackFailed")
@@ -58,7 +58,7 @@ def test_an_image_without_the_label(stage: Stage, pinned: bool) -> None:
 @pytest.mark.parametrize(
     ("entry", "words"), [pytest.param(entry, words, id=what) for what, entry, words in OUT_OF_THE_IMAGE]
 )
-def test_a_layer_that_leads_out_of_the_image(stage: Stage, entry: tarfile.TarInfo, words: str) -> None:
+def test_a_layer_with_a_path_outside_the_image(stage: Stage, entry: tarfile.TarInfo, words: str) -> None:
     registry = Registry(stage.cluster.registry)
     repository = f"catalogs/{stage.name}"
     digest = registry.push_layers(repository, "latest", [archive(entry)], {CONFIGS_LABEL: "/configs"})
@@ -72,18 +72,18 @@ def test_a_layer_that_leads_out_of_the_image(stage: Stage, entry: tarfile.TarInf
     [
         pytest.param("a/catalog.yaml", b"schema: olm.package\nname: [", id="YAML that does not parse"),
         pytest.param("a/catalog.json", b'{"schema": "olm.package", "name": ', id="JSON that does not parse"),
-        pytest.param("a/catalog.json", b'["schema"]', id="JSON that is no object"),
+        pytest.param("a/catalog.json", b'["schema"]', id="JSON that is not an object"),
         pytest.param("a/catalog.yaml", b"name: no-schema\n", id="a document without schema"),
     ],
 )
-def test_a_catalog_that_does_not_parse_names_the_file(stage: Stage, file: str, content: bytes) -> None:
+def test_the_file_that_cannot_be_parsed_is_named(stage: Stage, file: str, content: bytes) -> None:
     good = catalog_file(package_blobs("good-operator", {"1.0.0": NEVER_PULLED}))
     digest = stage.repository().push_files({**good, file: content})
     reference = f"{stage.repository().reference.rpartition(':')[0]}@{digest}"
     assert file in _refused(stage, reference, stalled=True)
 
 
-def test_a_new_content_that_does_not_parse_leaves_the_old_one_served(stage: Stage) -> None:
+def test_old_content_is_served_while_new_content_cannot_be_parsed(stage: Stage) -> None:
     publish(stage, package_blobs("kept-operator", {"1.0.0": NEVER_PULLED}))
     served = stage.watch(CATALOGS).objects[stage.name]["status"]["resolvedSource"]
     stage.repository().push_files({"catalog.yaml": b"schema: ["})
@@ -95,7 +95,7 @@ def test_a_new_content_that_does_not_parse_leaves_the_old_one_served(stage: Stag
     assert f"{stage.name}-kept-operator" in stage.cluster.kubectl("get", "packages", "-o", "name")
 
 
-def test_a_catalog_without_a_file_says_so(stage: Stage) -> None:
+def test_a_catalog_without_files(stage: Stage) -> None:
     registry = Registry(stage.cluster.registry)
     repository = f"catalogs/{stage.name}"
     digest = registry.push_layers(repository, "latest", [archive()], {CONFIGS_LABEL: "/configs"})
@@ -108,10 +108,10 @@ def test_a_catalog_without_a_file_says_so(stage: Stage) -> None:
     [
         pytest.param(f"{HOST}/answers-500/catalog:latest", "answered 500", id="a registry that answers 500"),
         pytest.param(f"{HOST}/answers-401/catalog:latest", "401", id="a registry that answers 401"),
-        pytest.param(f"{ABSENT_HOST}/catalog:latest", "does not answer", id="a registry that is not there"),
+        pytest.param(f"{ABSENT_HOST}/catalog:latest", "does not answer", id="a registry that does not listen"),
     ],
 )
-def test_a_registry_that_fails_is_asked_again(stage: Stage, reference: str, words: str) -> None:
+def test_a_registry_that_fails_is_retried(stage: Stage, reference: str, words: str) -> None:
     assert words in _refused(stage, reference, stalled=False)
 
 
@@ -121,7 +121,7 @@ def test_a_catalog_is_deleted_while_its_registry_does_not_answer(stage: Stage) -
     stage.delete("Catalog", name)
 
 
-def test_a_package_name_that_is_no_label_gets_another_object_name(stage: Stage) -> None:
+def test_an_invalid_package_name_gets_another_object_name(stage: Stage) -> None:
     odd = "Not_A.Label"
     publish(stage, package_blobs(odd, {"1.0.0": NEVER_PULLED}))
 
@@ -133,6 +133,6 @@ def test_a_package_name_that_is_no_label_gets_another_object_name(stage: Stage) 
     assert package["metadata"]["name"].startswith(f"{stage.name}-not-a")
 
 
-def test_one_bad_catalog_is_nobody_elses_problem(stage: Stage) -> None:
+def test_a_bad_catalog_does_not_affect_others(stage: Stage) -> None:
     stage.catalog(f"{HOST}/answers-500/catalog:latest", f"{stage.name[:30]}-bad")
     publish(stage, package_blobs("fine-operator", {"1.0.0": NEVER_PULLED}))

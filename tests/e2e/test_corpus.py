@@ -1,4 +1,4 @@
-"""All packages of the corpus as Operators at the same time: most are installed, and each other one truly says why not."""
+"""All packages of the corpus as Operators at the same time: most are installed, and the message of each other one is true."""
 
 import json
 import re
@@ -23,7 +23,7 @@ Check = Callable[["Refused"], bool]
 
 
 class Refused:
-    """An Operator that is not installed: its words, and the bundle in question."""
+    """An Operator that is not installed: its message, and the bundle that it names."""
 
     def __init__(self, content: Content, cluster: Cluster, package: str, why: str) -> None:
         """Reads the package's part of the catalog."""
@@ -33,7 +33,7 @@ class Refused:
         self.why = why
 
     def blob(self) -> Blob:
-        """The bundle that the words name, in the catalog."""
+        """The bundle in the catalog that the message names."""
         found = re.search(r'bundle "([^"]+)"', self.why)
         assert found, f"no bundle is named: {self.why}"
         blob: Blob = self._blobs[found[1]]
@@ -84,7 +84,7 @@ def _is_taken(refused: Refused) -> bool:
     return refused.cluster.kubectl("get", kind, name, *where, "-o", path) == uid
 
 
-def _is_the_servers_word(refused: Refused) -> bool:
+def _is_refused_by_the_api_server(refused: Refused) -> bool:
     return '" is invalid: ' in refused.why
 
 
@@ -100,18 +100,16 @@ REASONS: dict[str, tuple[str, Check]] = {
     "owns APIServices": (r"owns API services \(", _has_the_api_services),
     "has dependencies": (r"does not install dependencies", _has_the_properties),
     "needs a newer Kubernetes": (r"needs Kubernetes ", _needs_a_newer_cluster),
-    "wants what belongs to another": (r"is there already and belongs to", _is_taken),
-    "holds what the API server refuses": (r"is invalid: ", _is_the_servers_word),
-    "needs kinds that are not there": (r"needs kinds that this cluster does not have", _lacks_the_kinds),
+    "needs an object that belongs to another": (r"is there already and belongs to", _is_taken),
+    "has objects that the API server refuses": (r"is invalid: ", _is_refused_by_the_api_server),
+    "needs kinds that are not served": (r"needs kinds that this cluster does not have", _lacks_the_kinds),
 }
-"""Why a package may stay out: what its words say then, and whether they are true."""
+"""Why a package may not be installed: part of the message, and whether it is true."""
 
 
 @pytest.mark.corpus
 @pytest.mark.timeout(2400)
-def test_a_hundred_of_all_packages_are_installed_at_once_and_each_other_truly_says_why(
-    cluster: Cluster, suite: Suite, corpus: Path
-) -> None:
+def test_all_packages_are_installed_at_once_or_truly_explained(cluster: Cluster, suite: Suite, corpus: Path) -> None:
     content = Content(corpus / "catalog", corpus / "bundles")
     before = _names(cluster)
     pushed = Catalog(Registry(cluster.registry), "catalogs/whole:latest", cluster.registry).push(content)
@@ -136,10 +134,10 @@ def _category(refused: Refused) -> str:
         if re.search(words, refused.why):
             assert is_true(refused), f"not true: {refused.why}"
             return category
-    raise AssertionError(f"no reason that is known: {refused.why!r}")
+    raise AssertionError(f"unknown reason: {refused.why!r}")
 
 
 def _names(cluster: Cluster) -> set[str]:
-    """What operators leave behind when they are removed badly."""
+    """Objects that operators may leave behind."""
     kinds = "namespaces,crds,bundledeployments,clusterroles,clusterrolebindings"
     return set(cluster.kubectl("get", kinds, "-o", "name").split())

@@ -30,7 +30,7 @@ from tests.e2e.reader import Reader
 from tests.pages import NO_RUN, PAGES, Block, blocks, name_of, steps
 
 INSTALL = "docs/install.md"
-"""The page that brings the suite and takes it away again: it is followed on a cluster without one."""
+"""The page that installs and removes the suite: it is followed on a cluster without the suite."""
 COMMUNITY = catalog_object("community", "quay.io/operatorhubio/catalog:latest", "10m")
 SAMPLE_CATALOG = catalog_object("samples", "registry.example.com/catalogs/samples:latest", "10m")
 SNAPSCHEDULER = operator_object("snapscheduler", channel="stable")
@@ -42,14 +42,14 @@ PRESUMED = {
     "docs/package.md": (COMMUNITY,),
     "docs/troubleshooting.md": (COMMUNITY, SNAPSCHEDULER),
 }
-"""What has to be there before a page is followed, and is by the pages before it."""
+"""Objects that have to exist before a page is followed; earlier pages create them."""
 LEFT = (
     ("operators.operators.operatorframework.io", "snapscheduler", "notebook-operator", "party-operator"),
     ("bundledeployments.core.rukpak.io", "message-board"),
     ("catalogs.catalogd.operatorframework.io", "community", "samples"),
     ("clusterroles,clusterrolebindings", "reader-of-samples"),
 )
-"""What pages leave behind."""
+"""Objects that pages leave behind."""
 NEEDED = ("bash", "cmp", "curl", "jq")
 
 _METRIC = re.compile(r"\b(?:catalogd|leader)_\w+")
@@ -67,9 +67,9 @@ FOLLOWED = [page for page in PAGES if any(step for step in steps(page))]
 
 @pytest.fixture(scope="module")
 def published(cluster: Cluster, suite: Suite) -> Cluster:
-    """The cluster, in whose registry the catalogs are that the pages name."""
+    """The cluster, with the catalogs that the pages name in its registry."""
     if not cluster.is_managed:
-        pytest.skip("the pages take names that may be taken on a cluster of yours")
+        pytest.skip("the pages use names that may exist on the cluster of the user")
     if missing := [name for name in NEEDED if shutil.which(name) is None]:
         pytest.fail(f"the commands of the pages need {', '.join(missing)}", pytrace=False)
     registry = Registry(cluster.registry)
@@ -89,7 +89,7 @@ def published(cluster: Cluster, suite: Suite) -> Cluster:
 
 @pytest.fixture
 def reader(published: Cluster, tmp_path: Path) -> Iterator[Reader]:
-    """On the cluster with the suite; what the page leaves is deleted."""
+    """On the cluster with the suite; the objects that the page leaves behind are deleted."""
     try:
         yield Reader(published, tmp_path)
     finally:
@@ -99,13 +99,13 @@ def reader(published: Cluster, tmp_path: Path) -> Iterator[Reader]:
 
 @pytest.fixture
 def newcomer(published: Cluster, tmp_path: Path) -> Iterator[Reader]:
-    """On a cluster without anything."""
+    """On an empty cluster."""
     with start(ClusterOptions(f"docs-{os.getpid()}"), print) as bare:
         yield Reader(bare, tmp_path)
 
 
 def apply(cluster: Cluster, *objects: Object) -> None:
-    """Apply and return when all are Ready."""
+    """Apply objects and wait until all are Ready."""
     if objects:
         given = "\n".join(map(json.dumps, objects))
         cluster.kubectl("apply", "-f", "-", input=given)
@@ -113,7 +113,7 @@ def apply(cluster: Cluster, *objects: Object) -> None:
 
 
 def dangling(cluster: Cluster) -> list[str]:
-    """Bindings that name a role which is not there: the API server takes them, and they grant nothing."""
+    """Bindings of a role that does not exist: the API server accepts them, and they grant nothing."""
     roles, bindings = (
         json.loads(cluster.kubectl("get", kind, "--output=json"))["items"]
         for kind in ("clusterroles", "clusterrolebindings")
@@ -126,14 +126,14 @@ def dangling(cluster: Cluster) -> list[str]:
 def test_a_page_can_be_followed(page: Path, published: Cluster, reader: Reader) -> None:
     apply(published, *PRESUMED.get(name_of(page), ()))
     reader.follow(list(steps(page)))
-    # What the page left to be installed may have a binding for a moment before its role.
+    # Objects that are still being installed may have a binding shortly before its role.
     deadline = time.monotonic() + 60
     while found := dangling(published):
         assert time.monotonic() < deadline, found
         time.sleep(0.5)
 
 
-def test_the_suite_can_be_installed_and_removed_as_its_page_says(newcomer: Reader) -> None:
+def test_the_suite_can_be_installed_and_removed_as_documented(newcomer: Reader) -> None:
     (page,) = [page for page in PAGES if name_of(page) == INSTALL]
     newcomer.follow(list(steps(page)))
 
@@ -167,7 +167,7 @@ def test_the_metrics_of_a_page_are_served(page: Path, published: Cluster, suite:
     ],
     ids=lambda block: block.place,
 )
-def test_kubectl_knows_what_is_not_run(block: Block, published: Cluster) -> None:
+def test_kubectl_accepts_the_commands_that_are_not_run(block: Block, published: Cluster) -> None:
     for _, verb, rest in _COMMAND.findall(block.text.replace("\\\n", " ")):
         help_text = published.kubectl(*shlex.split(verb), *_nouns(verb, rest), "--help")
         unknown = [flag for flag in _FLAG.findall(rest) if f"{flag}=" not in help_text]
@@ -175,6 +175,6 @@ def test_kubectl_knows_what_is_not_run(block: Block, published: Cluster) -> None
 
 
 def _nouns(verb: str, rest: str) -> list[str]:
-    """What belongs to the command of `kubectl create secret generic NAME`."""
+    """The words that belong to the command in `kubectl create secret generic NAME`."""
     words = rest.split()
     return words[:2] if verb == "create" and words[:1] == ["secret"] else words[:1] if verb == "create" else []

@@ -64,7 +64,7 @@ def example() -> Example:
     return _example(default_folder())
 
 
-def test_a_catalog_says_which_image_was_unpacked_and_offers_its_packages(stage: Stage, example: Example) -> None:
+def test_a_catalog_names_its_image_and_lists_its_packages(stage: Stage, example: Example) -> None:
     pushed = example.publish(stage)
     name = stage.ready_catalog(pushed.reference)
     read = json.loads(stage.cluster.kubectl("get", "catalogs.catalogd.operatorframework.io", name, "-o", "json"))
@@ -83,13 +83,13 @@ def test_a_catalog_says_which_image_was_unpacked_and_offers_its_packages(stage: 
     assert f"{name}-{example.package}" in [line.split()[0] for line in listed[1:]]
 
 
-def test_a_package_is_shown_as_the_catalog_has_it(stage: Stage, example: Example) -> None:
+def test_a_package_has_the_content_of_the_catalog(stage: Stage, example: Example) -> None:
     name = stage.ready_catalog(example.publish(stage).reference)
     catalog = stage.watch(CATALOGS).objects[name]
     shown = yaml.safe_load(stage.cluster.kubectl("get", "package", f"{name}-{example.package}", "-o", "yaml"))
     assert shown["apiVersion"] == "catalogd.operatorframework.io/v1alpha1"
     assert shown["kind"] == "Package"
-    # The guide's label, and one of ours.
+    # The label of the guide, and one of the suite.
     assert shown["metadata"]["labels"] == {"catalog": name, "package": example.package}
     selector = f"catalog={name},package={example.package}"
     selected = stage.cluster.kubectl("get", "packages", "-l", selector, "-o", "wide", "--no-headers").splitlines()
@@ -144,7 +144,7 @@ def test_an_operator_is_installed_updated_and_deleted_as_in_the_guide(stage: Sta
     assert not stage.exists("crd", example.crd)
 
 
-def test_a_version_that_is_not_there_as_the_first_one_asked_for(stage: Stage, example: Example) -> None:
+def test_a_missing_version_as_the_first_one(stage: Stage, example: Example) -> None:
     stage.ready_catalog(example.publish(stage).reference)
     name = stage.operator(example.package, version="999.99.9")
     found = stage.operator_when(name, "Stalled", lambda o: is_true(o, "Stalled"))
@@ -159,7 +159,7 @@ def test_a_version_that_is_not_there_as_the_first_one_asked_for(stage: Stage, ex
     assert not stage.exists("bundledeployment", name)
 
 
-def test_a_version_that_is_not_there_leaves_what_runs_alone(stage: Stage, example: Example) -> None:
+def test_a_missing_version_keeps_the_installed_one(stage: Stage, example: Example) -> None:
     oldest = example.versions[0]
     pushed = example.publish(stage)
     stage.ready_catalog(pushed.reference)
@@ -178,9 +178,7 @@ def test_a_version_that_is_not_there_leaves_what_runs_alone(stage: Stage, exampl
     stage.ready_operator(name, oldest)
 
 
-def test_a_moved_tag_updates_an_operator_that_follows_its_channel_and_no_pinned_one(
-    stage: Stage, example: Example
-) -> None:
+def test_a_moved_tag_updates_operators_unless_pinned(stage: Stage, example: Example) -> None:
     oldest, middle, newest = example.versions
     stage.ready_catalog(example.publish(stage, without=[newest]).reference)
     name = stage.operator(example.package, version=oldest, channel=example.follow)
@@ -197,7 +195,7 @@ def test_a_moved_tag_updates_an_operator_that_follows_its_channel_and_no_pinned_
     assert triple(found, "Installed")[2] == f'installed from "{example.image(second, newest)}"'
 
 
-def test_an_operator_that_follows_its_channel_is_updated_when_the_tag_moves(stage: Stage, example: Example) -> None:
+def test_an_operator_is_updated_when_the_tag_moves(stage: Stage, example: Example) -> None:
     _, middle, newest = example.versions
     stage.ready_catalog(example.publish(stage, without=[newest]).reference)
     name = stage.operator(example.package, channel=example.follow)
@@ -208,9 +206,7 @@ def test_an_operator_that_follows_its_channel_is_updated_when_the_tag_moves(stag
     assert found["status"]["resolvedBundleResource"] == example.image(second, newest)
 
 
-def test_deleting_a_catalog_takes_its_packages_and_leaves_installed_operators_alone(
-    stage: Stage, example: Example
-) -> None:
+def test_deleting_a_catalog_deletes_its_packages_and_keeps_installed_operators(stage: Stage, example: Example) -> None:
     newest = example.versions[2]
     pushed = example.publish(stage)
     catalog = stage.ready_catalog(pushed.reference)
@@ -239,7 +235,7 @@ def test_objects_may_be_created_in_any_order(stage: Stage, example: Example) -> 
 
 
 def _assert_runs(stage: Stage, name: str, image: str, version: str) -> None:
-    """The guide's two conditions and two fields."""
+    """Assert the two conditions and two fields of the guide."""
     found = stage.ready_operator(name, version)
     assert triple(found, "Resolved") == ("True", "Success", f'resolved to "{image}"')
     assert triple(found, "Installed") == ("True", "Success", f'installed from "{image}"')

@@ -1,6 +1,6 @@
-"""Whatever a Catalog brings: its status says what is wrong, its reader stays small, nothing is left, and the others go on.
+"""Hostile Catalogs: the status names the problem, memory stays bounded, no files are left, and other Catalogs are not affected.
 
-One catalog is asked without a pause while all of it happens, and so is the memory of catalogd with its jobs.
+Meanwhile one catalog is requested continuously, and the memory of catalogd with its jobs is measured.
 """
 
 import json
@@ -27,14 +27,14 @@ from tests.e2e.packages import package_blobs, publish
 from tests.e2e.stage import Stage
 
 ALLOWANCE = 80_000_000
-"""Bytes that reading a catalog may cost, whatever it holds."""
+"""Bytes of memory that reading any catalog may take."""
 _SAMPLE_SECONDS = 0.05
 _ANSWER_SECONDS = 10.0
 _CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class Witness:
-    """Asks a catalog all the time, and how much memory catalogd has, in threads until the end of its `with` block."""
+    """Requests a catalog and measures the memory of catalogd continuously, in threads inside the context."""
 
     def __init__(self, suite: Suite, name: str) -> None:
         self._url = f"https://{suite.addresses['catalogd'].catalogs}/catalogs/{name}/all.json"
@@ -58,11 +58,11 @@ class Witness:
             each.join()
 
     def begin(self) -> None:
-        """What was the highest before does not count any more."""
+        """Reset the peak."""
         self.peak = 0
 
     def check(self) -> None:
-        """Fails when an answer did not come, or when it took too much memory."""
+        """Fails if a request failed, or if too much memory was used."""
         assert self.faults == []
         assert self.peak < self.idle + ALLOWANCE, f"{self.peak:,} bytes, idle {self.idle:,}"
 
@@ -83,7 +83,7 @@ class Witness:
 
 @pytest.fixture(scope="module")
 def arena(cluster: Cluster, suite: Suite) -> Iterator[Stage]:
-    """One share of the cluster for all tests here, with a catalog that is served all the time, called as it."""
+    """One Stage for all tests of this module, with a catalog of its name that is always served."""
     stage = Stage(cluster, suite, "hostile")
     try:
         publish(stage, package_blobs("witness-operator", {"1.0.0": "registry.example.com/bundles/never-pulled:v1"}))
@@ -94,7 +94,7 @@ def arena(cluster: Cluster, suite: Suite) -> Iterator[Stage]:
 
 @pytest.fixture(scope="module")
 def witness(arena: Stage, suite: Suite) -> Iterator[Witness]:
-    """Whoever asks the served catalog all the time."""
+    """The Witness of the served catalog."""
     with Witness(suite, arena.name) as asking:
         yield asking
     assert asking.answers > 0
@@ -111,7 +111,7 @@ SWEPT_SECONDS = 120.0
 
 
 def _contents(suite: Suite) -> set[str]:
-    """All that catalogd keeps but encoded files, which are made at leisure. What goes while it is looked at is passed over."""
+    """All files of catalogd except encoded ones, which are made with low priority. Files that disappear meanwhile are skipped."""
     found: set[str] = set()
     for parent, folders, files in os.walk(suite.folder / "catalogd-cache"):
         folders[:] = [name for name in folders if name != "encoded"]
@@ -124,7 +124,7 @@ def _is_settled(found: Object) -> bool:
 
 
 def _refused(arena: Stage, name: str, *, stalled: bool = True, seconds: float = 120) -> str:
-    """What the Catalog says when it is refused."""
+    """The message of the Catalog when it is refused."""
     found = arena.catalog_when(name, "UnpackFailed or Ready", _is_settled, seconds)
     assert triple(found, "Unpacked")[:2] == ("False", "UnpackFailed"), found["status"]
     assert triple(found, "Ready")[0] == "False"
@@ -138,7 +138,7 @@ def _refused(arena: Stage, name: str, *, stalled: bool = True, seconds: float = 
 
 
 @pytest.mark.parametrize("attack", [pytest.param(each, id=each.what) for each in hostile_contents.REFUSED])
-def test_what_is_refused(arena: Stage, witness: Witness, name: str, attack: hostile_contents.Refused) -> None:
+def test_refused_catalogs(arena: Stage, witness: Witness, name: str, attack: hostile_contents.Refused) -> None:
     reference = hostile.push(arena.cluster.registry, f"catalogs/{name}", [attack.layer()])
     before = _contents(arena.suite)
     witness.begin()
@@ -150,7 +150,9 @@ def test_what_is_refused(arena: Stage, witness: Witness, name: str, attack: host
 
 
 @pytest.mark.parametrize("attack", [pytest.param(each, id=each.what) for each in hostile_contents.SERVED])
-def test_what_is_odd_and_served(arena: Stage, witness: Witness, name: str, attack: hostile_contents.Served) -> None:
+def test_unusual_catalogs_that_are_served(
+    arena: Stage, witness: Witness, name: str, attack: hostile_contents.Served
+) -> None:
     reference = hostile.push(arena.cluster.registry, f"catalogs/{name}", [attack.layer()])
     witness.begin()
     arena.catalog(reference, name, "1h")
@@ -212,12 +214,12 @@ def test_servers_that_lie_stall_and_never_end(
             arena.delete("Catalog", f"hostile-{kind}-{way}")
     assert witness.faults == []
     deadline = time.monotonic() + SWEPT_SECONDS
-    while left := _contents(suite) - before:  # what a killed job left is swept before long
+    while left := _contents(suite) - before:  # the files of a killed job are removed soon
         assert time.monotonic() < deadline, left
         time.sleep(1)
 
 
-def test_servers_that_are_almost_too_slow_keep_nobody_else_waiting(arena: Stage, witness: Witness, name: str) -> None:
+def test_slow_servers_do_not_delay_other_catalogs(arena: Stage, witness: Witness, name: str) -> None:
     slow = [arena.catalog(f"{HOST}/almost-too-slow/catalog:latest", f"hostile-slow-{n}", "1h") for n in range(6)]
     for each in slow[:4]:
         arena.catalog_when(each, "being pulled", lambda o: triple(o, "Unpacked")[1] == "Unpacking")
@@ -244,7 +246,7 @@ def _get(suite: Suite, path: str) -> bytes:
         return data
 
 
-def test_afterwards_the_log_holds_no_traceback_and_nothing_that_was_not_to_be_printed(suite: Suite) -> None:
+def test_the_log_has_no_traceback_and_no_control_characters(suite: Suite) -> None:
     log = Path(suite.log("catalogd")).read_bytes()
     assert b"Traceback" not in log
     assert not _CONTROL.search(log)

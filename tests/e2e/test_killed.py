@@ -1,4 +1,4 @@
-"""Controllers that are killed, each time right after the next thing that was written: what was asked for comes about anyway."""
+"""Controllers that are killed repeatedly, each time right after a write, still reach the desired state."""
 
 import queue
 import time
@@ -31,7 +31,7 @@ WRITTEN = (
 )
 KILLS = 8
 SECONDS = 240.0
-"""For one of the three acts: each kill costs the start of a process, which takes long on a slow machine."""
+"""For one of the three steps: after each kill a process starts, which takes long on a slow machine."""
 
 
 def _publish(stage: Stage, *without: str) -> Pushed:
@@ -48,18 +48,18 @@ def _writes(stage: Stage) -> Iterator["queue.Queue[Event]"]:
 
 
 def _kill_until(stage: Stage, component: str, events: "queue.Queue[Event]", is_done: Callable[[], bool]) -> int:
-    """Kill the component after every write that is seen, KILLS times at most; returns how often."""
+    """Kill the component after every observed write, KILLS times at most; returns how often."""
     kills = 0
     began = time.monotonic()
     deadline = began + SECONDS
     while not is_done():
         if time.monotonic() > deadline:
             pytest.fail(f"{component} killed {kills} times, and not done after {SECONDS:.0f} seconds:\n{_state(stage)}")
-        # After one write, after two, after three: so that each is once the last before the end.
+        # After one write, after two, after three: so that each write is the last one before a kill once.
         if _take(events, 1 + kills % 3) and kills < KILLS:
             kills += 1
             stage.suite.kill(component)
-            # The dead one can give its lease up no more; nobody else holds it.
+            # The killed process cannot release its lease, and no other process holds it.
             stage.cluster.kubectl("delete", "lease", component, "-n", NAMESPACE, "--ignore-not-found")
             stage.suite.start(component)
             _drain(events)
@@ -73,7 +73,7 @@ def _state(stage: Stage) -> str:
 
 
 def _take(events: "queue.Queue[Event]", count: int) -> bool:
-    """Take that many events; whether there were any, waiting a second for each."""
+    """Take that many events, waiting up to a second for each; returns whether there were any."""
     taken = 0
     try:
         while taken < count:

@@ -1,7 +1,7 @@
 """The guide's section 7.4, "Managing plain bundles in OLM 1.0": its commands in order, ours in opm's place, buildah in podman's.
 
-What stands in angle brackets there is filled in, and the local registry stands where quay.io does: that is pushed to. It also
-answers for the registry of the base image, by registries.conf, as a mirror.
+Placeholders in angle brackets are filled in, and the local registry replaces quay.io: images are pushed to it. It also
+serves the base image, as a mirror by registries.conf.
 """
 
 from __future__ import annotations
@@ -94,16 +94,16 @@ class Workstation:
 
     @property
     def bundle_image(self) -> str:
-        """Where the bundle is pushed to."""
+        """The reference of the bundle image."""
         return f"{self.registry}/example-org/example-extension-bundle:v{VERSION}"
 
     @property
     def catalog_image(self) -> str:
-        """Where the catalog is pushed to."""
+        """The reference of the catalog image."""
         return f"{self.registry}/example-org/example-catalog:latest"
 
     def run(self, command: str) -> str:
-        """A command as the guide writes it; returns what it prints. Fails the test when the command fails."""
+        """Run a command as written in the guide; returns its output. Fails the test if the command fails."""
         done = subprocess.run(
             ["bash", "-euc", command],
             cwd=self.folder,
@@ -118,7 +118,7 @@ class Workstation:
 
 @pytest.fixture
 def workstation(cluster: Cluster, tmp_path: Path) -> Workstation:
-    """The project with the manifests; an empty image stands where the guide's base image is pulled from."""
+    """The project with the manifests; an empty image replaces the base image of the guide."""
     try:
         program = buildah.find_or_install(print)
     except DevclusterError as error:
@@ -143,9 +143,7 @@ def workstation(cluster: Cluster, tmp_path: Path) -> Workstation:
     return Workstation(project, cluster.registry, environment)
 
 
-def test_the_guides_commands_make_a_catalog_from_which_the_bundle_is_installed(
-    stage: Stage, workstation: Workstation
-) -> None:
+def test_the_commands_of_the_guide_make_an_installable_catalog(stage: Stage, workstation: Workstation) -> None:
     run = workstation.run
 
     # 7.4.2. Building a plain bundle image from an image source
@@ -191,7 +189,7 @@ def test_the_guides_commands_make_a_catalog_from_which_the_bundle_is_installed(
         assert stage.exists(*made), made
 
 
-def test_what_the_guide_writes_by_hand_is_also_rendered(workstation: Workstation) -> None:
+def test_the_blob_of_the_guide_is_rendered_by_a_command(workstation: Workstation) -> None:
     run = workstation.run
     (workstation.folder / "plainbundle.Dockerfile").write_text(DOCKERFILE)
     run(f"podman build -f plainbundle.Dockerfile -t {workstation.bundle_image} .")

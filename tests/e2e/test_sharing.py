@@ -1,4 +1,4 @@
-"""Operators that share a namespace, or that want the same package: nobody takes what another one needs."""
+"""Operators that share a namespace, or install the same package, do not affect each other."""
 
 from devcluster.watch import is_true
 from tests.conditions import triple
@@ -19,7 +19,7 @@ def _publish_two(stage: Stage) -> tuple[str, str]:
     return first, second
 
 
-def test_of_two_operators_in_one_namespace_one_is_deleted_and_the_other_runs_on(stage: Stage) -> None:
+def test_one_of_two_operators_in_a_namespace_is_deleted(stage: Stage) -> None:
     first, second = _publish_two(stage)
     for package in (first, second):
         stage.operator(package, package)
@@ -36,7 +36,7 @@ def test_of_two_operators_in_one_namespace_one_is_deleted_and_the_other_runs_on(
     assert not stage.exists("namespace", NAMESPACE)
 
 
-def test_a_namespace_that_was_there_before_stays_with_what_others_keep_in_it(stage: Stage) -> None:
+def test_an_existing_namespace_is_kept_with_its_other_objects(stage: Stage) -> None:
     first, _ = _publish_two(stage)
     stage.cluster.kubectl("create", "namespace", NAMESPACE)
     try:

@@ -1,4 +1,4 @@
-"""What tests on files, processes and sockets share: a small disk, and an image registry."""
+"""Fixtures of integration tests: a small disk, and an image registry."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.servers.local_registry import LocalRegistry, run_registry
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 1 MiB; skips where nothing may be mounted."""
+    """A file system of 1 MiB; skips if mounts are not permitted."""
     with small_disk(tmp_path / "disk") as folder:
         yield folder
 

@@ -13,7 +13,7 @@ import pytest
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[Path]:
-    """Mounted on `folder`, which is made; skips where nothing may be mounted."""
+    """Mounted on `folder`, which is created; skips if mounts are not permitted."""
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
     if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
@@ -25,12 +25,12 @@ def small_disk(folder: Path) -> Iterator[Path]:
 
 
 def remount(folder: Path, how: str) -> None:
-    """From now on it is "ro" or "rw"."""
+    """Remount it "ro" or "rw"."""
     subprocess.run(["mount", "-o", f"remount,{how}", str(folder)], check=True)
 
 
 def fill_up(folder: Path) -> Path:
-    """Not a byte is left. Returns the file that takes them."""
+    """Fill it to the last byte. Returns the file that uses the space."""
     file = folder / "full"
     with open(file, "ab", buffering=0) as filling:
         for size in (4096, 1):

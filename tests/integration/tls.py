@@ -1,4 +1,4 @@
-"""TLS of a server and of a client that trusts it, with an authority made for the purpose."""
+"""TLS contexts of a server and of a client that trusts it, with a new certificate authority."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Contexts = tuple[ssl.SSLContext, ssl.SSLContext]
 
 
 def contexts_in(folder: Path) -> Contexts:
-    """Of the server, localhost, and of a client. The server's key pair is left in `folder`."""
+    """The contexts of the server, localhost, and of a client. The key pair of the server is written to `folder`."""
     material = create(["localhost", "127.0.0.1"], datetime.now(UTC))
     pair = folder / "pair.pem"
     pair.write_bytes(material.leaf.chain + material.leaf.key)
