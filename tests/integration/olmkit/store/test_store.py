@@ -85,7 +85,7 @@ def test_stored_content_is_not_replaced_by_publish(store: Store, tmp_path: Path)
     ("how", "what", "fault"),
     [
         pytest.param("truncated", "a.json", "a.json has 1 bytes instead of 2", id="a file that is shorter"),
-        pytest.param("flipped", "deep/er/b", "deep/er/b has other bytes", id="a byte that differs"),
+        pytest.param("flipped", "deep/er/b", "deep/er/b differs from the published bytes", id="a byte that differs"),
         pytest.param("removed", "deep/er/b", "deep/er/b is missing", id="a file that is missing"),
         pytest.param("added", "c", "c was never published", id="a file that is new"),
         pytest.param("linked", "a.json", "a link", id="a link in place of a file, even to the same bytes"),
@@ -147,7 +147,7 @@ def test_one_changed_byte_is_detected(store: Store, place: int) -> None:
     with open(path / "large", "r+b") as file:
         file.seek(place)
         file.write(b"x")
-    assert "large has other bytes" in store.check_integrity(DIGEST).why
+    assert "large differs from the published bytes" in store.check_integrity(DIGEST).why
     assert store.check_integrity(DIGEST, only_sizes=True) == INTACT
 
 
