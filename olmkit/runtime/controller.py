@@ -12,6 +12,7 @@ import random
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from datetime import timedelta
 
 from olmkit.errors import ApiError, Conflict, OlmError
@@ -27,11 +28,28 @@ Handler = Callable[[Change], None]
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class ConsecutivePasses:
+    """When a worker makes the next pass over the same key before it takes another key from the queue.
+
+    Objects that need many passes, such as an installation phase after phase, are then finished one after another, and not all
+    half finished at once.
+    """
+
+    requeue_within: timedelta = timedelta(seconds=2)
+    """A pass that is to be repeated within this time is repeated by the same worker: at once if it asked for no delay, else as
+    soon as an event enqueues the key."""
+    max_wait: timedelta = timedelta(seconds=10)
+    """How long the worker waits for events in all."""
+    max_passes: int = 50
+
+
 class Controller:
     """One reconciler, and the informers whose changes enqueue its keys.
 
     Up to `workers` passes run concurrently, for different keys; a pass that exceeds `deadline` is cancelled and retried; every
-    key of the informers is processed again every `resync` (less up to 10 %, spread over 10 %).
+    key of the informers is processed again every `resync` (less up to 10 %, spread over 10 %). Without `consecutive` a
+    worker makes one pass over each key that it takes.
     """
 
     def __init__(
@@ -42,12 +60,14 @@ class Controller:
         workers: int = 4,
         deadline: timedelta = timedelta(minutes=5),
         resync: timedelta = timedelta(hours=10),
+        consecutive: ConsecutivePasses | None = None,
     ) -> None:
         self.name = name
         self._reconcile = reconcile
         self._workers = workers
         self._deadline = deadline
         self._resync = resync
+        self._consecutive = consecutive
         self._watched: list[tuple[Informer, MapFunc, Handler]] = []
         self._required: list[Informer] = []
         self._has_run = False
@@ -182,7 +202,7 @@ class Controller:
         started = time.monotonic()
         try:
             async with asyncio.timeout(self._deadline.total_seconds()) as limit:
-                after = await self._reconcile_with_deadline(key)
+                after = await self._reconcile_with_deadline(queue, key)
         except Conflict as error:
             result = "requeue"
             log.debug("the object was changed by another client, trying again", extra={"error": str(error)})
@@ -199,15 +219,32 @@ class Controller:
         metrics.RECONCILE_TOTAL.labels(self.name, result).inc()
         metrics.RECONCILE_TIME.labels(self.name).observe(time.monotonic() - started)
 
-    async def _reconcile_with_deadline(self, key: str) -> timedelta | None:
-        """The pass; a cancellation that is not meant for the worker (what it awaited was cancelled) is an error like others."""
+    async def _reconcile_with_deadline(self, queue: Queue, key: str) -> timedelta | None:
+        """The passes over one key; a cancellation that is not meant for the worker (what it awaited was cancelled) is an error."""
         try:
-            return await self._reconcile(key)
+            return await self._make_passes(queue, key)
         except asyncio.CancelledError as error:
             worker = asyncio.current_task()
             if worker is None or worker.cancelling():
                 raise
             raise RuntimeError("what the pass waited for was cancelled") from error
+
+    async def _make_passes(self, queue: Queue, key: str) -> timedelta | None:
+        """One pass, and those that follow at once; returns the result of the last one."""
+        rules = self._consecutive
+        after = await self._reconcile(key)
+        if rules is None:
+            return after
+        loop = asyncio.get_running_loop()
+        until = loop.time() + rules.max_wait.total_seconds()
+        for _ in range(rules.max_passes - 1):
+            if after is None or after > rules.requeue_within:
+                return after
+            if after and not await queue.wait_added(key, until - loop.time()):
+                return after
+            queue.take_added(key)
+            after = await self._reconcile(key)
+        return after
 
     def _failed(self, error: Exception, *, timed_out: bool, failures: int) -> None:
         metrics.RECONCILE_ERRORS.labels(self.name).inc()

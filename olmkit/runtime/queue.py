@@ -43,6 +43,8 @@ class Queue:
         self._delayed: dict[str, _Delayed] = {}
         self._failures: dict[str, int] = {}
         self._getters: deque[asyncio.Future[None]] = deque()
+        self._added: dict[str, asyncio.Event] = {}
+        """By key that is being processed, of those whose worker waits for it to be added."""
         self._shut_down = False
         self._register_metrics()
 
@@ -59,6 +61,8 @@ class Queue:
         if key not in self._running:
             self._order.append(key)
             self._wake()
+        elif key in self._added:
+            self._added[key].set()
 
     def add_after(self, key: str, delay: timedelta) -> None:
         """Enqueue the key after `delay` at the latest: of several delays the shortest counts, and processing the key cancels
@@ -113,6 +117,24 @@ class Queue:
             later.timer.cancel()
         return key
 
+    def take_added(self, key: str) -> bool:
+        """Whether the key, which is being processed, was added meanwhile. It is not processed again because of that."""
+        return self._waiting.pop(key, None) is not None
+
+    async def wait_added(self, key: str, seconds: float) -> bool:
+        """Wait until the key, which is being processed, is added, at most so many seconds. Returns whether it was."""
+        if key in self._waiting or self._shut_down:
+            return key in self._waiting
+        added = self._added[key] = asyncio.Event()
+        try:
+            async with asyncio.timeout(seconds):
+                await added.wait()
+        except TimeoutError:
+            return False
+        finally:
+            del self._added[key]
+        return key in self._waiting
+
     def done(self, key: str) -> None:
         """The key has been processed."""
         started = self._running.pop(key)
@@ -131,6 +153,8 @@ class Queue:
         self._order.clear()
         while self._getters:
             self._wake()
+        for added in self._added.values():
+            added.set()
 
     def _on_timer(self, key: str) -> None:
         del self._delayed[key]

@@ -1,8 +1,7 @@
-"""Makes and changes what was decided for one BundleDeployment: its finalizer and inventory, its Bundle, its objects.
+"""Applies what was decided for one BundleDeployment: its finalizer and inventory, its Bundle, its objects.
 
-Called by rukpak.bundledeployment.reconciler. Every write may be the last one before a kill: what is made carries the owner-uid
-label from its first moment, what is changed is named by its uid, and nothing is taken over from others. Never retries: what
-came of a write is seen in the next pass.
+Called by rukpak.bundledeployment.act. The process may be killed after any write: an object carries the owner-uid label from its
+creation, a change names a uid, and no object of others is taken over. Never retries: the next pass observes the result.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from olmkit.errors import ApiError, OlmError, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment import inventory, transforms
 from rukpak.bundledeployment.apply_errors import CHANGED_RETRY_DELAY, CONFLICT_RETRY_DELAY, ApplyErrors, combine
+from rukpak.bundledeployment.informers import Informers
 from rukpak.bundledeployment.inventory import Inventory
-from rukpak.bundledeployment.observe import Informers
 from rukpak.bundledeployment.plan import Apply, ApplyBundle, Done, ObjectChange, PhaseStep, UpdateInventory, Verb
 from rukpak.bundledeployment.render_cache import Bodies, RenderCache
 from rukpak.bundledeployment.rest_mapper import RestMapper
@@ -40,48 +39,43 @@ from rukpak.bundledeployment.world import (
 )
 from rukpak.format.objects import ObjectKey
 
-MAX_CONCURRENT_REQUESTS = 16
-"""Requests under way for all BundleDeployments together."""
-
 DELETED = "somebody deleted it"
-"""Why an object is made again."""
-
-Notes = dict[ObjectKey, LastApplied]
+"""Why an object is created again."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class _Pass:
-    """What one apply needs to know; `notes`, `applied` and `changes` are added to."""
+class _ApplyPass:
+    """What one apply needs; `last_applied`, `applied` and `changes` are added to."""
 
     world: World
     plan: Apply
     bodies: Bodies
-    notes: Notes
+    last_applied: dict[ObjectKey, LastApplied]
     applied: set[ObjectKey] = field(default_factory=set)
     changes: list[ObjectChange] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Applier:
-    """Writes for all BundleDeployments."""
+    """Applies for all BundleDeployments; `limit` is shared with whoever else sends requests."""
 
     client: Client
-    kinds: RestMapper
-    contents: RenderCache
+    rest_mapper: RestMapper
+    render_cache: RenderCache
     inventory: Inventory
-    sight: Informers
-    holder: Callable[[str], str]
+    informers: Informers
+    name_of: Callable[[str], str]
     """The name of the BundleDeployment of a uid, empty when there is none."""
-    limit: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_REQUESTS))
+    limit: asyncio.Semaphore
 
     async def add_finalizer(self, world: World) -> Object:
-        """Returns the BundleDeployment as it is now. Raises Conflict."""
+        """Returns the BundleDeployment after the write. Raises Conflict."""
         return await self._patch(world, {"finalizers": [*world.deployment.metadata.finalizers, FINALIZER]})
 
-    async def set_inventory(self, world: World, plan: UpdateInventory) -> Object:
-        """Write the annotation; returns the BundleDeployment as it is now. Raises Conflict."""
+    async def update_inventory(self, world: World, plan: UpdateInventory) -> Object:
+        """Write the annotation; returns the BundleDeployment after the write. Raises Conflict."""
         return await self._patch(
             world, {"annotations": {INVENTORY_ANNOTATION: inventory.format_annotation(plan.kinds) or None}}
         )
@@ -89,19 +83,19 @@ class Applier:
     async def _patch(self, world: World, metadata: Mapping[str, Any]) -> Object:
         body = {"metadata": {"resourceVersion": world.deployment.metadata.resource_version, **metadata}}
         result = await self.client.patch(bundledeployments.KIND, world.name, body)
-        self.sight.deployments.record_write(result)
+        self.informers.deployments.record_write(result)
         return result
 
     async def apply_bundle(self, world: World, plan: ApplyBundle) -> Done:
-        """Make the Bundle or bring it up to date. Returns it as a change when it is the active one and was gone.
+        """Create or update the Bundle. Returns a change when it is the active one and somebody had deleted it.
 
-        Raises Conflict when another one stands there.
+        Raises Conflict when another one of that name exists.
         """
         body: Object = dict(plan.body)
         name = body["metadata"]["name"]
         precondition = apply_precondition(None if plan.is_new else world.bundles[name].uid)
         body["metadata"] = {**body["metadata"], **precondition}
-        self.sight.bundles.record_write(await self.client.apply(bundles.KIND, body, manager_name(world.name)))
+        self.informers.bundles.record_write(await self.client.apply(bundles.KIND, body, manager_name(world.name)))
         if plan.is_new and name == world.active_bundle:
             change = ObjectChange(ObjectKey(bundles.KIND.group, bundles.KIND.kind, "", name), Verb.RECREATED, DELETED)
             log.info("%s", change)
@@ -109,25 +103,26 @@ class Applier:
         log.info("%s Bundle %s", "created" if plan.is_new else "changed", name)
         return Done(plan, timedelta())
 
-    async def apply(self, world: World, plan: Apply, notes: Notes) -> Done:
-        """Apply stage after stage; stops at the first that fails. Returns what was applied and changed, and notes it.
+    async def apply(self, world: World, plan: Apply, last_applied: dict[ObjectKey, LastApplied]) -> Done:
+        """Apply phase after phase; stops at the first that fails. Returns what was applied and changed, and adds it to
+        `last_applied`.
 
-        Raises Refused with what was applied before, Waiting, Settling, or the ApiError of a request that may succeed later.
+        Raises ApplyRejected with what was applied before, Waiting, BriefWait, or the ApiError of a request that may yet succeed.
         """
         try:
-            bodies = await self.contents.bodies(plan.content, world.name)
+            bodies = await self.render_cache.bodies(plan.content, world.name)
         except KeyError:
             raise Waiting(Reason.UNPACK_PENDING, "content unavailable", CONFLICT_RETRY_DELAY) from None
-        turn = _Pass(world, plan, bodies, notes)
+        current = _ApplyPass(world, plan, bodies, last_applied)
         for step in plan.steps:
-            # The apply of a single object is as good a try as its dry-run.
+            # A dry run of a single object would prove no more than its apply.
             if plan.dry_run_first and len(step.items) > 1:
-                await self._each(turn, step, dry_run=True)
-            await self._each(turn, step, dry_run=False)
-        return Done(plan, timedelta(), applied=frozenset(turn.applied), changes=tuple(sorted(turn.changes)))
+                await self._each(current, step, dry_run=True)
+            await self._each(current, step, dry_run=False)
+        return Done(plan, timedelta(), applied=frozenset(current.applied), changes=tuple(sorted(current.changes)))
 
-    async def _each(self, turn: _Pass, step: PhaseStep, *, dry_run: bool) -> None:
-        work = [self._apply_one(turn, item, dry_run) for item in step.items]
+    async def _each(self, current: _ApplyPass, step: PhaseStep, *, dry_run: bool) -> None:
+        work = [self._apply_one(current, item, dry_run) for item in step.items]
         results = await asyncio.gather(*work, return_exceptions=True)
         failed: dict[ObjectKey, Exception] = {}
         for item, result in zip(step.items, results, strict=True):
@@ -136,45 +131,45 @@ class Applier:
             elif isinstance(result, BaseException):
                 raise result
         if failed:
-            raise combine(failed, frozenset(turn.applied))
+            raise combine(failed, frozenset(current.applied))
 
-    async def _apply_one(self, turn: _Pass, item: RenderedObject, dry_run: bool) -> None:
-        kind = self.kinds.kind_for(item.api_version, item.key.kind)
+    async def _apply_one(self, current: _ApplyPass, item: RenderedObject, dry_run: bool) -> None:
+        kind = self.rest_mapper.kind_for(item.api_version, item.key.kind)
         if kind is None:
             raise BriefWait(
                 Reason.WAITING_FOR_KIND, f"{item.key}: waiting until its kind is served", CHANGED_RETRY_DELAY
             )
-        body, manager = _body(turn, item), manager_name(turn.world.name)
+        body, manager = _body(current, item), manager_name(current.world.name)
         try:
             async with self.limit:
                 result = await self.client.apply(kind, body, manager, dry_run=dry_run)
         except ApiError as error:
-            await ApplyErrors(self.client, self.holder).explain(turn.world.uid, kind, body, error)
+            await ApplyErrors(self.client, self.name_of).explain(current.world.uid, kind, body, error)
             raise
         if not dry_run:
-            self._saw(kind, result)
+            self._record_write(kind, result)
             entry = transforms.applied_fields(result).get(manager, "")
-            _log_change(turn, item, result["metadata"], entry)
-            _note(turn, item, entry)
+            _log_change(current, item, result["metadata"], entry)
+            _remember(current, item, entry)
 
-    def _saw(self, kind: Kind, result: Object) -> None:
+    def _record_write(self, kind: Kind, result: Object) -> None:
         if kind.group_kind == NAMESPACE:
-            self.sight.namespaces.record_write(result)
+            self.informers.namespaces.record_write(result)
         else:
             self.inventory.record_write(kind, result)
 
 
-def _log_change(turn: _Pass, item: RenderedObject, result: Mapping[str, Any], entry: str) -> None:
-    """What the apply did to the object; nothing when the API server found nothing to change.
+def _log_change(current: _ApplyPass, item: RenderedObject, result: Mapping[str, Any], entry: str) -> None:
+    """Log what the apply did to the object; nothing when the API server changed nothing.
 
-    `entry`: the hash of our fields after it. A repair takes fields back. Where our fields are those that were seen before it,
-    others took over what is theirs now (as a scaler takes spec.replicas), and the resourceVersion moved by a write of others.
+    `entry`: the hash of our fields after it. A repair takes fields back. If our fields are those that were observed before, other
+    managers took over some (as a scaler takes spec.replicas), and the resourceVersion was changed by their write.
     """
-    world, note = turn.world, turn.notes.get(item.key)
+    world, note = current.world, current.last_applied.get(item.key)
     known = world.namespaces.get(item.key.name) if item.key[:2] == NAMESPACE else world.labeled.get(item.key)
     if known is not None and known.resource_version == result["resourceVersion"]:
         return
-    is_drift, bundle = note is not None and note.digest == item.digest, f"bundle {turn.plan.content.bundle}"
+    is_drift, bundle = note is not None and note.digest == item.digest, f"bundle {current.plan.content.bundle}"
     if is_drift and known is not None and known.applied_fields.get(manager_name(world.name), "") == entry:
         return
     if known is None:
@@ -184,26 +179,26 @@ def _log_change(turn: _Pass, item: RenderedObject, result: Mapping[str, Any], en
             (Verb.REVERTED, f"changed by {known.last_changed_by or 'somebody'}") if is_drift else (Verb.CHANGED, bundle)
         )
     change = ObjectChange(item.key, verb, why, is_first=note is None or note.quick_reverts == 0)
-    turn.changes.append(change)
+    current.changes.append(change)
     log.info("%s", change)
 
 
-def _note(turn: _Pass, item: RenderedObject, entry: str) -> None:
-    now, old = datetime.now(UTC), turn.notes.get(item.key)
-    turn.notes[item.key] = old.next(item.digest, entry, now) if old else LastApplied(item.digest, entry, now)
-    turn.applied.add(item.key)
+def _remember(current: _ApplyPass, item: RenderedObject, entry: str) -> None:
+    now, old = datetime.now(UTC), current.last_applied.get(item.key)
+    current.last_applied[item.key] = old.next(item.digest, entry, now) if old else LastApplied(item.digest, entry, now)
+    current.applied.add(item.key)
 
 
-def _body(turn: _Pass, item: RenderedObject) -> Object:
-    """The object as it is sent: labelled, and tied to what was seen of it (or to there being nothing)."""
-    world = turn.world
+def _body(current: _ApplyPass, item: RenderedObject) -> Object:
+    """The request: the labelled object, with a precondition on the object that was observed (or on there being none)."""
+    world = current.world
     if item.key[:2] == NAMESPACE:
-        wanted = next(entry for entry in turn.plan.content.namespaces if entry.name == item.key.name)
+        wanted = next(entry for entry in current.plan.content.namespaces if entry.name == item.key.name)
         return namespace_body(wanted, world.namespaces.get(item.key.name), world.uid)
-    body: Object = orjson.loads(turn.bodies[item.key])
+    body: Object = orjson.loads(current.bodies[item.key])
     metadata = body["metadata"]
     metadata["labels"] = {**(metadata.get("labels") or {}), OWNER_UID_LABEL: world.uid}
-    # One that bears our label and was never applied by us is somebody else's: its label is a copy.
+    # An object with our label that we never applied belongs to somebody else: its label is a copy.
     member = world.owned.get(item.key)
     crd = world.crds.get(item.key.name) if item.key[:2] == CRD else None
     uid: str | None = None

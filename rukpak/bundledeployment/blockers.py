@@ -10,8 +10,9 @@ from datetime import datetime, timedelta
 
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import Blocked, OlmError, Waiting
-from rukpak.bundledeployment.world import NAMESPACE, MissingContent, RenderedBundle, UnpackState, World, names
+from rukpak.bundledeployment.world import NAMESPACE, MissingContent, RenderedBundle, UnpackState, World
 from rukpak.format.objects import ObjectKey
+from rukpak.format.text import list_names
 
 WATCHED_RETRY_DELAY = timedelta(minutes=10)
 """What lifts this is watched; the time is a net."""
@@ -55,7 +56,7 @@ def _content_obstacle(world: World) -> OlmError | None:
         case content if content.faults:
             return Blocked(Reason.BUNDLE_LOAD_FAILED, "\n".join(content.faults))
         case content if content.missing_kinds:
-            text = f"needs kinds that this cluster does not have: {names(content.missing_kinds, '; ')}"
+            text = f"needs kinds that this cluster does not have: {list_names(content.missing_kinds, '; ')}"
             return Waiting(
                 Reason.WAITING_FOR_KIND,
                 text,
@@ -74,7 +75,7 @@ def irreversible(world: World) -> str:
         for name, (crd, storage) in live.items()
         if storage and crd is not None and crd.owner_uid == world.uid and crd.storage not in ("", storage)
     ]
-    return f"this cannot be reversed: it moves the storage version of {names(moved)}" if moved else ""
+    return f"this cannot be reversed: it moves the storage version of {list_names(moved)}" if moved else ""
 
 
 def describe_deleting(world: World, key: ObjectKey) -> str:
@@ -83,7 +84,7 @@ def describe_deleting(world: World, key: ObjectKey) -> str:
         facts = world.namespaces.get(key.name)
         text = with_finalizers(key, facts.finalizers if facts else ())
         held = [with_finalizers(*entry) for entry in world.namespace_finalizers.get(key.name, {}).items()]
-        return f"{text}, which waits for {names(held)}" if held else text
+        return f"{text}, which waits for {list_names(held)}" if held else text
     member = world.labeled.get(key)
     return with_finalizers(key, member.finalizers if member else ())
 

@@ -1,7 +1,7 @@
-"""Watches the objects that stand in the way of a BundleDeployment, so that it goes on as soon as a person removes them.
+"""Watches objects that conflict with those of a BundleDeployment, so that it recovers as soon as somebody removes them.
 
-Used by rukpak.bundledeployment.reconciler after a pass that was refused. They are other people's objects, so each is watched
-by its name and as metadata alone, and only while it is in the way. Never reads what an object holds, and never writes.
+Called by rukpak.bundledeployment.act after a rejected apply. Each object belongs to somebody else: it is watched by its name, as
+metadata alone, and only while it conflicts. Never reads its content, and never writes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from olmkit.runtime.informer import Change, Informer
 from rukpak.bundledeployment.inventory import InformerFactory
 from rukpak.bundledeployment.world import ConflictingObject
 
-SYNC_SECONDS = 2.0
+SYNC_TIMEOUT_SECONDS = 2.0
 """How long a pass waits for the first look at an object; it may be gone by then."""
 
 
@@ -28,60 +28,60 @@ class _Watched:
 
 
 class ConflictWatch:
-    """All objects that are in the way of somebody. `changed` is given the name of the BundleDeployment."""
+    """All conflicting objects. `changed` is called with the name of the BundleDeployment."""
 
     def __init__(self, informers: InformerFactory, changed: Callable[[str], None]) -> None:
         self._informers = informers
         self._changed = changed
         self._watched: dict[ConflictingObject, _Watched] = {}
 
-    async def watch(self, name: str, blockers: Iterable[ConflictingObject]) -> bool:
-        """Watch these for a BundleDeployment, and no others; returns whether one of them is gone already."""
-        wanted = frozenset(blockers)
+    async def watch(self, name: str, objects: Iterable[ConflictingObject]) -> bool:
+        """Watch these for a BundleDeployment, and no others. Returns whether one of them is deleted already."""
+        wanted = frozenset(objects)
         await self._release(name, keep=wanted)
         is_gone = False
-        for blocker in sorted(wanted, key=str):
-            watched = self._watched.get(blocker)
+        for conflicting in sorted(wanted, key=str):
+            watched = self._watched.get(conflicting)
             if watched is None:
-                watched = self._watched[blocker] = _Watched(self._start(blocker))
+                watched = self._watched[conflicting] = _Watched(self._start(conflicting))
             watched.names.add(name)
             with suppress(TimeoutError):
-                async with asyncio.timeout(SYNC_SECONDS):
+                async with asyncio.timeout(SYNC_TIMEOUT_SECONDS):
                     await watched.informer.synced.wait()
             is_synced = watched.informer.synced.is_set()
-            is_gone |= is_synced and watched.informer.get(blocker.name, blocker.namespace) is None
+            is_gone |= is_synced and watched.informer.get(conflicting.name, conflicting.namespace) is None
         return is_gone
 
     async def forget(self, name: str) -> None:
-        """Nothing is in the way of the BundleDeployment any more, or it is gone."""
+        """Nothing conflicts with the BundleDeployment any more, or it is deleted."""
         await self._release(name, keep=frozenset())
 
     async def _release(self, name: str, keep: frozenset[ConflictingObject]) -> None:
-        for blocker, watched in list(self._watched.items()):
-            if name in watched.names and blocker not in keep:
+        for conflicting, watched in list(self._watched.items()):
+            if name in watched.names and conflicting not in keep:
                 watched.names.discard(name)
-                if not watched.names and self._watched.get(blocker) is watched:
-                    del self._watched[blocker]
+                if not watched.names and self._watched.get(conflicting) is watched:
+                    del self._watched[conflicting]
                     await self._informers.remove_informer(watched.informer)
 
-    def _start(self, blocker: ConflictingObject) -> Informer:
+    def _start(self, conflicting: ConflictingObject) -> Informer:
         informer = self._informers.informer(
-            blocker.kind,
-            namespace=blocker.namespace or None,
-            field_selector=f"metadata.name={blocker.name}",
+            conflicting.kind,
+            namespace=conflicting.namespace or None,
+            field_selector=f"metadata.name={conflicting.name}",
             metadata_only=True,
             transform=_identity,
             absent_is_empty=True,
         )
 
-        def heard(change: Change) -> None:
-            """The first look is no news, nor is a change of anything but whose object it is."""
-            watched = self._watched.get(blocker)
-            if watched is not None and change.old is not None and _whose(change.old) != _whose(change.new):
+        def on_change(change: Change) -> None:
+            """Ignores the first list, and changes that cannot end the conflict."""
+            watched = self._watched.get(conflicting)
+            if watched is not None and change.old is not None and _ownership(change.old) != _ownership(change.new):
                 for name in sorted(watched.names):
                     self._changed(name)
 
-        informer.subscribe(heard)
+        informer.subscribe(on_change)
         return informer
 
 
@@ -90,8 +90,8 @@ def _identity(obj: Object) -> Object:
     return {"metadata": {key: metadata[key] for key in ("labels", "annotations") if key in metadata}}
 
 
-def _whose(obj: Object | None) -> object:
-    """What of an object can change that it is in the way."""
+def _ownership(obj: Object | None) -> object:
+    """What of an object determines whether it conflicts."""
     if obj is None:
         return None
     metadata = obj["metadata"]

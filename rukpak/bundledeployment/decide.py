@@ -1,84 +1,96 @@
-"""What is to be done next for one BundleDeployment: a list of rules, the first that answers wins.
+"""The next step for one BundleDeployment: a list of rules, of which the first that returns a Plan wins.
 
-Called by rukpak.bundledeployment.reconciler with a World; each plan is one step, and the next pass sees what came of it. So a
-process that is killed between any two writes leaves a World from which the same rules go on. Pure.
+Called by rukpak.bundledeployment.reconciler with a World. Each Plan is one step, and the next pass observes its result. So a
+process that is killed between any two writes leaves a World from which the same rules continue. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from olmkit.api import bundledeployments, bundles
-from olmkit.api.bundledeployments import (
-    FINALIZER,
-    ConditionType,
-    Reason,
-)
+from olmkit.api.bundledeployments import FINALIZER, ConditionType, Reason
 from olmkit.api.conditions import find_condition
-from olmkit.errors import Blocked, Waiting
+from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.runtime.reconciler import Decision
 from rukpak.bundledeployment.blockers import (
-    CONTENT_RETRY_DELAY,
     UNREACHABLE_RETRY_DELAY,
     WATCHED_RETRY_DELAY,
-    blocker_of,
     describe_deleting,
-    irreversible,
-    poll_delay,
 )
+from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.finalize import finalize
+from rukpak.bundledeployment.install import apply_objects, prepare, require_synced
 from rukpak.bundledeployment.plan import (
     Activate,
     AddFinalizer,
     Announce,
-    Apply,
     ApplyBundle,
     DeleteBundles,
     NothingToDo,
-    PhaseStep,
     Plan,
-    Prune,
     UpdateInventory,
 )
 from rukpak.bundledeployment.progress import next_deadline
+from rukpak.bundledeployment.prune import Candidates, candidates, left_objects, prune
 from rukpak.bundledeployment.template import differs, recorded_bundle, wanted_bundle
 from rukpak.bundledeployment.world import (
-    CRD,
-    NAMESPACE,
-    BriefWait,
-    CrdInfo,
-    InstallPhase,
     RenderedBundle,
-    RenderedObject,
     World,
-    names,
 )
-from rukpak.format.objects import ObjectKey
+from rukpak.format.text import list_names
 
 SYNC_POLL_DELAY = timedelta(seconds=2)
 
 
-def decide(world: World) -> Plan:
-    """The next step. Raises Blocked, Waiting, Refused or Settling when there is none now and it is not done."""
+Rule = Callable[[World, Evaluation], Plan | None]
+"""Returns a Plan; None leaves the decision to the next rule. Raises an OlmError when no later step can be taken."""
+
+
+def decide(world: World) -> Decision[Plan, Evaluation]:
+    """The next step. It is an error (Blocked, Waiting, BriefWait) when there is none and the BundleDeployment is not done."""
+    evaluation = evaluate(world)
+    try:
+        return Decision(_plan(world, evaluation), evaluation)
+    except OlmError as error:
+        return Decision(error, evaluation)
+
+
+def prune_candidates(world: World) -> Candidates:
+    """CustomResourceDefinitions and Namespaces whose usage `decide` needs: empty unless pruning is the next step."""
+    content = world.content
+    if world.active_bundle != world.desired_bundle or not isinstance(content, RenderedBundle):
+        return Candidates()
+    found = candidates(world, content)
+    try:
+        is_next = bool(found) and _first(RULES[: RULES.index(_prune)], world, evaluate(world)) is None
+    except OlmError:
+        is_next = False
+    return found if is_next else Candidates()
+
+
+def _plan(world: World, evaluation: Evaluation) -> Plan:
     if world.deployment.metadata.deleting:
-        return finalize(world)
-    for rule in RULES:
-        plan = rule(world)
-        if plan is not None:
-            return plan
-    return NothingToDo()
+        return finalize(world, evaluation)
+    return _first(RULES, world, evaluation) or NothingToDo()
+
+
+def _first(rules: Sequence[Rule], world: World, evaluation: Evaluation) -> Plan | None:
+    plans = (rule(world, evaluation) for rule in rules)
+    return next((plan for plan in plans if plan is not None), None)
 
 
 # --- the Bundle
 
 
-def _provisioner(world: World) -> Plan | None:
+def _provisioner(world: World, _: Evaluation) -> Plan | None:
     chosen = world.deployment.spec.provisioner_class_name
     if chosen == bundles.PLAIN:
         return None
     if chosen == bundles.REGISTRY:
         text = (
-            f"spec.provisionerClassName must be {bundles.PLAIN}, which installs bundles of any form: "
+            f"spec.provisionerClassName must be {bundles.PLAIN}, which installs bundles of any format: "
             f"{chosen} belongs in spec.template.spec.provisionerClassName"
         )
         raise Blocked(Reason.BLOCKED, text)
@@ -88,12 +100,12 @@ def _provisioner(world: World) -> Plan | None:
     )
 
 
-def _finalizer(world: World) -> Plan | None:
+def _finalizer(world: World, _: Evaluation) -> Plan | None:
     return None if FINALIZER in world.deployment.metadata.finalizers else AddFinalizer()
 
 
-def _superseded(world: World) -> Plan | None:
-    """The template moved on before such a Bundle was installed. What it applied already stays in the inventory."""
+def _delete_superseded_bundles(world: World, _: Evaluation) -> Plan | None:
+    """The template changed before such a Bundle was installed. Objects that it applied stay in the inventory."""
     if world.active_bundle == world.desired_bundle:
         return None
     kept = {world.desired_bundle, world.active_bundle}
@@ -103,8 +115,8 @@ def _superseded(world: World) -> Plan | None:
     return DeleteBundles(stale) if stale else None
 
 
-def _active_bundle(world: World) -> Plan | None:
-    """Somebody deleted the active Bundle while another one is wanted: what is installed cannot be repaired without it."""
+def _restore_active_bundle(world: World, _: Evaluation) -> Plan | None:
+    """The active Bundle was deleted while another one is desired: the installed objects cannot be repaired without it."""
     if (
         world.active_bundle in (None, world.desired_bundle)
         or world.active_bundle in world.bundles
@@ -115,7 +127,7 @@ def _active_bundle(world: World) -> Plan | None:
     return ApplyBundle(recorded_bundle(world, record), is_new=True) if record is not None else None
 
 
-def _bundle(world: World) -> Plan | None:
+def _apply_bundle(world: World, _: Evaluation) -> Plan | None:
     if world.bundle_owner == f"{bundledeployments.KIND.kind} {world.name}":
         text = (
             f"the Bundle {world.desired_bundle} is left from an earlier BundleDeployment of this name: "
@@ -136,165 +148,65 @@ def _bundle(world: World) -> Plan | None:
     return None
 
 
-def _obstacle(world: World) -> Plan | None:
-    """The wanted bundle cannot be installed now: what is installed is kept in repair, and it is said why."""
-    obstacle = blocker_of(world)
-    if obstacle is None:
+def _blocker(world: World, evaluation: Evaluation) -> Plan | None:
+    """The desired Bundle cannot be installed: the active one is kept as it was applied, and the reason is reported."""
+    if evaluation.blocker is None:
         return None
-    old = world.active_content
-    if (
-        world.active_bundle not in (None, world.desired_bundle)
-        and isinstance(old, RenderedBundle)
-        and not (old.faults or old.missing_kinds)
-    ):
-        plan = _room(world, old) or bring(world, old, rehearse=False)
+    active = world.active_content
+    is_upgrade = world.active_bundle not in (None, world.desired_bundle)
+    if is_upgrade and isinstance(active, RenderedBundle) and not (active.faults or active.missing_kinds):
+        plan = prepare(world, active) or apply_objects(world, active, dry_run_first=False)
         if plan is not None:
             return plan
-    raise obstacle
+    raise evaluation.blocker
 
 
 # --- its objects
 
 
-def _make_room(world: World) -> Plan | None:
-    return _room(world, _content(world))
+def _prepare(world: World, _: Evaluation) -> Plan | None:
+    return prepare(world, _content(world))
 
 
-def _room(world: World, content: RenderedBundle) -> Plan | None:
-    """Before the first object: the inventory says what kinds there may be, their members are known, no Namespace is going."""
-    kinds = frozenset(item.key[:2] for item in content.objects()) - {NAMESPACE}
-    if not kinds <= world.inventory:
-        return UpdateInventory(world.inventory | kinds)
-    _synced(world, kinds)
-    absent = sorted(content.external_namespaces - world.namespaces.keys())
-    if absent and world.active_bundle != content.bundle:
-        text = f"writes into what is not there and not in the bundle either: Namespace {names(absent)}; make it first"
-        raise Waiting(Reason.RETRYING, text, WATCHED_RETRY_DELAY)
-    leaving = [name for name in _namespaces(content) if _is_going(world, name)]
-    if leaving:
-        text = names(describe_deleting(world, ObjectKey(*NAMESPACE, "", name)) for name in leaving)
-        after = poll_delay(world.now, (world.namespaces[name].deletion_timestamp for name in leaving))
-        raise Waiting(Reason.RETRYING, f"waiting until it is gone: {text}", after)
-    return None
-
-
-def _synced(world: World, kinds: frozenset[tuple[str, str]]) -> None:
-    hidden = names(f"{kind}.{group}" if group else kind for group, kind in world.unreachable_kinds & kinds)
-    if hidden:
-        raise Waiting(
-            Reason.OBJECT_LOOKUP_FAILURE,
-            f"cannot be read now, so nothing is changed: {hidden}",
-            UNREACHABLE_RETRY_DELAY,
-        )
-    unknown = sorted(kind for group, kind in world.unsynced if (group, kind) in kinds)
-    if unknown:
-        raise BriefWait(Reason.OBJECT_LOOKUP_FAILURE, f"reading what there is of {names(unknown)}", SYNC_POLL_DELAY)
-
-
-def _namespaces(content: RenderedBundle) -> frozenset[str]:
-    return frozenset(item.key.name for item in content.objects() if item.key[:2] == NAMESPACE)
-
-
-def _is_going(world: World, namespace: str) -> bool:
-    facts = world.namespaces.get(namespace)
-    return facts is not None and facts.deletion_timestamp is not None
-
-
-def _announce(world: World) -> Plan | None:
-    sentence = irreversible(world)
+def _announce(world: World, evaluation: Evaluation) -> Plan | None:
+    sentence = evaluation.irreversible
     ready = find_condition(world.deployment.status.conditions, ConditionType.READY)
     return Announce() if sentence and (ready is None or sentence not in ready.message) else None
 
 
-def _install(world: World) -> Plan | None:
-    return bring(world, _content(world), rehearse=world.active_bundle != world.desired_bundle)
+def _install(world: World, _: Evaluation) -> Plan | None:
+    return apply_objects(world, _content(world), dry_run_first=world.active_bundle != world.desired_bundle)
 
 
-def bring(world: World, content: RenderedBundle, *, rehearse: bool) -> Plan | None:
-    """Apply what is missing or differs, as many stages as can be without seeing what the one before brings.
-
-    None: every object is there. Raises Waiting when a stage has to be waited for.
-    """
-    steps: list[PhaseStep] = []
-    for number, stage in enumerate(content.phases, 1):
-        pending = tuple(item for item in stage.objects if _is_pending(world, content, item))
-        if pending:
-            steps.append(PhaseStep(number, pending))
-        gate = _gate(world, stage, bool(pending))
-        if gate is not None and not steps:
-            raise gate
-        if gate is not None:
-            break
-    return Apply(content, tuple(steps), rehearse) if steps else None
-
-
-def _is_pending(world: World, content: RenderedBundle, item: RenderedObject) -> bool:
-    """Not as it should be, and to be applied now; a Namespace that is only joined has to be there."""
-    if world.is_up_to_date(item) or world.is_deleting(item.key):
-        return False
-    name = item.key.name
-    return not (item.key[:2] == NAMESPACE and name in content.external_namespaces and name not in world.namespaces)
-
-
-def _gate(world: World, stage: InstallPhase, pending: bool) -> Waiting | None:
-    """Why the next stage has to wait."""
-    leaving = [describe_deleting(world, item.key) for item in stage.objects if world.is_deleting(item.key)]
-    if leaving:
-        return Waiting(
-            Reason.RETRYING, f"somebody deleted it, waiting until it is gone: {names(leaving)}", WATCHED_RETRY_DELAY
-        )
-    if not any(item.key[:2] == CRD for item in stage.objects):
-        return None
-    late = [world.crds.get(item.key.name) or CrdInfo(item.key.name, "") for item in stage.objects]
-    late = [crd for crd in late if not crd.is_established]
-    if not (late or pending):
-        return None
-    problems = [f"{crd.name} ({crd.problem})" for crd in late if crd.problem]
-    if problems:
-        return Waiting(
-            Reason.RETRYING, f"waiting for CustomResourceDefinitions: {names(problems)}", CONTENT_RETRY_DELAY
-        )
-    text = f"waiting for CustomResourceDefinitions: {names(crd.name for crd in late)}"
-    return BriefWait(Reason.RETRYING, text, SYNC_POLL_DELAY)
-
-
-def _activate(world: World) -> Plan | None:
+def _activate(world: World, _: Evaluation) -> Plan | None:
     return Activate() if world.active_bundle != world.desired_bundle else None
 
 
-# --- what is left of others
+# --- objects and Bundles that are no longer needed
 
 
-def _prune(world: World) -> Plan | None:
-    """Nothing is removed before all that the inventory names has been read."""
+def _require_readable(world: World, _: Evaluation) -> Plan | None:
+    """Nothing is removed before every kind of the inventory has been listed."""
     if world.unreachable_kinds:
-        hidden = names(f"{kind}.{group}" if group else kind for group, kind in world.unreachable_kinds)
-        text = f"cannot be read now, so nothing is removed: {hidden}"
+        kinds = list_names(f"{kind}.{group}" if group else kind for group, kind in world.unreachable_kinds)
+        text = f"cannot be read now, so nothing is removed: {kinds}"
         raise Waiting(Reason.OBJECT_LOOKUP_FAILURE, text, UNREACHABLE_RETRY_DELAY)
-    _synced(world, world.inventory)
-    content = _content(world)
-    wanted = {item.key for item in content.objects()}
-    left = [member for key, member in sorted(world.owned.items()) if key not in wanted]
-    if left:
-        asked = tuple(member for member in left if member.deletion_timestamp is None)
-        return Prune(asked) if asked else None
-    stay = _namespaces(content)
-    namespaces = tuple(
-        facts
-        for name, facts in sorted(world.namespaces.items())
-        if world.uid in facts.members and name not in stay and facts.deletion_timestamp is None
-    )
-    return Prune((), namespaces) if namespaces else None
+    require_synced(world, world.inventory)
+    return None
 
 
-def _shrink(world: World) -> Plan | None:
-    """Kinds that cannot be read now stay: there may be objects of them."""
+def _prune(world: World, _: Evaluation) -> Plan | None:
+    return prune(world, _content(world))
+
+
+def _shrink_inventory(world: World, _: Evaluation) -> Plan | None:
+    """Kinds that cannot be read now stay: objects of them may exist."""
     kinds = {item.key[:2] for item in _content(world).objects()} | {key[:2] for key in world.owned}
     kept = world.inventory & (kinds | set(world.unreachable_kinds))
     return UpdateInventory(frozenset(kept)) if kept != world.inventory else None
 
 
-def _drop_old(world: World) -> Plan | None:
+def _delete_old_bundles(world: World, _: Evaluation) -> Plan | None:
     old = tuple(
         bundle
         for name, bundle in sorted(world.bundles.items())
@@ -303,23 +215,21 @@ def _drop_old(world: World) -> Plan | None:
     return DeleteBundles(old) if old else None
 
 
-def _lingering(world: World) -> Plan | None:
-    """Objects that were removed and do not go are said, after all else is done."""
-    wanted = {item.key for item in _content(world).objects()}
+def _wait_for_removal(world: World, _: Evaluation) -> Plan | None:
+    """Objects that are being deleted are reported, after everything else is done."""
     left = [
-        describe_deleting(world, key)
-        for key, member in sorted(world.owned.items())
-        if key not in wanted and member.deletion_timestamp
+        describe_deleting(world, entry.key)
+        for entry in left_objects(world, _content(world))
+        if entry.deletion_timestamp
     ]
     if left:
-        raise Waiting(
-            Reason.REMOVING, f"not in the bundle any more, waiting until it is gone: {names(left)}", WATCHED_RETRY_DELAY
-        )
+        text = f"no longer in the bundle, waiting until it is gone: {list_names(left)}"
+        raise Waiting(Reason.REMOVING, text, WATCHED_RETRY_DELAY)
     return None
 
 
-def _observe_again(world: World) -> Plan | None:
-    """When what others change over and over has rested, and when progress exceeds its deadline."""
+def _requeue(world: World, _: Evaluation) -> Plan | None:
+    """At the time when a contested object is reverted again, or when progress exceeds its deadline."""
     times = [
         world.last_applied[item.key].backs_off_until() - world.now
         for item in _content(world).objects()
@@ -331,25 +241,26 @@ def _observe_again(world: World) -> Plan | None:
 
 
 def _content(world: World) -> RenderedBundle:
-    """The wanted bundle; the rules above this one have seen to it."""
+    """The desired bundle; `_blocker` has checked it."""
     assert isinstance(world.content, RenderedBundle)
     return world.content
 
 
-RULES: tuple[Callable[[World], Plan | None], ...] = (
+RULES: tuple[Rule, ...] = (
     _provisioner,
     _finalizer,
-    _superseded,
-    _active_bundle,
-    _bundle,
-    _obstacle,
-    _make_room,
+    _delete_superseded_bundles,
+    _restore_active_bundle,
+    _apply_bundle,
+    _blocker,
+    _prepare,
     _announce,
     _install,
     _activate,
+    _require_readable,
     _prune,
-    _shrink,
-    _drop_old,
-    _lingering,
-    _observe_again,
+    _shrink_inventory,
+    _delete_old_bundles,
+    _wait_for_removal,
+    _requeue,
 )

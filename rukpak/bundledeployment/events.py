@@ -1,8 +1,7 @@
-"""Which BundleDeployments a change concerns. Used by rukpak.bundledeployment.reconciler as the `keys` of its informers. Never
-decides.
+"""Which BundleDeployments a change in an informer enqueues. Registered with the controller by rukpak.setup. Never decides.
 
-A change that cannot lead to another decision wakes nobody: with 41 BundleDeployments in one Namespace, or 700 CRDs that appear,
-waking all of them each time would be most of the work.
+A change that cannot lead to another decision enqueues nothing: with 41 BundleDeployments in one Namespace, or 700 CRDs that are
+created, enqueuing all of them each time would be most of the work.
 """
 
 from __future__ import annotations
@@ -23,82 +22,82 @@ UID_INDEX = "uid"
 
 @dataclass
 class Interests:
-    """What of the cluster matters to one BundleDeployment beside its own objects."""
+    """What one BundleDeployment depends on, in addition to its own objects."""
 
     kinds: frozenset[GroupKind] = frozenset()
-    """Group-kinds that it has objects of or needs."""
+    """Group-kinds of its objects, and those that it needs and the cluster does not serve."""
     namespaces: frozenset[str] = frozenset()
     crds: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class EventMapper:
-    """`concerns` is kept up to date by the observer, by name."""
+    """`interests` by name, updated by rukpak.bundledeployment.reconciler in each pass."""
 
     deployments: Informer
-    concerns: dict[str, Interests] = field(default_factory=dict)
+    interests: dict[str, Interests] = field(default_factory=dict)
 
-    def name(self, uid: str) -> str:
+    def name_of(self, uid: str) -> str:
         """The BundleDeployment of a uid; empty when there is none."""
         found = self.deployments.by_index(UID_INDEX, uid)
         return str(found[0]["metadata"]["name"]) if found else ""
 
-    def names(self, uids: Iterable[str]) -> Iterator[str]:
-        """The BundleDeployments of some uids, as far as there are."""
-        return filter(None, map(self.name, sorted(uids)))
+    def names_of(self, uids: Iterable[str]) -> Iterator[str]:
+        """The BundleDeployments of these uids that exist."""
+        return filter(None, map(self.name_of, sorted(uids)))
 
-    def by_deployment(self, change: Change) -> Iterator[str]:
-        """Itself; when one goes, those that are stalled, perhaps by what it had."""
+    def keys_of_deployment(self, change: Change) -> Iterator[str]:
+        """Itself; when one is deleted, those that are stalled, since its objects may have been the reason."""
         obj = change.new or change.old or {}
         yield obj["metadata"]["name"]
         if change.new is None:
             yield from (name for name, raw in _named(self.deployments.objects) if _is_stalled(raw))
 
-    def by_bundle(self, change: Change) -> Iterator[str]:
-        """Whose it is, and whose it would be by its name."""
+    def keys_of_bundle(self, change: Change) -> Iterator[str]:
+        """Its owner, and the one that would own it by its name."""
         for obj in filter(None, (change.old, change.new)):
-            yield from (entry["name"] for entry in controllers(obj))
+            yield from (entry["name"] for entry in controller_references(obj))
             yield obj["metadata"]["name"].rpartition("-")[0]
 
-    def by_namespace(self, change: Change) -> Iterator[str]:
-        """Whose part of it changed; everybody who is in it or wants it when it comes, begins to go or is gone."""
+    def keys_of_namespace(self, change: Change) -> Iterator[str]:
+        """Those whose part of it changed; all its members, and all that need it, when it is created or deleted."""
         old, new = transforms.namespace_info_of(change.old), transforms.namespace_info_of(change.new)
         if old is not None and new is not None and old.deletion_timestamp == new.deletion_timestamp:
-            yield from self.names(old.members ^ new.members)
+            yield from self.names_of(old.members ^ new.members)
             managers = {manager for manager, _ in old.applied_fields.items() ^ new.applied_fields.items()}
             yield from (manager.removeprefix(manager_name("")) for manager in sorted(managers))
             return
         for facts in filter(None, (old, new)):
-            yield from self.names(facts.members)
-            yield from (name for name, known in list(self.concerns.items()) if facts.name in known.namespaces)
+            yield from self.names_of(facts.members)
+            yield from (name for name, known in list(self.interests.items()) if facts.name in known.namespaces)
 
-    def by_crd(self, change: Change) -> Iterator[str]:
-        """Who has it or wants it; when it begins or ceases to be served, those that have or lack such objects."""
+    def keys_of_crd(self, change: Change) -> Iterator[str]:
+        """Its owner and those that need it; when it is served from now on, or no longer, those with objects of its kind."""
         old, new = transforms.definition_of(change.old), transforms.definition_of(change.new)
         crd = new or old
         if crd is None:
             return
         owners = {uid for obj in (change.old, change.new) if obj for uid in transforms.owner_uid_index(obj)}
-        yield from self.names(owners)
+        yield from self.names_of(owners)
         is_kind_news = _served(old) != _served(new)
         is_news = old is None or new is None or old.info != new.info
-        for name, known in list(self.concerns.items()):
+        for name, known in list(self.interests.items()):
             if (is_kind_news and (crd.group, crd.kind) in known.kinds) or (is_news and crd.info.name in known.crds):
                 yield name
 
-    def by_api_service(self, change: Change) -> Iterator[str]:
-        """When an aggregated API server comes, goes or answers again: those that have or lack objects of its group."""
+    def keys_of_api_service(self, change: Change) -> Iterator[str]:
+        """When the availability of an aggregated API server changes: those with objects of its group."""
         before, after = transforms.remote_of(change.old), transforms.remote_of(change.new)
         if before == after:
             return
         groups = {group for group, _ in filter(None, (before, after))}
-        for name, known in list(self.concerns.items()):
+        for name, known in list(self.interests.items()):
             if any(group in groups for group, _ in known.kinds):
                 yield name
 
 
-def controllers(obj: Object) -> list[Object]:
-    """The owner that is a BundleDeployment and the controller; none or one."""
+def controller_references(obj: Object) -> list[Object]:
+    """The owner reference of a BundleDeployment that is the controller; none or one."""
     owners = obj["metadata"].get("ownerReferences") or ()
     return [entry for entry in owners if entry.get("controller") and entry.get("kind") == bundledeployments.KIND.kind]
 

@@ -1,8 +1,8 @@
-"""What each BundleDeployment has installed: the objects that carry its owner-uid label, of the kinds in its annotation.
+"""The objects of each BundleDeployment: those with its owner-uid label, of the kinds in its inventory annotation.
 
-One informer per kind for all BundleDeployments, selected by the label's presence, metadata-only but for the kinds whose health is
-told; started when the first one has the kind, ended with the last. Used by rukpak.bundledeployment.reconciler and apply. Never
-writes.
+One informer per kind for all BundleDeployments, which selects the label and is metadata-only unless its health is
+reported. It starts with the first BundleDeployment that has the kind and ends with the last. Used by
+rukpak.bundledeployment.reconciler and applier. Never writes.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from rukpak.format.objects import ObjectKey
 GroupKind = tuple[str, str]
 OWNER_INDEX = "owner"
 UNREACHABLE_AFTER_SECONDS = 30.0
-"""A kind that could not be read for that long counts as one that cannot be read."""
-SYNC_SECONDS = 2.0
-"""How long a pass waits for a kind that it is the first to read."""
+"""A kind whose informer has not synced for that long counts as unreachable."""
+SYNC_TIMEOUT_SECONDS = 2.0
+"""How long a pass waits for an informer that it started."""
 
 
 class InformerFactory(Protocol):
@@ -40,12 +40,14 @@ class InformerFactory(Protocol):
 
 @dataclass(frozen=True)
 class OwnedObjects:
-    """What one BundleDeployment has."""
+    """Of one BundleDeployment."""
 
-    members: dict[ObjectKey, LabeledObject]
+    labeled: dict[ObjectKey, LabeledObject]
     unsynced: frozenset[GroupKind]
-    hidden: frozenset[GroupKind]
+    """Kinds that have not been listed, unreachable ones included."""
+    unreachable: frozenset[GroupKind]
     stale: frozenset[GroupKind] = frozenset()
+    """Kinds whose watch is not open."""
 
 
 @dataclass
@@ -69,46 +71,48 @@ def format_annotation(kinds: Iterable[GroupKind]) -> str:
 
 
 class Inventory:
-    """All informers on installed objects. `changed` is told the uid of the BundleDeployment whose object changed."""
+    """All informers on installed objects. `changed` is called with the uid of the BundleDeployment whose object changed."""
 
     def __init__(
-        self, informers: InformerFactory, kinds: RestMapper, crds: Informer, changed: Callable[[str], None]
+        self, informers: InformerFactory, rest_mapper: RestMapper, crds: Informer, changed: Callable[[str], None]
     ) -> None:
         self._informers = informers
-        self._kinds = kinds
+        self._rest_mapper = rest_mapper
         self._crds = crds
         self._changed = changed
         self._watched: dict[GroupKind, _Watched] = {}
 
     async def list(self, uid: str, kinds: frozenset[GroupKind]) -> OwnedObjects:
-        """The objects of a BundleDeployment. Kinds that were not watched yet are read, for up to 2 seconds."""
+        """The objects of a BundleDeployment. Waits up to 2 seconds for kinds that were not watched before."""
         await self._release(uid, keep=kinds)
         for kind in sorted(kinds):
             await self._watch(uid, kind)
         await _synced([self._watched[kind] for kind in kinds if kind in self._watched])
-        members: dict[ObjectKey, LabeledObject] = {}
+        labeled: dict[ObjectKey, LabeledObject] = {}
         unsynced: set[GroupKind] = set()
         stale: set[GroupKind] = set()
-        hidden = {kind for kind in kinds if kind[0] in self._kinds.failed_groups and kind not in self._watched}
+        unreachable = {
+            kind for kind in kinds if kind[0] in self._rest_mapper.failed_groups and kind not in self._watched
+        }
         for kind in sorted(kinds):
             informer = self._informer(kind)
             if informer is None:
                 continue
             if not informer.synced.is_set():
                 unsynced.add(kind)
-                hidden |= {kind} if self._is_late(kind) else set()
+                unreachable |= {kind} if self._is_late(kind) else set()
             elif informer.stale:
                 stale.add(kind)
             for obj in informer.by_index(OWNER_INDEX, uid):
-                members[obj["member"].key] = obj["member"]
-        return OwnedObjects(members, frozenset(unsynced | hidden), frozenset(hidden), frozenset(stale))
+                labeled[obj["labeled"].key] = obj["labeled"]
+        return OwnedObjects(labeled, frozenset(unsynced | unreachable), frozenset(unreachable), frozenset(stale))
 
     def _is_late(self, kind: GroupKind) -> bool:
         watched = self._watched.get(kind)
         return watched is not None and time.monotonic() - watched.started > UNREACHABLE_AFTER_SECONDS
 
     async def forget(self, uid: str) -> None:
-        """The BundleDeployment is gone."""
+        """The BundleDeployment is deleted."""
         await self._release(uid, keep=frozenset())
 
     def record_write(self, kind: Kind, obj: dict[str, Any]) -> None:
@@ -124,10 +128,10 @@ class Inventory:
         return watched.informer if watched is not None else None
 
     async def _watch(self, uid: str, group_kind: GroupKind) -> None:
-        """See to it that the kind is watched in its present version."""
+        """Have the kind watched in its current storage version."""
         if group_kind == CRDS.group_kind:
             return
-        kind = self._kinds.storage_kind(group_kind)
+        kind = self._rest_mapper.storage_kind(group_kind)
         watched = self._watched.get(group_kind)
         if watched is not None and watched.kind == kind:
             watched.users.add(uid)
@@ -142,7 +146,7 @@ class Inventory:
 
     async def _end(self, informer: Informer) -> None:
         await self._informers.remove_informer(informer)
-        # A cancellation of the pass that meets the end of the informer's task must not be taken for that end.
+        # A cancellation of the pass while the informer's task ends must not be mistaken for that end.
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise asyncio.CancelledError
@@ -156,7 +160,7 @@ class Inventory:
             absent_is_empty=True,
         )
         informer.add_index(OWNER_INDEX, transforms.owner_uid_index)
-        informer.subscribe(self._tell)
+        informer.subscribe(self._notify)
         return informer
 
     async def _release(self, uid: str, keep: frozenset[GroupKind]) -> None:
@@ -167,20 +171,22 @@ class Inventory:
                     del self._watched[group_kind]
                     await self._end(watched.informer)
 
-    def _tell(self, change: Change) -> None:
+    def _notify(self, change: Change) -> None:
         uids = {uid for obj in (change.old, change.new) if obj is not None for uid in transforms.owner_uid_index(obj)}
         for uid in uids:
             self._changed(uid)
 
 
 async def _synced(watched: list[_Watched]) -> None:
-    """Wait for those that were started just now."""
+    """Wait for informers that were just started."""
     now = time.monotonic()
-    fresh = [entry for entry in watched if not entry.informer.synced.is_set() and now - entry.started < SYNC_SECONDS]
+    fresh = [
+        entry for entry in watched if not entry.informer.synced.is_set() and now - entry.started < SYNC_TIMEOUT_SECONDS
+    ]
     waits = [asyncio.ensure_future(entry.informer.synced.wait()) for entry in fresh]
     try:
         if waits:
-            await asyncio.wait(waits, timeout=SYNC_SECONDS)
+            await asyncio.wait(waits, timeout=SYNC_TIMEOUT_SECONDS)
     finally:
         for wait in waits:
             wait.cancel()

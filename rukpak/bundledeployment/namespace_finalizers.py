@@ -1,6 +1,6 @@
-"""Which objects keep a Namespace from going: those in it whose finalizers wait for somebody.
+"""Which objects block the deletion of a Namespace: those in it that have finalizers.
 
-Asked by rukpak.bundledeployment.observe for Namespaces that are being deleted. Never writes.
+Called by rukpak.bundledeployment.reconciler for Namespaces that are being deleted. Never writes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Holders = dict[ObjectKey, tuple[str, ...]]
 
 
 async def blocking_finalizers(client: Client, kinds: Iterable[Kind], namespace: str) -> Holders:
-    """Object -> its finalizers, of those that Kubernetes is waiting for; empty when there are none or they cannot be read.
+    """Object -> its finalizers, of those that Kubernetes waits for; empty when there are none or they cannot be listed.
 
     Only kinds that the Namespace's own condition names are listed.
     """

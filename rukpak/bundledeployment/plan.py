@@ -1,6 +1,6 @@
-"""What the install controller can do for a BundleDeployment, one step at a time, and what came of it.
+"""The steps that the controller can take for a BundleDeployment, one per pass, and their result.
 
-Chosen by rukpak.bundledeployment.decide and removal, carried out by apply and withdraw, read by report. Values only. Pure.
+Returned by rukpak.bundledeployment.decide, carried out by act, read by report. Values only. Pure.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
+from rukpak.bundledeployment.retention import Retention
 from rukpak.bundledeployment.world import (
     BundleInfo,
     CustomResource,
@@ -24,12 +25,12 @@ from rukpak.format.objects import ObjectKey
 
 @dataclass(frozen=True)
 class AddFinalizer:
-    """Hold the BundleDeployment until its objects are gone."""
+    """Keep the BundleDeployment until its objects are deleted."""
 
 
 @dataclass(frozen=True)
 class ApplyBundle:
-    """Make the wanted Bundle or, when somebody deleted it, the active one; or bring labels and annotations up to date."""
+    """Create the desired Bundle or, when somebody deleted it, the active one; or update its labels and annotations."""
 
     body: Mapping[str, Any]
     is_new: bool
@@ -37,21 +38,21 @@ class ApplyBundle:
 
 @dataclass(frozen=True)
 class DeleteBundles:
-    """Delete Bundles that are neither wanted nor active."""
+    """Delete Bundles that are neither desired nor active."""
 
     bundles: tuple[BundleInfo, ...]
 
 
 @dataclass(frozen=True)
 class UpdateInventory:
-    """Write which kinds of objects there may be."""
+    """Write the annotation that names the kinds of which objects may exist."""
 
     kinds: frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class PhaseStep:
-    """Objects of one stage that are to be applied."""
+    """Objects of one phase that are to be applied."""
 
     phase: int
     """Counted from 1."""
@@ -60,7 +61,7 @@ class PhaseStep:
 
 @dataclass(frozen=True)
 class Apply:
-    """Apply objects, stage after stage; with `rehearse` each stage is tried as a dry-run of the server first."""
+    """Apply objects, phase after phase. With `dry_run_first` each phase is first applied as a server-side dry run."""
 
     content: RenderedBundle
     steps: tuple[PhaseStep, ...]
@@ -69,20 +70,40 @@ class Apply:
 
 @dataclass(frozen=True)
 class Announce:
-    """Say what cannot be taken back, before it is begun."""
+    """Report what cannot be undone, before it is done."""
 
 
 @dataclass(frozen=True)
 class Activate:
-    """All objects are there: the wanted Bundle is the active one."""
+    """All objects are applied: the desired Bundle becomes the active one."""
+
+
+@dataclass(frozen=True)
+class NamespaceRemoval:
+    """A Namespace that is no longer in the bundle, and what becomes of it."""
+
+    namespace: NamespaceInfo
+    retention: Retention
 
 
 @dataclass(frozen=True)
 class Prune:
-    """Remove objects that are not in the bundle any more, then Namespaces; CRDs and Namespaces in use are released."""
+    """Remove objects that are no longer in the bundle: objects, then CustomResourceDefinitions, then Namespaces."""
 
-    members: tuple[LabeledObject, ...]
-    namespaces: tuple[NamespaceInfo, ...] = ()
+    delete: tuple[LabeledObject, ...] = ()
+    delete_crds: tuple[LabeledObject, ...] = ()
+    release_crds: tuple[LabeledObject, ...] = ()
+    namespaces: tuple[NamespaceRemoval, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing is removed."""
+        return not (self.delete or self.delete_crds or self.release_crds or self.namespaces)
+
+    @property
+    def objects(self) -> tuple[LabeledObject, ...]:
+        """All but the Namespaces."""
+        return self.delete + self.delete_crds + self.release_crds
 
 
 @dataclass(frozen=True)
@@ -90,20 +111,13 @@ class DeleteObjects:
     """Delete objects of a BundleDeployment that is being deleted, group after group."""
 
     name: str
-    """What they are, for people."""
+    """What they are, for messages."""
     groups: tuple[tuple[LabeledObject | CustomResource, ...], ...]
 
 
 @dataclass(frozen=True)
-class LookInto:
-    """See what else is in Namespaces that are about to go."""
-
-    namespaces: tuple[NamespaceInfo, ...]
-
-
-@dataclass(frozen=True)
 class LeaveNamespaces:
-    """Stop being a member; with `remove` the Namespace goes, being ours alone."""
+    """End the membership of the Namespaces in `leave`; delete those in `delete`."""
 
     leave: tuple[NamespaceInfo, ...]
     delete: tuple[NamespaceInfo, ...]
@@ -111,12 +125,12 @@ class LeaveNamespaces:
 
 @dataclass(frozen=True)
 class RemoveFinalizer:
-    """Nothing is left: let it go."""
+    """Nothing remains: the BundleDeployment can be deleted."""
 
 
 @dataclass(frozen=True)
 class NothingToDo:
-    """Nothing is to be done, at least not for that long."""
+    """Everything is as desired. `after`: when to make the next pass; None: when something that is watched changes."""
 
     after: timedelta | None = None
 
@@ -131,7 +145,6 @@ Plan = (
     | Activate
     | Prune
     | DeleteObjects
-    | LookInto
     | LeaveNamespaces
     | RemoveFinalizer
     | NothingToDo
@@ -143,13 +156,13 @@ class Verb(StrEnum):
 
     CREATED = "created"
     CHANGED = "changed"
-    REVERTED = "reverted"  # somebody else had changed what is ours in it
-    RECREATED = "recreated"  # somebody else had deleted it
+    REVERTED = "reverted"  # another client had changed fields that we applied
+    RECREATED = "recreated"  # another client had deleted it
 
 
 @dataclass(frozen=True, order=True)
 class ObjectChange:
-    """An object that an apply made or changed, and why. `is_first`: not for the third time in a row."""
+    """An object that an apply created or changed, and why. `is_first`: not repeatedly within a short time."""
 
     key: ObjectKey
     verb: Verb
@@ -164,7 +177,7 @@ class ObjectChange:
 
 @dataclass(frozen=True)
 class Done:
-    """What was done, and when to look again (None: when something that is watched changes)."""
+    """What was done. `after`: when to make the next pass; None: when something that is watched changes."""
 
     plan: Plan
     after: timedelta | None = None

@@ -1,258 +1,263 @@
-"""The controller of kind BundleDeployment, wired: what is observed, who decides, who carries it out, and what wakes it.
+"""The reconciler of kind BundleDeployment: observes its World out of informers and rendered content, and runs the five steps.
 
-Built by rukpak/__main__.py. The parts are observe, decide (with removal), apply and withdraw, report; this file only joins them.
+Set up by rukpak.setup. A pass over an object of which nothing changed sends no request. What has to be read from the API server
+is read only when decide or finalize needs it.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
-from olmkit.api import bundledeployments, bundles
-from olmkit.api.bundledeployments import BundleDeploymentStatus
-from olmkit.api.conditions import StatusReport
+from olmkit.api import bundles, operators
+from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment, template_spec
 from olmkit.api.meta import Object
-from olmkit.runtime.controller import Controller
-from olmkit.runtime.informer import Change
-from olmkit.runtime.manager import Manager
+from olmkit.errors import ApiError, NotFound
+from olmkit.runtime.client import Client
 from olmkit.runtime.publish import Publisher
-from olmkit.runtime.reconciler import Decision, Reconciler
-from olmkit.store.store import Store
-from rukpak.bundledeployment import transforms
-from rukpak.bundledeployment.applier import Applier
-from rukpak.bundledeployment.apply_errors import MAX_RETRY_DELAY
-from rukpak.bundledeployment.conflict_watch import ConflictWatch
-from rukpak.bundledeployment.decide import decide
-from rukpak.bundledeployment.deleter import RECHECK_DELAY, Deleter
-from rukpak.bundledeployment.events import UID_INDEX, EventMapper
-from rukpak.bundledeployment.inventory import Inventory
-from rukpak.bundledeployment.observe import Informers, Observer, Rejection
-from rukpak.bundledeployment.plan import (
-    Activate,
-    AddFinalizer,
-    Announce,
-    Apply,
-    ApplyBundle,
-    DeleteBundles,
-    DeleteObjects,
-    Done,
-    LeaveNamespaces,
-    LookInto,
-    NothingToDo,
-    Plan,
-    Prune,
-    RemoveFinalizer,
-    UpdateInventory,
-)
+from olmkit.runtime.reconciler import Reconciler
+from rukpak.bundledeployment import inventory, transforms
+from rukpak.bundledeployment.act import BundleDeploymentActions
+from rukpak.bundledeployment.decide import decide, prune_candidates
+from rukpak.bundledeployment.evaluate import Evaluation
+from rukpak.bundledeployment.events import EventMapper, Interests, controller_references
+from rukpak.bundledeployment.finalize import unlisted_namespaces
+from rukpak.bundledeployment.informers import MEMBER_INDEX, RELEASED_INDEX, Informers
+from rukpak.bundledeployment.inventory import OWNER_INDEX, Inventory
+from rukpak.bundledeployment.memory import Memory
+from rukpak.bundledeployment.namespace_finalizers import Holders, blocking_finalizers
+from rukpak.bundledeployment.plan import Done, Plan
 from rukpak.bundledeployment.render_cache import RenderCache
-from rukpak.bundledeployment.report import report
-from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES, RestMapper
-from rukpak.bundledeployment.world import ApplyRejected, BriefWait, World
+from rukpak.bundledeployment.report import BundleDeploymentReport, report
+from rukpak.bundledeployment.rest_mapper import RestMapper
+from rukpak.bundledeployment.template import bundle_name, derive_record
+from rukpak.bundledeployment.usage import UsageReader
+from rukpak.bundledeployment.webhook_endpoints import webhooks_without_endpoints
+from rukpak.bundledeployment.world import (
+    CRD,
+    NAMESPACE,
+    BundleInfo,
+    Content,
+    CrdInfo,
+    CustomResource,
+    MissingContent,
+    NamespaceInfo,
+    RenderedBundle,
+    UnpackState,
+    Usage,
+    World,
+)
 
-NAME = "bundledeployment"
-MANAGER = "rukpak"
-"""Field manager of statuses, and reporting controller of Events."""
-WORKERS = 8
-MOMENT = timedelta(seconds=2)
-"""What is to be looked at again within this time is waited for in the same turn."""
-PATIENCE = timedelta(seconds=10)
-"""How long a turn may wait in all."""
-PASSES = 50
-"""In one turn."""
-NOW = timedelta(0)
-
-
-def controller(manager: Manager, store: Store, lost: Callable[[str], None]) -> Controller:
-    """The controller, added to the manager. `store` holds what the Bundle controller unpacks; `lost` gives a Bundle a turn of
-    that one, because its content is missing or damaged.
-    """
-    sight = Informers(
-        deployments=manager.informer(bundledeployments.KIND),
-        bundles=manager.informer(bundles.KIND),
-        namespaces=manager.informer(NAMESPACES, metadata_only=True, transform=transforms.namespace),
-        crds=manager.informer(CRDS, transform=transforms.crd),
-    )
-    sight.deployments.add_index(UID_INDEX, lambda obj: (obj["metadata"]["uid"],))
-    api_services = manager.informer(API_SERVICES, transform=transforms.api_service)
-    kinds = RestMapper(manager.client, sight.crds, api_services)
-    wakeups = EventMapper(sight.deployments)
-
-    def wake(name: str) -> None:
-        turns.woken(name)
-        result.enqueue(name)
-
-    def changed(uid: str) -> None:
-        for name in wakeups.names((uid,)):
-            wake(name)
-
-    inventory = Inventory(manager, kinds, sight.crds, changed)
-    suite_namespaces = (manager.settings.system_namespace, manager.settings.keys_namespace)
-    contents = RenderCache(store, kinds, suite_namespaces, lost)
-    observer = Observer(manager.client, sight, kinds, contents, inventory, wakeups, ConflictWatch(manager, wake))
-    manager.on_started_leading(observer.begin)
-    hands = Applier(manager.client, kinds, contents, inventory, sight, wakeups.name)
-    publisher = Publisher(manager.client, bundledeployments.KIND, MANAGER, sight.deployments)
-    manager.on_started_leading(publisher.reset)
-    installer = Installer(observer, hands, Deleter(manager.client, kinds, sight, hands.limit), publisher)
-    reconciler: Reconciler[World, Plan, None, Done, StatusReport[BundleDeploymentStatus]] = Reconciler(
-        observer.observe,
-        lambda world: Decision(decide(world), None),
-        installer.act,
-        lambda world, _, outcome: installer.report(world, outcome),
-        installer.publish,
-    )
-    turns = Turns(reconciler)
-    result = Controller(NAME, turns, workers=WORKERS)
-    result.watch(sight.deployments, turns.heard(wakeups.by_deployment))
-    result.watch(sight.bundles, turns.heard(wakeups.by_bundle))
-    result.watch(sight.namespaces, turns.heard(wakeups.by_namespace))
-    result.watch(sight.crds, turns.heard(wakeups.by_crd))
-    result.watch(api_services, turns.heard(wakeups.by_api_service))
-    manager.add_controller(result)
-    return result
-
-
-class Turns:
-    """One turn of a BundleDeployment: passes as long as the next is due at once, so that what was begun is done first.
-
-    Without it many that are installed at once would all be half installed for most of the time. A turn also waits for what
-    comes in a moment, such as a CRD that is established, until the event that brings it: the API server establishes CRDs one by
-    one, so that turns which gave up would only put more of them in the line before others can go on.
-    """
-
-    def __init__(self, make_pass: Callable[[str], Awaitable[timedelta | None]]) -> None:
-        self._make_pass = make_pass
-        self._news: dict[str, asyncio.Event] = {}
-
-    def heard(self, keys: Callable[[Change], Iterable[str]]) -> Callable[[Change], Iterator[str]]:
-        """The same keys; turns that wait hear of them."""
-
-        def hearing(change: Change) -> Iterator[str]:
-            for key in keys(change):
-                self.woken(key)
-                yield key
-
-        return hearing
-
-    def woken(self, key: str) -> None:
-        """Something changed that concerns the key."""
-        if key in self._news:
-            self._news[key].set()
-
-    async def __call__(self, key: str) -> timedelta | None:
-        """When to look again, as the last pass said."""
-        news = self._news[key] = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        until = loop.time() + PATIENCE.total_seconds()
-        try:
-            for _ in range(PASSES):
-                news.clear()
-                after = await self._make_pass(key)
-                if after is None or after > MOMENT:
-                    return after
-                if after and not await _came(news, until):
-                    return after
-        finally:
-            del self._news[key]
-        return NOW
-
-
-def repeated(last: Rejection | None, world: World, error: ApplyRejected) -> Rejection:
-    """The refusal as it is to be remembered: a try of the same doubles the time to the next; a turn before that time does not."""
-    digest = getattr(world.content, "content", "")
-    what = (world.deployment.metadata.generation, digest, error.message)
-    if last is None or last.what != what:
-        return Rejection(what, world.now, error.after)
-    if world.now < last.at + last.after:
-        return last
-    return Rejection(what, world.now, max(error.after, min(last.after * 2, MAX_RETRY_DELAY)))
-
-
-async def _came(news: asyncio.Event, until: float) -> bool:
-    """Whether there was news before that moment of the loop's clock."""
-    try:
-        async with asyncio.timeout_at(until):
-            await news.wait()
-    except TimeoutError:
-        return False
-    return True
+MAX_FAILED_DELETIONS = 3
+"""An object whose deletion the API server refused that often is left behind, if the abandon annotation allows it."""
 
 
 @dataclass(frozen=True)
-class Installer:
-    """Carries out one step, and writes the status against the object as it is after it."""
+class BundleDeploymentReconciler:
+    """Observes and publishes for all BundleDeployments."""
 
-    observer: Observer
-    hands: Applier
-    withdrawal: Deleter
+    client: Client
+    informers: Informers
+    rest_mapper: RestMapper
+    render_cache: RenderCache
+    inventory: Inventory
+    event_mapper: EventMapper
+    usage: UsageReader
+    actions: BundleDeploymentActions
     publisher: Publisher
 
-    async def act(self, world: World, plan: Plan) -> Done:
-        """One step. Raises what its writes raise; what is refused again and again is tried ever less often."""
-        memory = self.observer.memories[world.name]
-        try:
-            done = await self._act(world, plan)
-        except ApplyRejected as error:
-            memory.refusal = repeated(memory.refusal, world, error)
-            is_gone = await self.observer.blockers.watch(world.name, error.conflicting_objects)
-            error.after = RECHECK_DELAY if is_gone else memory.refusal.after
-            raise
-        await self.observer.blockers.forget(world.name)
-        return done
+    @property
+    def memories(self) -> dict[str, Memory]:
+        """By name; shared with act."""
+        return self.actions.memories
 
-    def report(self, world: World, outcome: Done | Exception) -> StatusReport[BundleDeploymentStatus]:
-        """The status; how long what is known in a moment has been waited for is remembered."""
-        memory = self.observer.memories[world.name]
-        memory.settling_since = (memory.settling_since or world.now) if isinstance(outcome, BriefWait) else None
-        return report(world, outcome)
+    def steps(self) -> Reconciler[World, Plan, Evaluation, Done, BundleDeploymentReport]:
+        """The five steps in order."""
+        return Reconciler(self.observe, decide, self.actions.act, report, self.publish)
 
-    async def _act(self, world: World, plan: Plan) -> Done:
-        memory = self.observer.memories[world.name]
-        match plan:
-            case AddFinalizer():
-                memory.latest = await self.hands.add_finalizer(world)
-            case UpdateInventory():
-                memory.latest = await self.hands.set_inventory(world, plan)
-            case ApplyBundle():
-                return await self.hands.apply_bundle(world, plan)
-            case Apply():
-                return await self.hands.apply(world, plan, memory.notes)
-            case Activate() | Announce():
-                pass
-            case NothingToDo():
-                self.observer.contents.drop_bodies(world.name)
-                return Done(plan, plan.after)
-            case _:
-                return await self._withdraw(world, plan)
-        return Done(plan, NOW)
+    def start_leading(self) -> None:
+        """This process leads from now on: another leader may have written since what it remembers."""
+        self.memories.update({key: Memory(memory.uid) for key, memory in self.memories.items()})
 
-    async def _withdraw(self, world: World, plan: Plan) -> Done:
-        memory = self.observer.memories[world.name]
-        match plan:
-            case DeleteBundles():
-                await self.withdrawal.drop_bundles(plan)
-            case Prune():
-                await self.withdrawal.prune(world, plan)
-                for member in plan.members:
-                    memory.notes.pop(member.key, None)  # should it come back, nobody else had deleted it
-            case DeleteObjects():
-                await self.withdrawal.tear_down(world, plan, memory.refused)
-            case LookInto():
-                memory.foreign |= await self.withdrawal.look_into(world, plan)
-                return Done(plan, NOW)
-            case LeaveNamespaces():
-                await self.withdrawal.leave_namespaces(world, plan, memory.refused)
-            case RemoveFinalizer():
-                await self.withdrawal.remove_finalizer(world)
-                memory.is_let_go = True
-                return Done(plan)
-        return Done(plan, RECHECK_DELAY)
+    async def observe(self, key: str) -> World | None:
+        """None when the BundleDeployment is deleted. Raises ApiError only when the API server does not tell what it serves."""
+        raw = self.informers.deployments.get(key)
+        if raw is None:
+            await self._forget(key)
+            return None
+        await self.rest_mapper.refresh()
+        deployment = BundleDeployment.load(raw)
+        memory = await self._memory(key, deployment.metadata.uid)
+        world = World(
+            now=datetime.now(UTC),
+            raw=raw,
+            deployment=deployment,
+            desired_bundle=bundle_name(key, template_spec(raw)),
+            inventory=inventory.parse_annotation(deployment.metadata.annotations.get(INVENTORY_ANNOTATION, "")),
+            last_applied=dict(memory.last_applied),  # as observed: a pass adds to the Memory, never to its World
+            brief_wait_since=memory.brief_wait_since,
+        )
+        if deployment.metadata.deleting:
+            return await self._with_removal(await self._with_objects(world), memory)
+        world = await self._with_objects(await self._with_record(await self._with_bundles(world)))
+        return replace(world, usage=await self._usage(world))
 
-    async def publish(self, world: World, told: StatusReport[BundleDeploymentStatus]) -> None:
-        """Nothing when the object was let go in this pass: there is none any more, or nobody's business."""
-        memory = self.observer.memories[world.name]
-        if not memory.is_let_go:
+    async def publish(self, world: World, status_report: BundleDeploymentReport) -> None:
+        """Nothing when the finalizer was removed in this pass: the BundleDeployment is deleted, or left to others."""
+        memory = self.memories[world.name]
+        memory.brief_wait_since = status_report.brief_wait_since
+        if not memory.is_finalized:
             raw: Object = dict(memory.latest or world.raw)
-            await self.publisher(raw, told)
+            await self.publisher(raw, status_report)
+
+    async def _forget(self, key: str) -> None:
+        memory = self.memories.pop(key, None)
+        self.event_mapper.interests.pop(key, None)
+        self.render_cache.drop_bodies(key)
+        await self.actions.conflicts.forget(key)
+        if memory is not None:
+            await self.inventory.forget(memory.uid)
+
+    async def _memory(self, key: str, uid: str) -> Memory:
+        memory = self.memories.get(key)
+        if memory is None or memory.uid != uid:
+            await self._forget(key)
+            memory = self.memories[key] = Memory(uid)
+        memory.latest, memory.is_finalized = None, False
+        return memory
+
+    async def _with_bundles(self, world: World) -> World:
+        own = {obj["metadata"]["name"]: obj for obj in self.informers.bundles.by_index(OWNER_INDEX, world.uid)}
+        other = self.informers.bundles.get(world.desired_bundle) if world.desired_bundle not in own else None
+        active = world.active_bundle if world.active_bundle != world.desired_bundle else None
+        known = {name: self._bundle(obj) for name, obj in own.items()}
+        return replace(
+            world,
+            bundles=known,
+            bundle_owner=_owner_of(other) if other else "",
+            content=await self._content(world.name, known.get(world.desired_bundle)),
+            active_content=await self._content(world.name, known.get(active) if active else None),
+            is_active_name_taken=active is not None
+            and active not in own
+            and self.informers.bundles.get(active) is not None,
+        )
+
+    async def _with_record(self, world: World) -> World:
+        """When the active Bundle is missing and was never recorded, its Operator has the record."""
+        active = world.active_bundle
+        is_known = active is None or active in world.bundles or world.record(active) is not None
+        owners = world.deployment.metadata.owner_references
+        owner = next((one for one in owners if one.controller and one.kind == operators.KIND.kind), None)
+        if is_known or owner is None:
+            return world
+        try:
+            operator = operators.Operator.load(await self.client.get(operators.KIND, owner.name))
+        except ApiError:
+            return world
+        is_owner = operator.metadata.uid == owner.uid
+        return replace(world, derived_record=derive_record(world, operator.status) if is_owner else None)
+
+    async def _content(self, deployment: str, bundle: BundleInfo | None) -> Content:
+        """The content of a Bundle, if it is unpacked."""
+        digest = bundles.digest_of_reference(bundle.image) if bundle is not None else ""
+        if bundle is None or not digest or bundle.unpack_state is not UnpackState.DONE:
+            return MissingContent()
+        return await self.render_cache.rendered(bundle.name, deployment, digest)
+
+    async def _with_objects(self, world: World) -> World:
+        interests = self.event_mapper.interests[world.name] = self._interests(world)
+        owned = await self.inventory.list(world.uid, world.inventory)
+        namespaces = self._namespaces(world, interests.namespaces)
+        crds = {name: crd for name in interests.crds if (crd := self._crd(name)) is not None}
+        return replace(
+            world,
+            labeled={key: self.informers.pending_deletions.applied_to(entry) for key, entry in owned.labeled.items()},
+            unsynced=owned.unsynced,
+            unreachable_kinds=owned.unreachable,
+            stale=owned.stale | ({NAMESPACE} if self.informers.namespaces.stale else frozenset()),
+            namespaces=namespaces,
+            crds=crds,
+            namespace_finalizers=await self._namespace_finalizers(namespaces.values()),
+        )
+
+    def _interests(self, world: World) -> Interests:
+        contents = [content for content in (world.content, world.active_content) if isinstance(content, RenderedBundle)]
+        keys = [item.key for content in contents for item in content.objects()]
+        released_namespaces, released_crds = (
+            {obj["metadata"]["name"] for obj in informer.by_index(RELEASED_INDEX, world.name)}
+            for informer in (self.informers.namespaces, self.informers.crds)
+        )
+        return Interests(
+            kinds=world.inventory.union(*(content.absent_kinds for content in contents)),
+            namespaces=frozenset(released_namespaces.union(key.name for key in keys if key[:2] == NAMESPACE)),
+            crds=frozenset(released_crds.union(key.name for key in keys if key[:2] == CRD)),
+        )
+
+    def _namespaces(self, world: World, names: Iterable[str]) -> dict[str, NamespaceInfo]:
+        """Those of these names, and those that it is a member of."""
+        found = [transforms.namespace_info_of(self.informers.namespaces.get(name)) for name in names]
+        found += map(transforms.namespace_info_of, self.informers.namespaces.by_index(MEMBER_INDEX, world.uid))
+        known = (self.informers.pending_deletions.applied_to(entry) for entry in found if entry is not None)
+        return {entry.name: entry for entry in known}
+
+    async def _namespace_finalizers(self, namespaces: Iterable[NamespaceInfo]) -> dict[str, Holders]:
+        deleting = [namespace.name for namespace in namespaces if namespace.deletion_timestamp is not None]
+        kinds = self.rest_mapper.listable_kinds() if deleting else ()
+        return {name: await blocking_finalizers(self.client, kinds, name) for name in deleting}
+
+    def _bundle(self, raw: Object) -> BundleInfo:
+        bundle = transforms.bundle_info(raw)
+        is_deleting = bundle.is_deleting or bundle.uid in self.informers.pending_deletions
+        return replace(bundle, is_deleting=is_deleting)
+
+    def _crd(self, name: str) -> CrdInfo | None:
+        definition = transforms.definition_of(self.informers.crds.get(name))
+        return definition.info if definition is not None else None
+
+    async def _usage(self, world: World) -> dict[str, Usage | ApiError]:
+        """Of what is pruned next, by uid."""
+        found = prune_candidates(world)
+        usage = {crd.uid: await self.usage.crd(crd.key.name) for crd in found.crds}
+        return usage | {namespace.uid: await self.usage.namespace(namespace.name) for namespace in found.namespaces}
+
+    async def _with_removal(self, world: World, memory: Memory) -> World:
+        remaining = [key for key, entry in world.owned.items() if entry.deletion_timestamp is None]
+        failed = memory.failed_deletions.items()
+        world = replace(
+            world,
+            custom_resources=await self._custom_resources(world, memory),
+            webhooks_without_endpoints=await webhooks_without_endpoints(self.client, remaining),
+            foreign_objects=dict(memory.foreign_objects),
+            undeletable=frozenset(uid for uid, times in failed if times >= MAX_FAILED_DELETIONS),
+        )
+        for namespace in unlisted_namespaces(world):
+            memory.foreign_objects[namespace.uid] = await self.usage.foreign_objects(world, namespace.name)
+        return replace(world, foreign_objects=dict(memory.foreign_objects))
+
+    async def _custom_resources(self, world: World, memory: Memory) -> tuple[CustomResource, ...] | None:
+        """Of the CRDs it has, listed in each pass until there are none; None when they cannot be listed."""
+        if memory.has_no_custom_resources:
+            return ()
+        found: list[CustomResource] = []
+        for obj in self.informers.crds.by_index(OWNER_INDEX, world.uid):
+            crd = transforms.definition_of(obj)
+            if crd is None:
+                return None
+            kind = self.rest_mapper.storage_kind((crd.group, crd.kind))
+            if kind is None:
+                continue
+            try:
+                objects, _ = await self.client.list(kind, metadata_only=True)
+            except NotFound:
+                continue
+            except ApiError:
+                return None
+            found += map(transforms.custom_resource, objects)
+        memory.has_no_custom_resources = not found
+        return tuple(found)
+
+
+def _owner_of(bundle: Object) -> str:
+    owners = controller_references(bundle)
+    return f"BundleDeployment {owners[0]['name']}" if owners else "an unknown owner"

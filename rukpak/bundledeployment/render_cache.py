@@ -72,12 +72,16 @@ class RenderCache:
     """Everything that was rendered. `store` holds the unpacked bundles; `lost` is told the Bundle whose content it lacks."""
 
     def __init__(
-        self, store: Store, kinds: RestMapper, suite_namespaces: Collection[str], lost: Callable[[str], None]
+        self,
+        store: Store,
+        rest_mapper: RestMapper,
+        suite_namespaces: Collection[str],
+        on_missing: Callable[[str], None],
     ) -> None:
         self._store = store
-        self._kinds = kinds
+        self._rest_mapper = rest_mapper
         self._suite_namespaces = suite_namespaces
-        self._lost = lost
+        self._on_missing = on_missing
         self._remembered: OrderedDict[_Identity, _Remembered] = OrderedDict()
         self._bodies: OrderedDict[_Identity, Bodies] = OrderedDict()
         self._bytes = 0
@@ -109,20 +113,20 @@ class RenderCache:
 
     def _still_so(self, known: _Remembered) -> bool:
         return (
-            known.failed_groups == self._kinds.failed_groups
-            and known.server_version == self._kinds.server_version
-            and all(self._kinds.versions(kind) == versions for kind, versions in known.answers.items())
+            known.failed_groups == self._rest_mapper.failed_groups
+            and known.server_version == self._rest_mapper.server_version
+            and all(self._rest_mapper.versions(kind) == versions for kind, versions in known.answers.items())
         )
 
     async def _render(self, identity: _Identity) -> Content:
-        served = self._kinds.recorded_lookups()
-        failed, version = self._kinds.failed_groups, self._kinds.server_version
+        served = self._rest_mapper.recorded_lookups()
+        failed, version = self._rest_mapper.failed_groups, self._rest_mapper.server_version
         facts = ClusterInfo(served, failed, version, self._suite_namespaces)
-        work = _Work(self._store, identity, facts, self._kinds.scopes())
+        work = _Work(self._store, identity, facts, self._rest_mapper.scopes())
         async with self._turn:
             content, bodies = await asyncio.to_thread(work)
         if isinstance(content, MissingContent):
-            self._lost(identity.bundle)
+            self._on_missing(identity.bundle)
             return content
         if isinstance(content, Waiting):
             return content

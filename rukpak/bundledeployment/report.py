@@ -1,13 +1,14 @@
-"""The status of a BundleDeployment that is true after a pass, from what was seen and what came of it.
+"""The status of a BundleDeployment that is true after a pass, from its World, the evaluation and the outcome.
 
-Called by rukpak.bundledeployment.reconciler. A failed attempt changes what is said about progress, never what is said to be
+Called by rukpak.bundledeployment.reconciler. A failed attempt changes what is reported about progress, never what is reported as
 installed. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from olmkit.api.bundledeployments import (
     BUNDLE_NAME_ANNOTATION,
@@ -20,8 +21,7 @@ from olmkit.api.bundledeployments import (
 from olmkit.api.conditions import DesiredCondition, PendingEvent, StatusReport, find_condition, merge_conditions
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
-from rukpak.bundledeployment.blockers import blocker_of, irreversible
-from rukpak.bundledeployment.finalize import describe_foreign_objects
+from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.health import HEALTH_KINDS
 from rukpak.bundledeployment.plan import (
     Activate,
@@ -43,62 +43,69 @@ from rukpak.bundledeployment.world import (
     RenderedBundle,
     UnpackState,
     World,
-    names,
 )
 from rukpak.format.objects import ObjectKey
+from rukpak.format.text import list_names
 
 Outcome = Done | Exception
-MOMENT = timedelta(seconds=30)
-"""What should be known in a moment and is not after that long is said."""
-SHOWN_SENTENCES = 3
+MAX_SILENT_WAIT = timedelta(seconds=30)
+"""A BriefWait is reported only after this long."""
+MAX_SENTENCES_SHOWN = 3
 DRIFT_REPAIRED = "DriftRepaired"
-"""Reason of the Event about objects that others changed or deleted and that were set right."""
+"""Reason of the Event about objects that others changed or deleted and that were repaired."""
 NAMESPACE_NOT_EMPTY = "NamespaceNotEmpty"
-"""Reason of the Event about objects of others that go with a Namespace."""
+"""Reason of the Event about objects of others that are deleted with a Namespace."""
 _KEPT_WHILE_REMOVING = (ConditionType.HAS_VALID_BUNDLE, ConditionType.INSTALLED, ConditionType.HEALTHY)
-_ANNOUNCED = {
+_RECONCILING_REASONS = {
     Reason.UNPACK_PENDING,
     Reason.UNPACK_FAILED,
     Reason.WAITING_FOR_KIND,
     Reason.REMOVING,
 }
-"""Reasons that Reconciling takes over from what was waited for; everything else is Retrying."""
+"""Reasons of a Waiting that Reconciling reports as they are; any other is reported as Retrying."""
 
 
-def report(world: World, outcome: Outcome) -> StatusReport[BundleDeploymentStatus]:
-    """Status and transitions. What is superseded in a moment leaves a status of this generation as it is."""
+@dataclass(frozen=True)
+class BundleDeploymentReport(StatusReport[BundleDeploymentStatus]):
+    """The report of one pass."""
+
+    brief_wait_since: datetime | None = None
+    """When the first of the consecutive passes ended that ended with a BriefWait; None: this one did not."""
+
+
+def report(world: World, evaluation: Evaluation | None, outcome: Outcome) -> BundleDeploymentReport:
+    """Status and transitions. A pass that the next one follows at once leaves a status of this generation as it is."""
+    evaluation = evaluation or evaluate(world)
     status = world.deployment.status
     generation = world.deployment.metadata.generation
-    notices = (*_repairs(world, outcome), *_loss(world, outcome))
+    waiting_since = (world.brief_wait_since or world.now) if isinstance(outcome, BriefWait) else None
+    events = (*_repairs(world, outcome), *_foreign_objects_warning(evaluation, outcome))
     if isinstance(outcome, Conflict) or (_is_passing(world, outcome) and status.observed_generation == generation):
-        return StatusReport(status, events=notices)
-    active = (
-        world.desired_bundle
-        if isinstance(outcome, Done) and isinstance(outcome.plan, Activate)
-        else world.active_bundle
-    )
-    wanted = _removing(world, outcome) if world.deployment.metadata.deleting else _conditions(world, outcome, active)
+        return BundleDeploymentReport(status, events=events, brief_wait_since=waiting_since)
+    is_activated = isinstance(outcome, Done) and isinstance(outcome.plan, Activate)
+    active = world.desired_bundle if is_activated else world.active_bundle
+    if world.deployment.metadata.deleting:
+        wanted = _removing(world, evaluation, outcome)
+    else:
+        wanted = _conditions(world, evaluation, outcome, active)
     conditions, transitions = merge_conditions(status.conditions, wanted, generation, world.now)
-    return StatusReport(
-        BundleDeploymentStatus(
-            observed_generation=generation,
-            conditions=conditions,
-            active_bundle=active,
-            installed=world.record(active),
-            refused=_refused(world),
-            install_namespace=_install_namespace(world, active),
-            left_out=_left_out(world),
-            released=_released(world),
-        ),
-        transitions,
-        notices,
+    new = BundleDeploymentStatus(
+        observed_generation=generation,
+        conditions=conditions,
+        active_bundle=active,
+        installed=world.record(active),
+        refused=_refused(world),
+        install_namespace=_install_namespace(world, active),
+        left_out=_left_out(world),
+        released=_released(world),
     )
+    return BundleDeploymentReport(new, transitions, events, waiting_since)
 
 
 def _is_passing(world: World, outcome: Outcome) -> bool:
-    """The next pass follows at once and has more to say."""
+    """The next pass follows at once and reports more."""
     if isinstance(outcome, BriefWait):
-        return world.brief_wait_since is None or world.now - world.brief_wait_since < MOMENT
+        return world.brief_wait_since is None or world.now - world.brief_wait_since < MAX_SILENT_WAIT
     if isinstance(outcome, Done) and isinstance(outcome.plan, Apply):
         return outcome.plan.steps[-1].phase == len(outcome.plan.content.phases)
     return isinstance(outcome, Done) and isinstance(outcome.plan, UpdateInventory)
@@ -116,13 +123,13 @@ def _repairs(world: World, outcome: Outcome) -> tuple[PendingEvent, ...]:
     ]
     if not sentences:
         return ()
-    return (PendingEvent("Warning", DRIFT_REPAIRED, names(sentences, "; ", SHOWN_SENTENCES), "Repair"),)
+    return (PendingEvent("Warning", DRIFT_REPAIRED, list_names(sentences, "; ", MAX_SENTENCES_SHOWN), "Repair"),)
 
 
-def _loss(world: World, outcome: Outcome) -> tuple[PendingEvent, ...]:
-    """Before a Namespace goes with what others have in it: one Warning."""
+def _foreign_objects_warning(evaluation: Evaluation, outcome: Outcome) -> tuple[PendingEvent, ...]:
+    """Before a Namespace is deleted with objects of others: one Warning."""
     is_announced = isinstance(outcome, Done) and isinstance(outcome.plan, Announce)
-    sentence = describe_foreign_objects(world) if is_announced and world.deployment.metadata.deleting else ""
+    sentence = evaluation.foreign_objects if is_announced else ""
     return (PendingEvent("Warning", NAMESPACE_NOT_EMPTY, sentence, "Remove"),) if sentence else ()
 
 
@@ -132,16 +139,16 @@ def _repair(change: ObjectChange) -> str:
     return f"set {change.key} back: {change.why}"
 
 
-def _conditions(world: World, outcome: Outcome, active: str | None) -> list[DesiredCondition]:
+def _conditions(world: World, evaluation: Evaluation, outcome: Outcome, active: str | None) -> list[DesiredCondition]:
     if isinstance(outcome, Done) and active != world.desired_bundle:
-        outcome = blocker_of(world) or outcome  # the step was only on the way to what is waited for
+        outcome = evaluation.blocker or outcome  # the step was only taken while the blocker is waited for
     error = outcome if isinstance(outcome, Exception) else None
-    judgement = _judge(world, outcome, active)
-    healthy = _healthy(world, active, judgement)
+    health = _health(world, outcome, active)
+    healthy = _healthy(world, active, health)
     is_stalled = isinstance(error, Blocked | ApplyRejected)
-    message = _message(world, outcome, active)
+    message = _message(world, evaluation, outcome, active)
     conditions = [
-        _has_valid_bundle(world),
+        _has_valid_bundle(world, evaluation.blocker),
         _installed(error, active, message),
         healthy,
         _ready(world, error, active, healthy, message),
@@ -150,32 +157,32 @@ def _conditions(world: World, outcome: Outcome, active: str | None) -> list[Desi
         return [*conditions, DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, message)]
     if error is not None:
         reason = getattr(error, "reason", "")
-        reason = reason if isinstance(error, Waiting) and reason in _ANNOUNCED else Reason.RETRYING
+        reason = reason if isinstance(error, Waiting) and reason in _RECONCILING_REASONS else Reason.RETRYING
         return [*conditions, DesiredCondition(ConditionType.RECONCILING, "True", reason, message)]
     if _is_under_way(world, active):
         reason = Reason.UPGRADING if active else Reason.INSTALLING
         return [*conditions, DesiredCondition(ConditionType.RECONCILING, "True", reason, message)]
-    return [*conditions, *_unfinished(healthy, judgement)]
+    return [*conditions, *_unfinished(healthy, health)]
 
 
-def _judge(world: World, outcome: Outcome, active: str | None) -> HealthEvaluation:
+def _health(world: World, outcome: Outcome, active: str | None) -> HealthEvaluation:
     if not active:
         return HealthEvaluation()
     return evaluate_health(world, active, outcome.applied if isinstance(outcome, Done | ApplyRejected) else frozenset())
 
 
-def _unfinished(healthy: DesiredCondition, judgement: HealthEvaluation) -> list[DesiredCondition]:
-    """What an installed bundle that is not well is about to do: nothing (Stalled), or to come right."""
+def _unfinished(healthy: DesiredCondition, health: HealthEvaluation) -> list[DesiredCondition]:
+    """Whether an installed bundle that is not healthy is Stalled or Reconciling."""
     if healthy.status == "True":
         return []
-    if judgement.failed and healthy.reason == Reason.UNHEALTHY:
+    if health.failed and healthy.reason == Reason.UNHEALTHY:
         return [DesiredCondition(ConditionType.STALLED, "True", Reason.UNHEALTHY, healthy.message)]
     reason = Reason.PROGRESSING if healthy.reason == Reason.PROGRESSING else Reason.RETRYING
     return [DesiredCondition(ConditionType.RECONCILING, "True", reason, healthy.message)]
 
 
 def _is_under_way(world: World, active: str | None) -> bool:
-    """Its objects are not those of the wanted bundle; also when the template went back in the middle of an upgrade."""
+    """Its objects are not those of the desired bundle; also when the template was reverted during an upgrade."""
     if active != world.desired_bundle:
         return True
     ready = find_condition(world.deployment.status.conditions, ConditionType.READY)
@@ -185,18 +192,17 @@ def _is_under_way(world: World, active: str | None) -> bool:
     return not (isinstance(content, RenderedBundle) and all(world.is_up_to_date(item) for item in content.objects()))
 
 
-def _has_valid_bundle(world: World) -> DesiredCondition:
+def _has_valid_bundle(world: World, blocker: OlmError | None) -> DesiredCondition:
     kind, bundle = ConditionType.HAS_VALID_BUNDLE, world.bundles.get(world.desired_bundle)
-    obstacle = blocker_of(world)
-    if obstacle is None or obstacle.reason == Reason.WAITING_FOR_KIND:
+    if blocker is None or blocker.reason == Reason.WAITING_FOR_KIND:
         text = f"Successfully unpacked the {world.desired_bundle} Bundle"
         return DesiredCondition(kind, "True", Reason.UNPACK_SUCCESSFUL, text)
     pending = bundle is None or bundle.unpack_state in (UnpackState.PENDING, UnpackState.DONE)
-    if pending and obstacle.reason == Reason.UNPACK_PENDING:
+    if pending and blocker.reason == Reason.UNPACK_PENDING:
         return DesiredCondition(
             kind, "False", Reason.UNPACK_PENDING, f"Waiting for the {world.desired_bundle} Bundle to be unpacked"
         )
-    return DesiredCondition(kind, "False", obstacle.reason, obstacle.message)
+    return DesiredCondition(kind, "False", blocker.reason, blocker.message)
 
 
 def _installed(error: Exception | None, active: str | None, message: str) -> DesiredCondition:
@@ -212,25 +218,25 @@ def _installed(error: Exception | None, active: str | None, message: str) -> Des
     return DesiredCondition(kind, "False", Reason.INSTALL_FAILED, message)
 
 
-def _healthy(world: World, active: str | None, judgement: HealthEvaluation) -> DesiredCondition:
+def _healthy(world: World, active: str | None, health: HealthEvaluation) -> DesiredCondition:
     kind = ConditionType.HEALTHY
     if not active:
         return DesiredCondition(kind, "False", Reason.INSTALLATION_STATUS_FALSE, "Installed condition is false")
     unseen = world.unsynced & HEALTH_KINDS
     if unseen:
-        text = f"cannot be read now: {names(name for _, name in unseen)}"
+        text = f"cannot be read now: {list_names(name for _, name in unseen)}"
         return DesiredCondition(kind, "Unknown", Reason.OBJECT_LOOKUP_FAILURE, text)
-    ill = [*judgement.failed, *judgement.contested]
+    ill = [*health.failed, *health.contested]
     if ill:
         return DesiredCondition(kind, "False", Reason.UNHEALTHY, _few(ill))
-    if judgement.in_progress:
-        return DesiredCondition(kind, "Unknown", Reason.PROGRESSING, _few(list(judgement.in_progress)))
+    if health.in_progress:
+        return DesiredCondition(kind, "Unknown", Reason.PROGRESSING, _few(list(health.in_progress)))
     return DesiredCondition(kind, "True", Reason.HEALTHY, "BundleDeployment is healthy")
 
 
 def _few(sentences: list[str]) -> str:
-    more = len(sentences) - SHOWN_SENTENCES
-    return "; ".join(sentences[:SHOWN_SENTENCES]) + (f"{MORE}{more} more" if more > 0 else "")
+    more = len(sentences) - MAX_SENTENCES_SHOWN
+    return "; ".join(sentences[:MAX_SENTENCES_SHOWN]) + (f"{MORE}{more} more" if more > 0 else "")
 
 
 def _ready(
@@ -250,24 +256,24 @@ def _ready(
     return DesiredCondition(kind, "True", Reason.SUCCEEDED, message)
 
 
-# --- the one sentence
+# --- the message of Ready
 
 
-def _message(world: World, outcome: Outcome, active: str | None) -> str:
-    """What Ready says: what is under way or in the way; when nothing is, that it is installed and what is odd about it."""
+def _message(world: World, evaluation: Evaluation, outcome: Outcome, active: str | None) -> str:
+    """The message of Ready: the progress or the error; when there is neither, that it is installed, with warnings."""
     is_under_way = _is_under_way(world, active)
     if isinstance(outcome, Done):
         if not is_under_way:
-            return "; ".join([f"Instantiated bundle {active} successfully", *_notes(world)])
-        return "; ".join(filter(None, [_progress(world, outcome, active), irreversible(world)]))
+            return "; ".join([f"Instantiated bundle {active} successfully", *_warnings(world)])
+        return "; ".join(filter(None, [_progress(world, outcome, active), evaluation.irreversible]))
     reason = str(outcome) if isinstance(outcome, OlmError) else f"{type(outcome).__name__}: {outcome}"
     if not is_under_way:
         return _no_repair(outcome, reason)
     if active is None:
         return reason
     verb = _verb(world, active) if _is_pause(outcome) else f"cannot {_verb(world, active, doing=False)}"
-    new = names(map(str, _new_objects(world, outcome)))
-    parts = [f"{verb} {_target(world)}: {reason}", f"already new: {new}" if new else "", irreversible(world)]
+    new = list_names(map(str, _new_objects(world, outcome)))
+    parts = [f"{verb} {_target(world)}: {reason}", f"already new: {new}" if new else "", evaluation.irreversible]
     return "; ".join(filter(None, parts))
 
 
@@ -301,14 +307,14 @@ def _verb(world: World, active: str | None, *, doing: bool = True) -> str:
 
 
 def _target(world: World) -> str:
-    """The bundle as people know it."""
+    """The name of the desired bundle, for users."""
     metadata = world.deployment.spec.template.metadata
     annotations = (metadata.annotations if metadata else None) or {}
     return annotations.get(BUNDLE_NAME_ANNOTATION) or world.desired_bundle
 
 
 def _new_objects(world: World, outcome: Outcome) -> list[ObjectKey]:
-    """Objects of the wanted bundle that are in place and that the active one has not or has otherwise."""
+    """Objects of the desired bundle that are applied, and that the active one lacks or has otherwise."""
     if not isinstance(world.content, RenderedBundle) or not isinstance(world.active_content, RenderedBundle):
         return []
     old = {item.key: item.digest for item in world.active_content.objects()}
@@ -320,14 +326,14 @@ def _new_objects(world: World, outcome: Outcome) -> list[ObjectKey]:
     ]
 
 
-def _notes(world: World) -> Iterable[str]:
+def _warnings(world: World) -> Iterable[str]:
     content = world.content
     if not isinstance(content, RenderedBundle):
         return
     yield from content.warnings
     yield from namespace_warnings(world)
     if content.left_out:
-        yield f"left out, because the cluster lacks their kinds: {names(map(str, content.left_out))}"
+        yield f"left out, because the cluster lacks their kinds: {list_names(map(str, content.left_out))}"
 
 
 # --- the other fields
@@ -356,7 +362,7 @@ def _named(key: ObjectKey) -> ObjectReference:
 
 
 def _released(world: World) -> list[ObjectReference] | None:
-    """What bears a note that it was released here, and is nobody's since."""
+    """Objects with the annotation that they were released by this BundleDeployment, unless they have an owner again."""
     spaces = [
         facts.name for facts in world.namespaces.values() if facts.released_by == world.name and not facts.members
     ]
@@ -369,11 +375,11 @@ def _released(world: World) -> list[ObjectReference] | None:
 # --- deletion
 
 
-def _removing(world: World, outcome: Outcome) -> list[DesiredCondition]:
-    """What was said of the bundle stays as it was; Ready says what is being removed."""
+def _removing(world: World, evaluation: Evaluation, outcome: Outcome) -> list[DesiredCondition]:
+    """Conditions about the bundle stay as they were; Ready reports what is being removed."""
     old = {condition.type: condition for condition in world.deployment.status.conditions}
     kept = [_again(old[kind]) for kind in _KEPT_WHILE_REMOVING if kind in old]
-    text = "; ".join(filter(None, (_removal_message(outcome), describe_foreign_objects(world))))
+    text = "; ".join(filter(None, (_removal_message(outcome), evaluation.foreign_objects)))
     return [
         *kept,
         DesiredCondition(ConditionType.READY, "False", Reason.REMOVING, text),

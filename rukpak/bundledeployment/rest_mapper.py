@@ -1,8 +1,8 @@
-"""Which kinds the cluster serves now: Kubernetes' own by discovery, custom ones by a watch on CustomResourceDefinitions.
+"""Which kinds the cluster serves now: those of API servers by discovery, custom ones by a watch on CustomResourceDefinitions.
 
-Read by rukpak.bundledeployment.reconciler, inventory and apply. A CRD that appears, or goes, counts at once and costs no
-discovery, which is asked again when an aggregated API server comes, goes or changes its availability, and now and then while
-one is away.
+Read by rukpak.bundledeployment.reconciler, inventory, usage and applier. A CRD that is created or deleted takes effect at once,
+without discovery. Discovery is repeated when the availability of an aggregated API server changes, and periodically while one is
+unavailable.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class RestMapper:
             if kind.group_kind in self._custom or (kind.group, kind.version, kind.kind) in listable
         ]
 
-    def is_cluster_wide(self, group_kind: GroupKind) -> bool:
+    def is_cluster_scoped(self, group_kind: GroupKind) -> bool:
         """Whether objects of the kind live outside namespaces, or nobody knows."""
         known = self.storage_kind(group_kind)
         return known is None or not known.namespaced

@@ -1,7 +1,7 @@
-"""What is kept of the objects that informers show: identity, who applied what, health; nothing of their content.
+"""What is kept of objects as they are read: identity, who applied which fields, health. Their other content is dropped.
 
-Projections of olmkit.runtime.informer, used by rukpak.bundledeployment.inventory, kinds and reconciler. The result keeps the
-metadata that an informer needs and carries the value under a key of its own. Pure.
+Transforms of olmkit.runtime.informer and conversions to values of the World, used by rukpak.bundledeployment.reconciler,
+inventory and rest_mapper. A transformed object keeps the metadata that an informer needs, and the value. Pure.
 """
 
 from __future__ import annotations
@@ -15,10 +15,21 @@ from typing import Any
 
 import orjson
 
+from olmkit.api import bundles
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
+from olmkit.api.conditions import find_condition
 from olmkit.api.meta import Object
 from rukpak.bundledeployment.health import HEALTH_KINDS, health
-from rukpak.bundledeployment.world import RELEASED_ANNOTATION, CrdInfo, LabeledObject, NamespaceInfo, manager_name
+from rukpak.bundledeployment.world import (
+    RELEASED_ANNOTATION,
+    BundleInfo,
+    CrdInfo,
+    CustomResource,
+    LabeledObject,
+    NamespaceInfo,
+    UnpackState,
+    manager_name,
+)
 from rukpak.format.objects import ObjectKey, group_of
 
 _PREFIX = manager_name("")
@@ -51,7 +62,7 @@ def applied_fields(obj: Mapping[str, Any]) -> dict[str, str]:
 
 
 def last_changed_by(obj: Mapping[str, Any]) -> str:
-    """The field manager beside rukpak's that wrote last to what is no status; empty when there is none."""
+    """The field manager, other than rukpak's, that wrote last to anything but the status; empty when there is none."""
     others = [
         (entry.get("time") or "", entry.get("manager", ""))
         for entry in obj["metadata"].get("managedFields") or ()
@@ -78,7 +89,7 @@ def parse_time(text: str | None) -> datetime | None:
 
 
 def labeled_object(obj: Object) -> Object:
-    """Projection of an installed object; its Member is under "member"."""
+    """Transform of an installed object; its LabeledObject is under "labeled"."""
     key = object_key(obj)
     metadata = obj["metadata"]
     value = LabeledObject(
@@ -92,7 +103,7 @@ def labeled_object(obj: Object) -> Object:
         is_scaled_by_others=_is_scaled(metadata),
         health=health(obj) if key[:2] in HEALTH_KINDS else None,
     )
-    return {"metadata": _identity(metadata), "member": value}
+    return {"metadata": _identity(metadata), "labeled": value}
 
 
 def _identity(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,9 +123,9 @@ def _is_scaled(metadata: Mapping[str, Any]) -> bool:
 
 
 def namespace(obj: Object) -> Object:
-    """Projection of a Namespace; its NamespaceFacts are under "facts"."""
+    """Transform of a Namespace; its NamespaceInfo is under "namespace"."""
     metadata = obj["metadata"]
-    facts = NamespaceInfo(
+    info = NamespaceInfo(
         name=metadata["name"],
         uid=metadata.get("uid", ""),
         resource_version=metadata.get("resourceVersion", ""),
@@ -125,40 +136,40 @@ def namespace(obj: Object) -> Object:
         deletion_timestamp=parse_time(metadata.get("deletionTimestamp")),
         finalizers=tuple(metadata.get("finalizers") or ()),
     )
-    return {"metadata": _identity(metadata), "facts": facts}
+    return {"metadata": _identity(metadata), "namespace": info}
 
 
 def namespace_info_of(obj: Mapping[str, Any] | None) -> NamespaceInfo | None:
-    """Of a Namespace as kept; None when there is none, or one that could not be read."""
-    return obj.get("facts") if obj is not None else None
+    """Of a transformed Namespace; None when there is none, or one that could not be read."""
+    return obj.get("namespace") if obj is not None else None
 
 
 def definition_of(obj: Mapping[str, Any] | None) -> CrdDefinition | None:
-    """Of a CRD as kept; None when there is none, or one that could not be read."""
+    """Of a transformed CRD; None when there is none, or one that could not be read."""
     return obj.get("definition") if obj is not None else None
 
 
 def released_by_index(obj: Mapping[str, Any]) -> Iterable[str]:
-    """An index of CRDs and Namespaces as kept: the BundleDeployment that released it."""
+    """An index of transformed CRDs and Namespaces: the BundleDeployment that released it."""
     crd, namespace = definition_of(obj), namespace_info_of(obj)
     name = crd.info.released_by if crd is not None else namespace.released_by if namespace is not None else ""
     return (name,) if name else ()
 
 
 def remote_of(obj: Mapping[str, Any] | None) -> tuple[str, bool] | None:
-    """Of an APIService as kept: group and whether its server answers; None for one that no other server answers for."""
+    """Of a transformed APIService: group and whether its API server is available; None if no other API server serves it."""
     return obj.get("remote") if obj is not None else None
 
 
 def crd(obj: Object) -> Object:
-    """Projection of a CRD; its Member is under "member", what it defines under "definition"."""
+    """Transform of a CRD; its LabeledObject is under "labeled", what it defines under "definition"."""
     metadata, spec = obj["metadata"], obj["spec"]
     conditions = {entry["type"]: entry for entry in (obj.get("status") or {}).get("conditions") or ()}
     established = conditions.get("Established", {}).get("status") == "True"
     versions = spec.get("versions") or ()
     storage = next((version["name"] for version in versions if version.get("storage")), "")
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
-    facts = CrdInfo(
+    info = CrdInfo(
         name=metadata["name"],
         uid=metadata.get("uid", ""),
         owner_uid=labels.get(OWNER_UID_LABEL, ""),
@@ -175,20 +186,59 @@ def crd(obj: Object) -> Object:
         versions=tuple(version["name"] for version in versions if version.get("served")),
         storage=storage,
         is_served=established and not metadata.get("deletionTimestamp"),
-        info=facts,
+        info=info,
     )
     return {**labeled_object(obj), "definition": value}
 
 
 def _problem(conditions: Mapping[str, Mapping[str, Any]]) -> str:
-    """Why a CRD will not be established as it is; not being established yet is no problem."""
+    """Why a CRD cannot be established as it is; empty while it is only not established yet."""
     accepted = conditions.get("NamesAccepted", {})
     return str(accepted.get("message", "")) if accepted.get("status") == "False" else ""
 
 
 def api_service(obj: Object) -> Object:
-    """Projection of an APIService: whether another server answers for it, and whether that is there, under "remote"."""
+    """Transform of an APIService: whether another API server serves it, and whether that is available, under "remote"."""
     spec = obj.get("spec") or {}
     conditions = {entry["type"]: entry["status"] for entry in (obj.get("status") or {}).get("conditions") or ()}
     remote = (spec.get("group", ""), conditions.get("Available") == "True") if spec.get("service") else None
     return {"metadata": _identity(obj["metadata"]), "remote": remote}
+
+
+def custom_resource(obj: Object) -> CustomResource:
+    """A custom resource as listed, as metadata alone."""
+    metadata = obj["metadata"]
+    return CustomResource(
+        key=object_key(obj),
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        deletion_timestamp=parse_time(metadata.get("deletionTimestamp")),
+        finalizers=tuple(metadata.get("finalizers") or ()),
+    )
+
+
+def bundle_info(raw: Object) -> BundleInfo:
+    """A Bundle as read."""
+    bundle = bundles.Bundle.load(raw)
+    conditions = bundle.status.conditions
+    unpacked = find_condition(conditions, bundles.ConditionType.UNPACKED)
+    if unpacked is not None and unpacked.status == "True":
+        state = UnpackState.DONE
+    elif find_condition(conditions, bundles.ConditionType.STALLED) is not None:
+        state = UnpackState.FAILED
+    elif unpacked is not None and unpacked.reason == bundles.Reason.UNPACK_FAILED:
+        state = UnpackState.RETRYING
+    else:
+        state = UnpackState.PENDING
+    metadata, source = bundle.metadata, bundle.status.resolved_source
+    return BundleInfo(
+        name=metadata.name,
+        uid=metadata.uid,
+        unpack_state=state,
+        message=unpacked.message if unpacked else "",
+        labels=metadata.labels,
+        annotations=metadata.annotations,
+        is_deleting=metadata.deleting,
+        spec=raw["spec"],
+        image=source.image.ref if source is not None and source.image is not None else "",
+    )

@@ -1,6 +1,6 @@
-"""Which webhook configurations nobody answers for: their Service has no ready endpoint, so what they match cannot be deleted.
+"""Which webhook configurations have no endpoints: their Service has no ready endpoint, so what they match cannot be deleted.
 
-Asked by rukpak.bundledeployment.observe for a BundleDeployment that is being deleted. Never writes.
+Called by rukpak.bundledeployment.reconciler for a BundleDeployment that is being deleted. Never writes.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ SERVICE_LABEL = "kubernetes.io/service-name"
 async def webhooks_without_endpoints(client: Client, keys: Iterable[ObjectKey]) -> frozenset[ObjectKey]:
     """Those of the objects that are webhook configurations with a Service that has no ready endpoint.
 
-    One with a URL, or one that cannot be read, counts as answered.
+    One with a URL, or one that cannot be read, is not among them.
     """
-    silent: set[ObjectKey] = set()
+    found: set[ObjectKey] = set()
     for key in keys:
         kind = CONFIGURATIONS.get(key[:2])
         try:
-            if kind is not None and await _is_silent(client, await client.get(kind, key.name)):
-                silent.add(key)
+            if kind is not None and await _has_no_endpoints(client, await client.get(kind, key.name)):
+                found.add(key)
         except ApiError:
             continue
-    return frozenset(silent)
+    return frozenset(found)
 
 
-async def _is_silent(client: Client, configuration: Any) -> bool:
+async def _has_no_endpoints(client: Client, configuration: Any) -> bool:
     services = {service for webhook in mappings(configuration.get("webhooks")) if (service := service_of(webhook))}
     for namespace, name in sorted(services):
         slices, _ = await client.list(ENDPOINT_SLICES, namespace, f"{SERVICE_LABEL}={name}")
@@ -49,11 +49,11 @@ async def _is_silent(client: Client, configuration: Any) -> bool:
 
 
 def service_of(webhook: Any) -> tuple[str, str] | None:
-    """Namespace and name of the Service that answers; None when it is a URL."""
+    """Namespace and name of the Service of a webhook; None when it has a URL."""
     service = mapping(mapping(webhook.get("clientConfig")).get("service"))
     return (str(service["namespace"]), str(service["name"])) if {"namespace", "name"} <= service.keys() else None
 
 
 def has_endpoint(entry: Any) -> bool:
-    """Whether one endpoint of an EndpointSlice is ready; what says nothing of itself is."""
+    """Whether an endpoint of an EndpointSlice is ready; one without the condition is."""
     return any(mapping(each.get("conditions")).get("ready") is not False for each in mappings(entry.get("endpoints")))

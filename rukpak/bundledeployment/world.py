@@ -15,7 +15,7 @@ from typing import Any
 from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, RECORDED_ANNOTATIONS, BundleDeployment, BundleRecord
 from olmkit.api.bundles import BundleSpec
 from olmkit.api.meta import Kind
-from olmkit.errors import OlmError, Waiting
+from olmkit.errors import ApiError, OlmError, Waiting
 from rukpak.bundledeployment.health import Health
 from rukpak.format.objects import ObjectKey
 
@@ -72,13 +72,6 @@ MAX_QUICK_REVERTS = 3
 
 class BriefWait(Waiting):
     """Known in a moment and no news for anybody: what the status says stays as it is, unless the moment gets long."""
-
-
-def names(items: Iterable[str], joint: str = ", ", limit: int = 5) -> str:
-    """The first few of a list, sorted, and how many more there are."""
-    listed = sorted(items)
-    more = len(listed) - limit
-    return joint.join(listed[:limit]) + (f"{joint}and {more} more" if more > 0 else "")
 
 
 # --- the content of a bundle
@@ -234,6 +227,27 @@ class CustomResource:
     finalizers: tuple[str, ...] = ()
 
 
+class Usage(StrEnum):
+    """Whether somebody uses a CustomResourceDefinition or a Namespace that left its bundle."""
+
+    NEVER_ESTABLISHED = "never established"
+    """A CustomResourceDefinition that the API server never served: it can have no custom resources."""
+    UNUSED = "unused"
+    IN_USE = "in use"
+    """It has custom resources, or holds objects that somebody created."""
+    UNLISTABLE = "unlistable"
+    """A CustomResourceDefinition that was established and serves no version: its custom resources cannot be listed."""
+
+
+@dataclass(frozen=True)
+class ForeignObjects:
+    """Objects in a Namespace that the bundle did not bring."""
+
+    first: tuple[str, ...] = ()
+    """Names of the first few, sorted."""
+    count: int = 0
+
+
 class UnpackState(StrEnum):
     """How far a Bundle is."""
 
@@ -334,9 +348,10 @@ class World:
     """While it is being deleted: uids of objects that the API server refuses to delete."""
     namespace_finalizers: Mapping[str, Mapping[ObjectKey, tuple[str, ...]]] = field(default_factory=dict)
     """Of Namespaces that are being deleted: the objects with finalizers that they wait for, with those."""
-    foreign_objects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """While it is being deleted: uid of each Namespace that goes with it and was looked into -> the objects in it that the bundle
-    did not bring."""
+    foreign_objects: Mapping[str, ForeignObjects] = field(default_factory=dict)
+    """While it is being deleted: by uid of the Namespaces that are deleted with it, once they have been listed."""
+    usage: Mapping[str, Usage | ApiError] = field(default_factory=dict)
+    """By uid: of CustomResourceDefinitions and Namespaces that left the bundle; an error if it could not be read."""
     last_applied: Mapping[ObjectKey, LastApplied] = field(default_factory=dict)
     brief_wait_since: datetime | None = None
     """When what is known in a moment began to be waited for, without a pass that came further since."""

@@ -16,9 +16,9 @@ import orjson
 
 from olmkit.api.bundles import PLAIN, REGISTRY
 from olmkit.api.names import is_dns1123_label
-from rukpak.bundledeployment.world import names
 from rukpak.format.bundle import MAX_OBJECT_BYTES, Bundle, RegistryBundle
 from rukpak.format.objects import BundleObject, ObjectKey, mapping, mappings
+from rukpak.format.text import list_names
 from rukpak.render.namespaces import SUITE_NAMESPACES
 
 OPTIONAL_GROUPS = frozenset({"monitoring.coreos.com", "autoscaling.k8s.io", "console.openshift.io"})
@@ -96,13 +96,13 @@ def unsupported(bundle: RegistryBundle) -> tuple[str, ...]:
     name = bundle.csv_name
     sentences: list[str] = []
     if bundle.webhooks:
-        hooks = names({webhook["generateName"] for webhook in bundle.webhooks})
+        hooks = list_names({webhook["generateName"] for webhook in bundle.webhooks})
         sentences.append(
             f'bundle "{name}" has webhooks ({hooks}), which are not supported yet: choose a version of the package without '
             "webhooks if it has one, or install its manifests as a plain+v0 bundle that brings its own certificates"
         )
     if bundle.owned_api_services:
-        services = names({f"{item['version']}.{item['group']}" for item in bundle.owned_api_services})
+        services = list_names({f"{item['version']}.{item['group']}" for item in bundle.owned_api_services})
         sentences.append(
             f'bundle "{name}" owns API services ({services}), which are not supported yet: choose a version of the package '
             "without them if it has one, or install its manifests as a plain+v0 bundle that brings its own certificates"
@@ -113,7 +113,7 @@ def unsupported(bundle: RegistryBundle) -> tuple[str, ...]:
 def _form_fault(csvs: Sequence[BundleObject]) -> Iterator[str]:
     """ClusterServiceVersions to be applied as they stand where nobody knows that kind: the bundle has the other form."""
     if csvs:
-        named = names(manifest.name for manifest in csvs)
+        named = list_names(manifest.name for manifest in csvs)
         yield (
             f"the image holds a registry+v1 bundle (ClusterServiceVersion {named}), which {PLAIN} does not install: "
             f"set spec.template.spec.provisionerClassName to {REGISTRY}"

@@ -20,9 +20,9 @@ from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change, Informer
 from olmkit.runtime.manager import Manager, Settings
-from rukpak.__main__ import build
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
 from rukpak.bundledeployment.world import ABANDON_ANNOTATION
+from rukpak.setup import build
 from tests.conditions import triple
 
 CONFIG_MAPS = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)

@@ -16,7 +16,7 @@ from devcluster.images import Registry
 from olmkit.runtime.client import Client
 from olmkit.runtime.election import LEASE
 from olmkit.runtime.manager import Manager, Settings
-from rukpak.__main__ import build
+from rukpak.setup import build
 from tests.unit.rukpak.builders import csv, files
 
 

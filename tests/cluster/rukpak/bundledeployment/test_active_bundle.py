@@ -10,7 +10,7 @@ import pytest
 from devcluster.images import Registry
 from olmkit.api import bundledeployments, bundles, operators
 from olmkit.runtime.client import Client
-from rukpak.__main__ import build
+from rukpak.setup import build
 from tests.cluster import mortal
 from tests.cluster.mortal import first
 from tests.cluster.rukpak.harness import (

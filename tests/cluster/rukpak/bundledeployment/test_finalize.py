@@ -112,7 +112,7 @@ async def test_what_left_the_bundle_and_is_held_is_named_with_its_finalizer(at: 
     await at.client.patch(CONFIG_MAPS, "old", {"metadata": {"finalizers": ["test.example.com/hold"]}}, at.name)
     await at.install(at.push(plain(space, config_map("log", at.name)), "v2"))
     held = f"waiting until it is gone: ConfigMap {at.name}/old (finalizers: test.example.com/hold)"
-    await at.until(says("Reconciling", "True", "Removing", f"not in the bundle any more, {held}"))
+    await at.until(says("Reconciling", "True", "Removing", f"no longer in the bundle, {held}"))
     await at.client.patch(CONFIG_MAPS, "old", {"metadata": {"finalizers": None}}, at.name)
     await at.until(lambda raw: READY(raw) and triple(raw or {}, "Reconciling")[0] == "")
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from devcluster.cluster import Cluster
-from rukpak.__main__ import build
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
+from rukpak.setup import build
 from tests.cluster import mortal
 from tests.cluster.mortal import Fate, first
 from tests.cluster.rukpak.harness import (

@@ -201,7 +201,7 @@ async def test_a_log_line_tells_of_each_object_that_is_made_changed_or_removed(
         f"created Namespace {at.name} (bundle {first})",
         f"created ConfigMap {at.name}/log (bundle {first})",
         f"changed ConfigMap {at.name}/log (bundle {second['activeBundle']})",
-        f"deleted ConfigMap {at.name}/old (it left the bundle)",
+        f"deleted ConfigMap {at.name}/old (no longer in the bundle)",
         f"deleted ConfigMap {at.name}/log (the BundleDeployment is being deleted)",
         f"deleted Namespace {at.name} (the BundleDeployment is being deleted)",
     ):

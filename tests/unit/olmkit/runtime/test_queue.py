@@ -254,3 +254,44 @@ def test_no_key_is_processed_concurrently_or_lost(steps: list[tuple[str, str]]) 
             model.end()
 
     run_scenario(scenario)
+
+
+def test_a_key_that_is_added_while_its_worker_waits_for_that_ends_the_wait() -> None:
+    async def scenario(queue: Queue) -> None:
+        queue.add("a")
+        key = await queue.get()
+        asyncio.get_running_loop().call_later(1, queue.add, "a")
+        assert await queue.wait_added(key, 5)
+        assert now() == 1
+        assert queue.take_added(key)
+        assert not queue.take_added(key)
+        queue.done(key)
+        assert await is_empty(queue), "the worker has taken it"
+
+    run_scenario(scenario)
+
+
+def test_a_worker_waits_no_longer_than_it_wants_to_or_until_the_queue_is_shut_down() -> None:
+    async def scenario(queue: Queue) -> None:
+        queue.add("a")
+        key = await queue.get()
+        assert not await queue.wait_added(key, 2)
+        assert now() == 2
+        asyncio.get_running_loop().call_later(1, queue.shutdown)
+        assert not await queue.wait_added(key, 5)
+        assert now() == 3
+
+    run_scenario(scenario)
+
+
+def test_a_key_that_was_added_before_its_worker_waits_needs_no_wait() -> None:
+    async def scenario(queue: Queue) -> None:
+        queue.add("a")
+        key = await queue.get()
+        queue.add("a")
+        assert await queue.wait_added(key, 5)
+        assert now() == 0
+        queue.done(key)
+        assert await queue.get() == "a", "it is processed again unless the worker takes it"
+
+    run_scenario(scenario)

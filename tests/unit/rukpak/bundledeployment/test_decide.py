@@ -16,7 +16,7 @@ from olmkit.api.conditions import format_timestamp
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Waiting
 from rukpak.bundledeployment.blockers import irreversible
-from rukpak.bundledeployment.decide import decide
+from rukpak.bundledeployment.decide import prune_candidates
 from rukpak.bundledeployment.health import Health
 from rukpak.bundledeployment.plan import (
     Activate,
@@ -25,10 +25,12 @@ from rukpak.bundledeployment.plan import (
     Apply,
     ApplyBundle,
     DeleteBundles,
+    NamespaceRemoval,
     NothingToDo,
     Prune,
     UpdateInventory,
 )
+from rukpak.bundledeployment.retention import Retention
 from rukpak.bundledeployment.template import wanted_bundle
 from rukpak.bundledeployment.world import (
     NAMESPACE,
@@ -40,6 +42,7 @@ from rukpak.bundledeployment.world import (
     RenderedNamespace,
     RenderedObject,
     UnpackState,
+    Usage,
     World,
 )
 from rukpak.format import BadBundle
@@ -64,6 +67,7 @@ from tests.unit.rukpak.bundledeployment.worlds import (
     inventoried,
     member,
     namespace,
+    plan_of,
     raw,
     rendered,
     unpacked,
@@ -76,7 +80,7 @@ KINDS = frozenset(key[:2] for key in ALL) - {NAMESPACE}
 
 def steps(seen: World) -> list[tuple[int, list[str]]]:
     """The stages and objects that are applied next."""
-    plan = decide(seen)
+    plan = plan_of(seen)
     assert isinstance(plan, Apply)
     return [(step.phase, [item.key.name for item in step.items]) for step in plan.steps]
 
@@ -86,26 +90,26 @@ def steps(seen: World) -> list[tuple[int, list[str]]]:
 
 def test_a_provisioner_that_does_not_exist_is_said_with_the_one_that_does() -> None:
     with pytest.raises(Blocked, match=r'"core-rukpak-io-helm" does not exist: set .* to core-rukpak-io-plain'):
-        decide(world(raw(provisioner="core-rukpak-io-helm")))
+        plan_of(world(raw(provisioner="core-rukpak-io-helm")))
 
 
 def test_the_class_of_the_template_at_the_wrong_place_is_said_to_belong_there() -> None:
     text = (
-        "spec.provisionerClassName must be core-rukpak-io-plain, which installs bundles of any form: "
+        "spec.provisionerClassName must be core-rukpak-io-plain, which installs bundles of any format: "
         "core-rukpak-io-registry belongs in spec.template.spec.provisionerClassName"
     )
     with pytest.raises(Blocked, match=f"^{re.escape(text)}$"):
-        decide(world(raw(provisioner="core-rukpak-io-registry")))
+        plan_of(world(raw(provisioner="core-rukpak-io-registry")))
 
 
 def test_the_finalizer_comes_before_anything_is_made() -> None:
-    assert decide(world(raw(finalizers=["other"]))) == AddFinalizer()
+    assert plan_of(world(raw(finalizers=["other"]))) == AddFinalizer()
 
 
 def test_the_wanted_bundle_is_made_as_the_template_says() -> None:
     template = {"labels": {"a": "b", "core.rukpak.io/owner-name": "x"}, "annotations": {"c": "d"}}
     seen = world(raw(template=template))
-    plan = decide(seen)
+    plan = plan_of(seen)
     assert plan == ApplyBundle(wanted_bundle(seen), is_new=True)
     assert plan.body["spec"] == seen.raw["spec"]["template"]["spec"]
     metadata = plan.body["metadata"]
@@ -133,7 +137,7 @@ def without_active(**other: Any) -> World:
 
 
 def test_an_active_bundle_that_somebody_deleted_is_made_again_before_the_upgrade_goes_on() -> None:
-    plan = decide(without_active())
+    plan = plan_of(without_active())
     assert isinstance(plan, ApplyBundle)
     assert plan.is_new
     assert plan.body["metadata"]["name"] == without_active().active_bundle
@@ -149,13 +153,13 @@ def test_an_active_bundle_that_somebody_deleted_is_made_again_before_the_upgrade
     ],
 )
 def test_the_upgrade_goes_on(seen: World) -> None:
-    assert isinstance(decide(seen), Apply)
+    assert isinstance(plan_of(seen), Apply)
 
 
 def test_a_bundle_of_that_name_that_is_another_s_is_not_taken() -> None:
     seen = replace(world(), bundle_owner="BundleDeployment fleet")
     with pytest.raises(Blocked, match=f"the Bundle {seen.desired_bundle} belongs to BundleDeployment fleet"):
-        decide(seen)
+        plan_of(seen)
 
 
 def test_a_bundle_of_an_earlier_deployment_of_that_name_is_waited_for() -> None:
@@ -163,7 +167,7 @@ def test_a_bundle_of_an_earlier_deployment_of_that_name_is_waited_for() -> None:
     with pytest.raises(
         Waiting, match=f"^the Bundle {seen.desired_bundle} is left from an earlier BundleDeployment of this name"
     ):
-        decide(seen)
+        plan_of(seen)
 
 
 @pytest.mark.parametrize(
@@ -192,16 +196,16 @@ def test_labels_and_annotations_of_the_bundle_follow_the_template(
     known = bundle(seen.desired_bundle, UnpackState.PENDING)
     seen = replace(seen, bundles={seen.desired_bundle: replace(known, **facts)})
     if is_applied:
-        assert decide(seen) == ApplyBundle(wanted_bundle(seen), is_new=False)
+        assert plan_of(seen) == ApplyBundle(wanted_bundle(seen), is_new=False)
     else:
         with pytest.raises(Waiting):
-            decide(seen)
+            plan_of(seen)
 
 
 def test_a_bundle_that_the_template_left_before_it_was_installed_goes_at_once() -> None:
     seen = world()
     stale, going = bundle("ship-aaaaaa"), replace(bundle("ship-bbbbbb"), is_deleting=True)
-    assert decide(replace(seen, bundles={stale.name: stale, going.name: going})) == DeleteBundles((stale,))
+    assert plan_of(replace(seen, bundles={stale.name: stale, going.name: going})) == DeleteBundles((stale,))
 
 
 # --- what is in the way
@@ -220,7 +224,7 @@ def test_what_the_bundle_says_is_passed_on(
 ) -> None:
     seen = world()
     with pytest.raises(error, match=text) as caught:
-        decide(replace(seen, bundles={seen.desired_bundle: bundle(seen.desired_bundle, unpacking, "no answer")}))
+        plan_of(replace(seen, bundles={seen.desired_bundle: bundle(seen.desired_bundle, unpacking, "no answer")}))
     assert getattr(caught.value, "reason", "") == reason
     assert not isinstance(caught.value, ApplyRejected)
 
@@ -255,7 +259,7 @@ def test_content_that_cannot_be_installed_is_said_before_the_first_write(
 ) -> None:
     seen = replace(unpacked(), content=content)
     with pytest.raises(error, match=text) as caught:
-        decide(seen)
+        plan_of(seen)
     assert getattr(caught.value, "reason", "") == reason
 
 
@@ -270,9 +274,9 @@ def test_content_that_cannot_be_installed_is_said_before_the_first_write(
 def test_while_the_new_bundle_cannot_come_the_old_one_is_kept_in_repair(blocked: Any) -> None:
     seen = upgrading(blocked)
     with pytest.raises((Blocked, Waiting)):
-        decide(seen)
+        plan_of(seen)
     broken = replace(seen, labeled={key: value for key, value in seen.labeled.items() if key != SECRET})
-    plan = decide(broken)
+    plan = plan_of(broken)
     assert isinstance(plan, Apply)
     assert plan.content.bundle == seen.active_bundle
     assert [item.key for step in plan.steps for item in step.items] == [SECRET]
@@ -283,28 +287,28 @@ def test_while_the_new_bundle_cannot_come_the_old_one_is_kept_in_repair(blocked:
 
 
 def test_the_inventory_grows_before_the_first_object() -> None:
-    assert decide(unpacked()) == UpdateInventory(KINDS)
+    assert plan_of(unpacked()) == UpdateInventory(KINDS)
 
 
 def test_the_inventory_keeps_what_it_has_when_it_grows() -> None:
     seen = replace(unpacked(), inventory=frozenset({("batch", "Job")}))
-    assert decide(seen) == UpdateInventory(KINDS | {("batch", "Job")})
+    assert plan_of(seen) == UpdateInventory(KINDS | {("batch", "Job")})
 
 
 def test_nothing_is_applied_before_it_is_known_what_is_there() -> None:
     seen = replace(inventoried(unpacked()), unsynced=frozenset({("apps", "Deployment")}))
     with pytest.raises(BriefWait, match="Deployment"):
-        decide(seen)
+        plan_of(seen)
 
 
 def test_a_namespace_that_goes_away_is_waited_for() -> None:
     seen = inventoried(unpacked())
     with pytest.raises(Waiting, match="until it is gone: Namespace ship-system"):
-        decide(replace(seen, namespaces={NS.name: namespace(deletion_timestamp=NOW)}))
+        plan_of(replace(seen, namespaces={NS.name: namespace(deletion_timestamp=NOW)}))
 
 
 def test_stages_are_applied_up_to_the_crds() -> None:
-    plan = decide(inventoried(unpacked()))
+    plan = plan_of(inventoried(unpacked()))
     assert isinstance(plan, Apply)
     assert plan.dry_run_first
     assert [(step.phase, [item.key for item in step.items]) for step in plan.steps] == [(1, [NS]), (2, [DEFINITION])]
@@ -313,13 +317,13 @@ def test_stages_are_applied_up_to_the_crds() -> None:
 def test_crds_are_waited_for() -> None:
     seen = applied(unpacked(), ROLE, SECRET, WORKLOAD, BOAT)
     with pytest.raises(BriefWait, match=DEFINITION.name):
-        decide(replace(seen, crds={DEFINITION.name: crd(is_established=False)}))
+        plan_of(replace(seen, crds={DEFINITION.name: crd(is_established=False)}))
 
 
 def test_a_crd_whose_name_is_taken_says_so() -> None:
     seen = applied(unpacked(), ROLE, SECRET, WORKLOAD, BOAT)
     with pytest.raises(Waiting, match=r"boats.example.com \(boats is in use\)") as caught:
-        decide(replace(seen, crds={DEFINITION.name: crd(is_established=False, problem="boats is in use")}))
+        plan_of(replace(seen, crds={DEFINITION.name: crd(is_established=False, problem="boats is in use")}))
     assert not isinstance(caught.value, BriefWait)
 
 
@@ -333,11 +337,11 @@ def test_after_the_crds_come_all_other_stages() -> None:
 
 
 def test_when_everything_is_there_the_bundle_is_the_active_one() -> None:
-    assert decide(applied(unpacked())) == Activate()
+    assert plan_of(applied(unpacked())) == Activate()
 
 
 def test_nothing_is_to_be_done_when_all_is_as_it_was_applied() -> None:
-    assert decide(installed()) == NothingToDo()
+    assert plan_of(installed()) == NothingToDo()
 
 
 @pytest.mark.parametrize(
@@ -360,14 +364,14 @@ def test_nothing_is_to_be_done_when_all_is_as_it_was_applied() -> None:
     ],
 )
 def test_what_is_not_as_it_was_applied_is_applied_again(change: Callable[[World], World]) -> None:
-    plan = decide(change(installed()))
+    plan = plan_of(change(installed()))
     assert isinstance(plan, Apply)
     assert SECRET in [item.key for step in plan.steps for item in step.items]
     assert not plan.dry_run_first
 
 
 def test_after_a_restart_everything_is_applied_once_again_and_not_rehearsed() -> None:
-    plan = decide(replace(installed(), last_applied={}))
+    plan = plan_of(replace(installed(), last_applied={}))
     assert isinstance(plan, Apply)
     assert not plan.dry_run_first
     assert [step.phase for step in plan.steps] == [1, 2]
@@ -391,7 +395,7 @@ def test_an_object_that_somebody_deleted_is_made_again_only_when_it_is_gone() ->
         seen, labeled={**seen.labeled, SECRET: member(SECRET, deletion_timestamp=NOW, applied_fields={MANAGER: "else"})}
     )
     with pytest.raises(Waiting, match="waiting until it is gone: Secret ship-system/log"):
-        decide(seen)
+        plan_of(seen)
 
 
 def test_an_object_that_others_change_over_and_over_rests() -> None:
@@ -402,7 +406,7 @@ def test_an_object_that_others_change_over_and_over_rests() -> None:
         labeled={**seen.labeled, SECRET: member(SECRET, applied_fields={MANAGER: "else"})},
         last_applied={**seen.last_applied, SECRET: note},
     )
-    assert decide(seen) == NothingToDo(timedelta(seconds=30))
+    assert plan_of(seen) == NothingToDo(timedelta(seconds=30))
     assert steps(replace(seen, now=NOW + timedelta(minutes=1))) == [(4, ["log"])]
 
 
@@ -410,7 +414,7 @@ def test_progress_is_observed_again_at_its_deadline() -> None:
     workload = member(WORKLOAD, health=Health("Unknown", "0 of 1", timedelta(minutes=10)))
     seen = installed()
     seen = replace(seen, labeled={**seen.labeled, WORKLOAD: workload})
-    assert decide(seen) == NothingToDo(), (
+    assert plan_of(seen) == NothingToDo(), (
         "its status does not report the progress yet: that is the next thing to happen"
     )
     began = Condition(
@@ -422,8 +426,8 @@ def test_progress_is_observed_again_at_its_deadline() -> None:
     )
     status = seen.deployment.status.model_copy(update={"conditions": [began]})
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
-    assert decide(seen) == NothingToDo(timedelta(minutes=6))
-    assert decide(replace(seen, now=NOW + timedelta(minutes=6))) == NothingToDo(), (
+    assert plan_of(seen) == NothingToDo(timedelta(minutes=6))
+    assert plan_of(replace(seen, now=NOW + timedelta(minutes=6))) == NothingToDo(), (
         "it has failed, and nothing is waited for"
     )
 
@@ -432,20 +436,20 @@ def test_progress_is_observed_again_at_its_deadline() -> None:
 
 
 def test_an_upgrade_applies_what_differs_and_rehearses_it() -> None:
-    plan = decide(upgrading())
+    plan = plan_of(upgrading())
     assert isinstance(plan, Apply)
     assert plan.dry_run_first
     assert [step.phase for step in plan.steps] == [1, 2]
 
 
 def test_objects_that_are_the_same_in_both_bundles_are_not_written() -> None:
-    assert decide(upgrading(rendered(digest="v1"))) == Activate()
+    assert plan_of(upgrading(rendered(digest="v1"))) == Activate()
 
 
 def test_what_left_the_bundle_stays_until_the_new_one_is_active() -> None:
     seen = applied(upgrading(rendered(NS, DEFINITION, WORKLOAD, digest="v2")))
     assert SECRET in seen.labeled
-    assert decide(seen) == Activate()
+    assert plan_of(seen) == Activate()
 
 
 def active(seen: World) -> World:
@@ -458,48 +462,51 @@ def active(seen: World) -> World:
 def test_then_what_left_the_bundle_is_removed() -> None:
     seen = active(applied(upgrading(rendered(NS, DEFINITION, WORKLOAD, digest="v2"))))
     seen = replace(seen, inventory=KINDS)
-    plan = decide(seen)
+    plan = plan_of(seen)
     assert isinstance(plan, Prune)
-    assert [entry.key for entry in plan.members] == [SECRET, BOAT, ROLE]
+    assert [entry.key for entry in plan.delete] == [SECRET, BOAT, ROLE]
 
 
 def test_nothing_is_removed_before_everything_was_read() -> None:
     seen = active(applied(upgrading(rendered(NS, WORKLOAD, digest="v2"))))
     seen = replace(seen, inventory=KINDS, unsynced=frozenset({("", "Secret")}))
     with pytest.raises(BriefWait):
-        decide(seen)
+        plan_of(seen)
     with pytest.raises(Waiting, match="nothing is removed: Secret"):
-        decide(replace(seen, unreachable_kinds=frozenset({("", "Secret")})))
+        plan_of(replace(seen, unreachable_kinds=frozenset({("", "Secret")})))
 
 
 def test_what_only_bears_our_label_is_not_removed() -> None:
     seen = installed()
     copied = ObjectKey("", "Endpoints", "ship-system", "engine")
     seen = replace(seen, labeled={**seen.labeled, copied: member(copied, applied_fields={})})
-    assert decide(seen) == NothingToDo()
+    assert plan_of(seen) == NothingToDo()
 
 
-def test_a_namespace_that_left_the_bundle_is_left() -> None:
+def test_a_namespace_that_left_the_bundle_is_removed_last() -> None:
     seen = installed()
     old = namespace("old-system")
     seen = replace(seen, namespaces={**seen.namespaces, "old-system": old})
-    assert decide(seen) == Prune((), (old,))
+    assert prune_candidates(seen).namespaces == (old,)
+    seen = replace(seen, usage={old.uid: Usage.UNUSED})
+    assert plan_of(seen) == Prune(namespaces=(NamespaceRemoval(old, Retention.DELETE),))
     inside = ObjectKey("", "Secret", "old-system", "key")
     seen = replace(seen, labeled={**seen.labeled, inside: member(inside)})
-    assert decide(seen) == Prune((seen.labeled[inside],)), "what is in it goes first"
+    assert plan_of(seen) == Prune((seen.labeled[inside],)), "what is in it goes first"
+    assert not prune_candidates(seen)
 
 
 def test_the_inventory_shrinks_after_the_removal_but_for_what_cannot_be_read() -> None:
     job, cup = ("batch", "Job"), ("cups.example.com", "Cup")
     seen = replace(installed(), inventory=KINDS | {job, cup})
-    assert decide(seen) == UpdateInventory(KINDS)
+    assert plan_of(seen) == UpdateInventory(KINDS)
 
 
 def test_the_old_bundle_goes_last() -> None:
     seen = installed()
     old = bundle("ship-000000")
     seen = replace(seen, bundles={**seen.bundles, old.name: old})
-    assert decide(seen) == DeleteBundles((old,))
+    assert plan_of(seen) == DeleteBundles((old,))
 
 
 def test_what_was_removed_and_does_not_go_is_said() -> None:
@@ -507,7 +514,7 @@ def test_what_was_removed_and_does_not_go_is_said() -> None:
     seen = installed()
     seen = replace(seen, labeled={**seen.labeled, stuck: member(stuck, deletion_timestamp=NOW)})
     with pytest.raises(Waiting, match="waiting until it is gone: Secret ship-system/old") as caught:
-        decide(seen)
+        plan_of(seen)
     assert caught.value.reason == Reason.REMOVING
 
 
@@ -516,13 +523,13 @@ def test_an_upgrade_that_moves_a_storage_version_is_announced_before_it_begins()
     assert irreversible(seen) == (
         "this cannot be reversed: it moves the storage version of boats.example.com from v1 to v2"
     )
-    assert decide(seen) == Announce()
+    assert plan_of(seen) == Announce()
     said = Condition(
         type="Ready", status="False", reason="Upgrading", message=f"x; {irreversible(seen)}", last_transition_time="t"
     )
     status = seen.deployment.status.model_copy(update={"conditions": [said]})
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
-    assert isinstance(decide(seen), Apply)
+    assert isinstance(plan_of(seen), Apply)
 
 
 # --- all steps together
@@ -538,14 +545,15 @@ def test_an_upgrade_that_moves_a_storage_version_is_announced_before_it_begins()
     ],
 )
 def test_every_step_leads_on_until_nothing_is_to_be_done(start: World) -> None:
-    """decide after what its plan brings about comes to Keep, and never removes before all is applied."""
+    """decide after what its plan brings about comes to NothingToDo, and never removes before all is applied."""
     seen, plans = start, []
     for _ in range(40):
-        plan = decide(seen)
+        plan = plan_of(seen)
         plans.append(type(plan))
         if isinstance(plan, NothingToDo):
             break
         seen = brought_about(seen, plan)
+        seen = replace(seen, usage={crd.uid: Usage.UNUSED for crd in prune_candidates(seen).crds})
     assert plans[-1] is NothingToDo
     if Prune in plans:
         assert plans.index(Prune) > plans.index(Activate)
@@ -574,7 +582,7 @@ def brought_about(seen: World, plan: object) -> World:
         case Activate():
             return active(seen)
         case Prune():
-            gone = {entry.key for entry in plan.members}
+            gone = {entry.key for entry in plan.objects}
             return replace(seen, labeled={key: known for key, known in seen.labeled.items() if key not in gone})
         case DeleteBundles():
             gone_bundles = {entry.name for entry in plan.bundles}
@@ -599,8 +607,8 @@ def writing_into(name: str) -> RenderedBundle:
 
 def test_a_namespace_that_a_bundle_only_writes_into_is_joined_and_not_made() -> None:
     seen = inventoried(unpacked(content=writing_into("harbour")))
-    with pytest.raises(Waiting, match=r"not there and not in the bundle either: Namespace harbour; make it first"):
-        decide(seen)
+    with pytest.raises(Waiting, match=r"neither exist nor are in the bundle: harbour; create them first"):
+        plan_of(seen)
     there = replace(namespace("harbour", created=False), labels={}, applied_fields={})
     assert steps(replace(seen, namespaces={"harbour": there}))[0] == (1, [NS.name, "harbour"])
 
@@ -616,9 +624,9 @@ def test_a_kind_that_cannot_be_read_for_long_is_named() -> None:
     seen = inventoried(unpacked())
     kinds = frozenset({SECRET[:2]})
     with pytest.raises(BriefWait):
-        decide(replace(seen, unsynced=kinds))
+        plan_of(replace(seen, unsynced=kinds))
     with pytest.raises(Waiting, match=r"cannot be read now, so nothing is changed: Secret$") as caught:
-        decide(replace(seen, unsynced=kinds, unreachable_kinds=kinds))
+        plan_of(replace(seen, unsynced=kinds, unreachable_kinds=kinds))
     assert not isinstance(caught.value, BriefWait)
 
 
@@ -627,5 +635,5 @@ def test_a_group_that_does_not_answer_is_asked_about_again_soon() -> None:
         missing_kinds=("Gauge (metrics.example.com/v1)",), unreachable_groups=frozenset({"metrics.example.com"})
     )
     with pytest.raises(Waiting) as caught:
-        decide(inventoried(unpacked(content=content)))
+        plan_of(inventoried(unpacked(content=content)))
     assert caught.value.after == timedelta(seconds=20)

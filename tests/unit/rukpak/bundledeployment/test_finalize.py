@@ -9,19 +9,23 @@ import pytest
 
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import Waiting
-from rukpak.bundledeployment.decide import decide
-from rukpak.bundledeployment.finalize import DELETE_BATCH, STUCK_AFTER
+from rukpak.bundledeployment.finalize import DELETE_BATCH, STUCK_AFTER, unlisted_namespaces
 from rukpak.bundledeployment.plan import (
     Announce,
     DeleteObjects,
     Done,
     LeaveNamespaces,
-    LookInto,
     NothingToDo,
     RemoveFinalizer,
 )
-from rukpak.bundledeployment.report import report
-from rukpak.bundledeployment.world import ABANDON_ANNOTATION, BriefWait, LabeledObject, NamespaceInfo, World
+from rukpak.bundledeployment.world import (
+    ABANDON_ANNOTATION,
+    BriefWait,
+    ForeignObjects,
+    LabeledObject,
+    NamespaceInfo,
+    World,
+)
 from rukpak.format.objects import ObjectKey
 from tests.unit.rukpak.bundledeployment.worlds import (
     BOAT,
@@ -37,6 +41,8 @@ from tests.unit.rukpak.bundledeployment.worlds import (
     instance,
     member,
     namespace,
+    plan_of,
+    report_of,
     unpacked,
     world,
 )
@@ -56,18 +62,18 @@ def having(*members: LabeledObject, namespaces: tuple[NamespaceInfo, ...] = (), 
 
 def torn(seen: World) -> list[list[str]]:
     """The names of what is deleted next, group by group."""
-    plan = decide(seen)
+    plan = plan_of(seen)
     assert isinstance(plan, DeleteObjects)
     return [[entry.key.name for entry in group] for group in plan.groups]
 
 
 def test_without_our_finalizer_it_is_nobody_s_business() -> None:
-    assert decide(deleting(finalizers=["other"])) == NothingToDo()
+    assert plan_of(deleting(finalizers=["other"])) == NothingToDo()
 
 
 def test_what_never_installed_anything_goes_at_once() -> None:
-    assert decide(deleting(world())) == RemoveFinalizer()
-    assert decide(deleting(unpacked())) == RemoveFinalizer()
+    assert plan_of(deleting(world())) == RemoveFinalizer()
+    assert plan_of(deleting(unpacked())) == RemoveFinalizer()
 
 
 def test_custom_resources_go_first_and_alone() -> None:
@@ -85,7 +91,7 @@ def test_a_custom_resource_in_the_bundle_that_is_seen_twice_is_deleted_once() ->
 def test_while_custom_resources_are_going_their_operator_runs() -> None:
     seen = replace(having(member(WORKLOAD)), custom_resources=(instance(deletion_timestamp=ago(seconds=3)),))
     with pytest.raises(Waiting, match=r"^removing custom resources$") as caught:
-        decide(seen)
+        plan_of(seen)
     assert caught.value.reason == Reason.REMOVING
     assert caught.value.after == timedelta(seconds=2)
 
@@ -101,7 +107,7 @@ def test_what_is_going_is_not_deleted_again() -> None:
 
 def test_crds_go_when_all_else_is_gone() -> None:
     with pytest.raises(Waiting, match="removing objects"):
-        decide(having(member(DEFINITION), member(SECRET, deletion_timestamp=NOW)))
+        plan_of(having(member(DEFINITION), member(SECRET, deletion_timestamp=NOW)))
     assert torn(having(member(DEFINITION), namespaces=(namespace(),))) == [[DEFINITION.name]]
 
 
@@ -111,7 +117,7 @@ def test_of_very_many_objects_some_go_at_a_time() -> None:
 
 
 def test_what_bears_our_label_as_a_copy_is_not_deleted() -> None:
-    assert decide(having(member(SECRET, applied_fields={}))) == RemoveFinalizer()
+    assert plan_of(having(member(SECRET, applied_fields={}))) == RemoveFinalizer()
 
 
 @pytest.mark.parametrize(
@@ -123,44 +129,57 @@ def test_what_bears_our_label_as_a_copy_is_not_deleted() -> None:
     ],
 )
 def test_a_namespace_goes_with_its_last_member_if_rukpak_made_it(facts: NamespaceInfo, is_removed: bool) -> None:
-    seen = replace(having(namespaces=(facts,)), foreign_objects={facts.uid: ()})
-    assert decide(seen) == (LeaveNamespaces((), (facts,)) if is_removed else LeaveNamespaces((facts,), ()))
+    seen = replace(having(namespaces=(facts,)), foreign_objects={facts.uid: ForeignObjects()})
+    assert plan_of(seen) == (LeaveNamespaces((), (facts,)) if is_removed else LeaveNamespaces((facts,), ()))
 
 
 def test_what_else_is_in_a_namespace_is_said_before_it_goes() -> None:
     ours, other = namespace(), namespace("other", created=False)
     seen = having(namespaces=(ours, other))
-    assert decide(seen) == LookInto((ours,))
-    seen = replace(seen, foreign_objects={ours.uid: ("ConfigMap ship-system/notes",)})
-    assert decide(seen) == Announce()
-    told = report(seen, Done(Announce()))
+    assert unlisted_namespaces(seen) == (ours,)
+    with pytest.raises(BriefWait, match="listing what is in Namespace ship-system"):
+        plan_of(seen)
+    seen = replace(seen, foreign_objects={ours.uid: ForeignObjects(("ConfigMap ship-system/notes",), 1)})
+    assert unlisted_namespaces(seen) == ()
+    assert plan_of(seen) == Announce()
+    told = report_of(seen, Done(Announce()))
     text = "objects that the bundle did not bring are deleted with their Namespace: ConfigMap ship-system/notes"
     assert [(notice.type, notice.reason, notice.message) for notice in told.events] == [
         ("Warning", "NamespaceNotEmpty", text)
     ]
     assert {each.message for each in told.status.conditions} == {f"removing; {text}"}
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": told.status}))
-    assert decide(seen) == LeaveNamespaces((other,), (ours,))
-    assert report(seen, Done(LeaveNamespaces((), (ours,)))).events == ()
+    assert plan_of(seen) == LeaveNamespaces((other,), (ours,))
+    assert report_of(seen, Done(LeaveNamespaces((), (ours,)))).events == ()
     shared = replace(seen, namespaces={ours.name: namespace(NS.name, UID, "uid-other")})
-    assert {each.message for each in report(shared, Done(NothingToDo())).status.conditions} == {"removing"}, "it stays"
+    assert {each.message for each in report_of(shared, Done(NothingToDo())).status.conditions} == {"removing"}, (
+        "it stays"
+    )
+
+
+def test_what_is_in_a_namespace_is_listed_when_all_else_is_deleted() -> None:
+    assert unlisted_namespaces(having(member(SECRET), namespaces=(namespace(),))) == ()
+    assert unlisted_namespaces(having(member(SECRET, deletion_timestamp=NOW), namespaces=(namespace(),))) == ()
+    assert unlisted_namespaces(having(namespaces=(namespace(created=False),))) == (), "it is not deleted"
 
 
 def test_a_long_list_of_what_goes_with_a_namespace_is_said_once_although_it_is_cut() -> None:
     many = tuple(f"ConfigMap ship-system/{letter * 250}" for letter in "abcdef")
-    seen = replace(having(namespaces=(namespace(),)), foreign_objects={namespace().uid: many})
-    told = report(seen, Done(Announce()))
+    seen = replace(
+        having(namespaces=(namespace(),)), foreign_objects={namespace().uid: ForeignObjects(many, len(many))}
+    )
+    told = report_of(seen, Done(Announce()))
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": told.status}))
-    assert decide(seen) == LeaveNamespaces((), (namespace(),))
+    assert plan_of(seen) == LeaveNamespaces((), (namespace(),))
 
 
 def test_a_namespace_of_ours_is_waited_for_and_one_of_others_is_not() -> None:
     with pytest.raises(Waiting, match=r"^removing Namespace ship-system$"):
-        decide(having(namespaces=(namespace(deletion_timestamp=NOW),)))
+        plan_of(having(namespaces=(namespace(deletion_timestamp=NOW),)))
     with pytest.raises(Waiting, match="10 minutes; kubectl annotate bundledeployment ship"):
-        decide(having(namespaces=(namespace(deletion_timestamp=ago(minutes=11)),)))
-    assert decide(having(namespaces=(namespace(created=False, deletion_timestamp=NOW),))) == RemoveFinalizer()
-    assert decide(having(namespaces=(namespace("x", "uid-other"),))) == RemoveFinalizer()
+        plan_of(having(namespaces=(namespace(deletion_timestamp=ago(minutes=11)),)))
+    assert plan_of(having(namespaces=(namespace(created=False, deletion_timestamp=NOW),))) == RemoveFinalizer()
+    assert plan_of(having(namespaces=(namespace("x", "uid-other"),))) == RemoveFinalizer()
 
 
 def test_what_is_stuck_is_named_with_its_finalizers_and_the_way_out() -> None:
@@ -172,7 +191,7 @@ def test_what_is_stuck_is_named_with_its_finalizers_and_the_way_out() -> None:
         ),
     )
     with pytest.raises(Waiting) as caught:
-        decide(seen)
+        plan_of(seen)
     assert str(caught.value) == (
         "removing custom resources: not gone for more than 10 minutes: Boat.example.com harbour/yacht (finalizers: a/b, c); "
         "kubectl annotate bundledeployment ship core.rukpak.io/abandon=true leaves it behind"
@@ -186,7 +205,7 @@ def test_what_has_finalizers_is_named_at_once_and_before_what_is_stuck() -> None
         member(WORKLOAD, deletion_timestamp=ago(seconds=1)),
     )
     with pytest.raises(Waiting) as caught:
-        decide(seen)
+        plan_of(seen)
     assert str(caught.value) == (
         "removing objects: waiting for Secret ship-system/log (finalizers: a/b, c); not gone for more than 10 minutes: "
         "ClusterRole.rbac.authorization.k8s.io captain; "
@@ -197,7 +216,7 @@ def test_what_has_finalizers_is_named_at_once_and_before_what_is_stuck() -> None
 def test_what_a_namespace_waits_for_is_named() -> None:
     seen = having(namespaces=(namespace(deletion_timestamp=ago(seconds=30), finalizers=("d",)),))
     with pytest.raises(Waiting) as caught:
-        decide(replace(seen, namespace_finalizers={NS.name: {SECRET: ("a/b",)}}))
+        plan_of(replace(seen, namespace_finalizers={NS.name: {SECRET: ("a/b",)}}))
     assert str(caught.value) == (
         "removing Namespace ship-system (finalizers: d), which waits for Secret ship-system/log (finalizers: a/b)"
     )
@@ -206,7 +225,7 @@ def test_what_a_namespace_waits_for_is_named() -> None:
 
 def test_it_is_looked_at_again_when_something_gets_stuck() -> None:
     with pytest.raises(Waiting) as caught:
-        decide(having(member(SECRET, deletion_timestamp=NOW - STUCK_AFTER + timedelta(seconds=20))))
+        plan_of(having(member(SECRET, deletion_timestamp=NOW - STUCK_AFTER + timedelta(seconds=20))))
     assert caught.value.after == timedelta(seconds=20)
 
 
@@ -214,18 +233,18 @@ def test_what_is_abandoned_is_deleted_but_not_waited_for() -> None:
     going = member(SECRET, deletion_timestamp=ago(hours=1))
     assert torn(having(member(SECRET), abandoned=True)) == [["log"]]
     assert torn(having(going, member(DEFINITION), abandoned=True)) == [[DEFINITION.name]]
-    assert decide(having(going, namespaces=(namespace(deletion_timestamp=NOW),), abandoned=True)) == RemoveFinalizer()
+    assert plan_of(having(going, namespaces=(namespace(deletion_timestamp=NOW),), abandoned=True)) == RemoveFinalizer()
 
 
 def test_nothing_goes_before_everything_was_read() -> None:
     kinds = frozenset({("", "Secret")})
     with pytest.raises(BriefWait, match="Secret"):
-        decide(replace(having(member(WORKLOAD)), unsynced=kinds))
+        plan_of(replace(having(member(WORKLOAD)), unsynced=kinds))
     hidden = frozenset({("metrics.example.com", "Gauge")})
     with pytest.raises(Waiting, match=r"does not answer for metrics.example.com: .* leaves it behind"):
-        decide(replace(having(member(WORKLOAD)), unsynced=hidden, unreachable_kinds=hidden))
+        plan_of(replace(having(member(WORKLOAD)), unsynced=hidden, unreachable_kinds=hidden))
     with pytest.raises(Waiting, match="the CRDs' groups"):
-        decide(replace(having(member(WORKLOAD)), custom_resources=None))
+        plan_of(replace(having(member(WORKLOAD)), custom_resources=None))
     assert torn(replace(having(member(WORKLOAD), abandoned=True), unsynced=hidden, unreachable_kinds=hidden)) == [
         ["engine"]
     ]
@@ -233,17 +252,17 @@ def test_nothing_goes_before_everything_was_read() -> None:
 
 def test_the_finalizer_stays_while_what_is_left_may_not_be_known() -> None:
     stale = frozenset({("", "Secret"), ("apps", "Deployment")})
-    with pytest.raises(BriefWait, match="to tell what is left of Deployment, Secret"):
-        decide(replace(having(), stale=stale))
+    with pytest.raises(BriefWait, match="lists the remaining Deployment, Secret"):
+        plan_of(replace(having(), stale=stale))
     assert torn(replace(having(member(SECRET)), stale=stale)) == [["log"]], "what is known goes meanwhile"
-    assert decide(having()) == RemoveFinalizer()
-    assert decide(replace(having(abandoned=True), stale=stale)) == RemoveFinalizer()
+    assert plan_of(having()) == RemoveFinalizer()
+    assert plan_of(replace(having(abandoned=True), stale=stale)) == RemoveFinalizer()
 
 
 def test_what_is_abandoned_is_still_read_first() -> None:
     seen = replace(having(member(WORKLOAD), abandoned=True), unsynced=frozenset({("", "Secret")}))
     with pytest.raises(BriefWait, match="Secret"):
-        decide(seen)
+        plan_of(seen)
     assert torn(replace(having(member(WORKLOAD), abandoned=True), custom_resources=None)) == [["engine"]]
 
 
@@ -253,7 +272,7 @@ def test_what_the_server_refuses_to_delete_is_left_only_if_that_is_asked_for() -
     assert torn(replace(having(stuck), undeletable=uids)) == [["log"]]
     assert torn(replace(having(stuck, member(ROLE), abandoned=True), undeletable=uids)) == [["captain"]]
     seen = replace(having(stuck, namespaces=(here,), abandoned=True), undeletable=uids)
-    assert decide(seen) == RemoveFinalizer()
+    assert plan_of(seen) == RemoveFinalizer()
 
 
 def test_webhooks_that_nobody_answers_for_go_before_the_custom_resources() -> None:
@@ -263,4 +282,4 @@ def test_webhooks_that_nobody_answers_for_go_before_the_custom_resources() -> No
     going = member(WEBHOOK, deletion_timestamp=NOW)
     seen = replace(having(going, member(BOAT)), webhooks_without_endpoints=frozenset({WEBHOOK}))
     with pytest.raises(Waiting, match="removing webhooks"):
-        decide(seen)
+        plan_of(seen)

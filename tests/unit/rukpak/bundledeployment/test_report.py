@@ -39,7 +39,7 @@ from rukpak.bundledeployment.plan import (
     UpdateInventory,
     Verb,
 )
-from rukpak.bundledeployment.report import report
+from rukpak.bundledeployment.report import BundleDeploymentReport
 from rukpak.bundledeployment.world import (
     CRD,
     RELEASED_ANNOTATION,
@@ -72,6 +72,7 @@ from tests.unit.rukpak.bundledeployment.worlds import (
     namespace,
     raw,
     rendered,
+    report_of,
     unpacked,
     upgrading,
     world,
@@ -123,7 +124,7 @@ def reported(seen: World, outcome: Done | Exception, **changed: str) -> World:
     """The same World after what was reported of it; `changed` is said of its condition Healthy then."""
     conditions = [
         entry.model_copy(update=changed) if entry.type == "Healthy" else entry
-        for entry in report(seen, outcome).status.conditions
+        for entry in report_of(seen, outcome).status.conditions
     ]
     status = seen.deployment.status.model_copy(update={"conditions": conditions})
     return replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
@@ -139,8 +140,8 @@ def test_what_is_installed_is_recorded_in_the_status_that_names_it() -> None:
     seen = upgrading()
     facts = replace(bundle(seen.desired_bundle), image="r@sha256:2", spec=seen.raw["spec"]["template"]["spec"])
     seen = replace(seen, bundles={**seen.bundles, seen.desired_bundle: facts})
-    assert report(seen, apply(seen)).status.installed is None
-    status = report(seen, Done(Activate())).status
+    assert report_of(seen, apply(seen)).status.installed is None
+    status = report_of(seen, Done(Activate())).status
     assert status.installed is not None
     assert (status.active_bundle, status.installed.bundle) == (seen.desired_bundle, seen.desired_bundle)
     assert status.installed.image == "r@sha256:2"
@@ -151,9 +152,9 @@ def test_what_is_installed_on_no_cluster_is_named_with_its_image() -> None:
     facts = replace(seen.bundles[seen.desired_bundle], image="r@sha256:1")
     seen = replace(seen, bundles={seen.desired_bundle: facts})
     error = Blocked(Reason.BUNDLE_LOAD_FAILED, "webhooks")
-    assert report(seen, error).status.refused == RejectedBundle(image="r@sha256:1", message="webhooks")
+    assert report_of(seen, error).status.refused == RejectedBundle(image="r@sha256:1", message="webhooks")
     other = replace(seen, content=rendered(faults=("an old kind",)))
-    assert report(other, error).status.refused is None
+    assert report_of(other, error).status.refused is None
 
 
 def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed() -> None:
@@ -161,8 +162,8 @@ def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed()
     known = BundleRecord(bundle=seen.desired_bundle, spec=BundleSpec.load(seen.raw["spec"]["template"]["spec"]))
     obj = {**seen.raw, "status": {**seen.raw["status"], "installed": known.dump()}}
     seen = replace(seen, raw=obj, deployment=BundleDeployment.load(obj), bundles={})
-    assert report(seen, Done(ApplyBundle({}, is_new=True))).status.installed == known
-    assert report(deleting(seen), Done(DeleteObjects("objects", ()))).status.installed == known
+    assert report_of(seen, Done(ApplyBundle({}, is_new=True))).status.installed == known
+    assert report_of(deleting(seen), Done(DeleteObjects("objects", ()))).status.installed == known
 
 
 @pytest.mark.parametrize(
@@ -411,7 +412,7 @@ def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed()
     ],
 )
 def test_conditions(seen: World, outcome: Done | Exception, expected: dict[str, str], message: str) -> None:
-    told = report(seen, outcome)
+    told = report_of(seen, outcome)
     assert brief(told) == expected
     assert re.search(message, ready(told))
     assert told.status.observed_generation == seen.deployment.metadata.generation
@@ -426,12 +427,12 @@ def test_every_reason_is_said_somewhere() -> None:
 
 
 def test_the_literals_of_the_guide() -> None:
-    told = conditions(report(installed(), Done(NothingToDo())))
+    told = conditions(report_of(installed(), Done(NothingToDo())))
     name = installed().desired_bundle
     assert told["HasValidBundle"][2] == f"Successfully unpacked the {name} Bundle"
     assert told["Installed"][2] == f"Instantiated bundle {name} successfully"
     assert told["Healthy"][2] == "BundleDeployment is healthy"
-    told = conditions(report(pending(UnpackState.PENDING), Done(NothingToDo())))
+    told = conditions(report_of(pending(UnpackState.PENDING), Done(NothingToDo())))
     assert told["HasValidBundle"][2] == f"Waiting for the {world().desired_bundle} Bundle to be unpacked"
     assert told["Healthy"][2] == "Installed condition is false"
 
@@ -439,14 +440,14 @@ def test_the_literals_of_the_guide() -> None:
 def test_the_target_is_named_as_people_know_it() -> None:
     obj = raw(template={"annotations": {"operators.operatorframework.io/bundle-name": "ship.v2.0.0"}})
     seen = inventoried(unpacked(world(obj)))
-    assert ready(report(seen, apply(seen))) == "installing ship.v2.0.0, phase 2 of 6"
+    assert ready(report_of(seen, apply(seen))) == "installing ship.v2.0.0, phase 2 of 6"
 
 
 def test_the_active_bundle_is_the_old_one_until_the_new_one_is_whole() -> None:
     seen = upgrading()
-    assert report(seen, apply(seen)).status.active_bundle == seen.active_bundle
-    assert report(seen, REFUSED).status.active_bundle == seen.active_bundle
-    told = report(applied(seen), Done(Activate()))
+    assert report_of(seen, apply(seen)).status.active_bundle == seen.active_bundle
+    assert report_of(seen, REFUSED).status.active_bundle == seen.active_bundle
+    told = report_of(applied(seen), Done(Activate()))
     assert told.status.active_bundle == seen.desired_bundle
     assert conditions(told)["Installed"][2] == f"Instantiated bundle {seen.desired_bundle} successfully"
 
@@ -455,7 +456,7 @@ def test_a_failed_upgrade_says_which_objects_are_new() -> None:
     seen = upgrading(rendered(NS, DEFINITION, ROLE, SECRET, WORKLOAD, digest="v2"))
     seen = replace(seen, last_applied={**seen.last_applied, DEFINITION: LastApplied("v2", ENTRY, ago(hours=1))})
     error = ApplyRejected(Reason.BLOCKED, "no", MINUTE, frozenset({ROLE}))
-    assert ready(report(seen, error)).endswith(
+    assert ready(report_of(seen, error)).endswith(
         "no; already new: ClusterRole.rbac.authorization.k8s.io captain, "
         "CustomResourceDefinition.apiextensions.k8s.io boats.example.com"
     )
@@ -465,9 +466,9 @@ def test_what_cannot_be_reversed_is_said_as_long_as_it_can_be_stopped() -> None:
     seen = upgrading(rendered(digest="v2", storage="v2"))
     sentence = "this cannot be reversed: it moves the storage version of boats.example.com from v1 to v2"
     for outcome in (Done(Announce()), apply(seen), REFUSED):
-        assert ready(report(seen, outcome)).endswith(sentence)
+        assert ready(report_of(seen, outcome)).endswith(sentence)
     moved = replace(seen, crds={DEFINITION.name: crd(storage="v2")})
-    assert sentence not in ready(report(moved, apply(moved)))
+    assert sentence not in ready(report_of(moved, apply(moved)))
 
 
 @pytest.mark.parametrize(
@@ -480,20 +481,21 @@ def test_what_cannot_be_reversed_is_said_as_long_as_it_can_be_stopped() -> None:
 )
 def test_what_is_superseded_in_a_moment_is_not_written(outcome: Done | Exception) -> None:
     seen = inventoried(unpacked(world(raw(status={"observedGeneration": 1}))))
-    assert report(seen, outcome) == StatusReport(seen.deployment.status)
-    assert report(FIRST, outcome).status.observed_generation == 1
+    since = seen.now if isinstance(outcome, BriefWait) else None
+    assert report_of(seen, outcome) == BundleDeploymentReport(seen.deployment.status, brief_wait_since=since)
+    assert report_of(FIRST, outcome).status.observed_generation == 1
 
 
 def test_a_lost_race_says_nothing() -> None:
-    assert report(FIRST, Conflict(409, "Conflict", "x")) == StatusReport(FIRST.deployment.status)
+    assert report_of(FIRST, Conflict(409, "Conflict", "x")) == BundleDeploymentReport(FIRST.deployment.status)
 
 
 def test_a_repair_and_a_removal_of_leftovers_are_no_news() -> None:
-    before = report(installed(), Done(NothingToDo())).status
+    before = report_of(installed(), Done(NothingToDo())).status
     seen = installed()
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": before}))
     for done in (apply(seen, 2), Done(DeleteObjects("x", ()))):
-        assert report(seen, done) == StatusReport(before)
+        assert report_of(seen, done) == BundleDeploymentReport(before)
 
 
 def test_at_most_three_objects_that_are_not_well_are_told_in_full() -> None:
@@ -502,7 +504,7 @@ def test_at_most_three_objects_that_are_not_well_are_told_in_full() -> None:
     ]
     seen = installed()
     seen = replace(seen, labeled={**seen.labeled, **{entry.key: entry for entry in reversed(ill)}})
-    assert ready(report(seen, Done(NothingToDo()))) == (
+    assert ready(report_of(seen, Done(NothingToDo()))) == (
         "Deployment.apps n/d0: x; Deployment.apps n/d1: x; Deployment.apps n/d2: x; and 2 more"
     )
 
@@ -515,7 +517,7 @@ def test_what_is_odd_is_said_when_all_is_well() -> None:
         seen,
         content=replace(seen.content, left_out=(monitor,), warnings=("a template does not parse",)),
     )
-    told = report(seen, Done(NothingToDo()))
+    told = report_of(seen, Done(NothingToDo()))
     assert ready(told) == (
         f"Instantiated bundle {seen.desired_bundle} successfully; a template does not parse; "
         "left out, because the cluster lacks their kinds: ServiceMonitor.monitoring.coreos.com ship-system/m"
@@ -526,7 +528,7 @@ def test_what_is_odd_is_said_when_all_is_well() -> None:
 
 
 def conditions_of(seen: World, outcome: Done | Exception) -> dict[str, tuple[str, str]]:
-    return {each.type: (each.status, each.message) for each in report(seen, outcome).status.conditions}
+    return {each.type: (each.status, each.message) for each in report_of(seen, outcome).status.conditions}
 
 
 def test_an_object_that_is_not_there_is_not_well_whatever_the_pass_waits_for() -> None:
@@ -574,17 +576,17 @@ def test_what_was_released_is_named_while_it_is_there_and_nobody_s() -> None:
         ObjectReference(group="", kind="Namespace", name="d"),
         ObjectReference(group=CRD[0], kind=CRD[1], name="a.x"),
     ]
-    assert report(seen, Done(NothingToDo())).status.released == expected
-    assert report(seen, REFUSED).status.released == expected
-    assert report(installed(), REFUSED).status.released is None
+    assert report_of(seen, Done(NothingToDo())).status.released == expected
+    assert report_of(seen, REFUSED).status.released == expected
+    assert report_of(installed(), REFUSED).status.released is None
 
 
 def test_the_install_namespace_is_that_of_what_runs() -> None:
-    assert report(FIRST, apply(FIRST)).status.install_namespace == "ship-system"
+    assert report_of(FIRST, apply(FIRST)).status.install_namespace == "ship-system"
     old = replace(rendered(), namespace="old-system")
-    assert report(upgrading(old=old), REFUSED).status.install_namespace == "old-system"
+    assert report_of(upgrading(old=old), REFUSED).status.install_namespace == "old-system"
     seen = replace(upgrading(), active_content=MissingContent())
-    assert report(seen, REFUSED).status.install_namespace is None
+    assert report_of(seen, REFUSED).status.install_namespace is None
 
 
 def test_what_is_left_out_stays_known_while_the_content_is_away() -> None:
@@ -592,15 +594,15 @@ def test_what_is_left_out_stays_known_while_the_content_is_away() -> None:
     seen = replace(installed(), content=MissingContent())
     status = seen.deployment.status.model_copy(update={"left_out": [entry]})
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
-    assert report(seen, REFUSED).status.left_out == [entry]
+    assert report_of(seen, REFUSED).status.left_out == [entry]
 
 
 def test_deletion_leaves_what_was_said_of_the_bundle() -> None:
     seen = installed()
     seen = replace(
-        seen, deployment=seen.deployment.model_copy(update={"status": report(seen, Done(NothingToDo())).status})
+        seen, deployment=seen.deployment.model_copy(update={"status": report_of(seen, Done(NothingToDo())).status})
     )
-    told = report(replace(deleting(seen), deployment=_deleted(seen)), Done(DeleteObjects("custom resources", ())))
+    told = report_of(replace(deleting(seen), deployment=_deleted(seen)), Done(DeleteObjects("custom resources", ())))
     assert brief(told) == {
         "HasValidBundle": "True/UnpackSuccessful",
         "Installed": "True/InstallationSucceeded",
@@ -609,8 +611,8 @@ def test_deletion_leaves_what_was_said_of_the_bundle() -> None:
         "Reconciling": "True/Removing",
     }
     assert ready(told) == "removing custom resources"
-    assert ready(report(deleting(), Unavailable(503, "x", "y"))) == "cannot remove: Unavailable: y"
-    assert ready(report(deleting(), Done(NothingToDo()))) == "removing"
+    assert ready(report_of(deleting(), Unavailable(503, "x", "y"))) == "cannot remove: Unavailable: y"
+    assert ready(report_of(deleting(), Done(NothingToDo()))) == "removing"
 
 
 def _deleted(seen: World) -> Any:
@@ -627,7 +629,7 @@ def told_after(steps: list[tuple[World, Done | Exception]]) -> list[tuple[str, s
     events: list[tuple[str, str]] = []
     for seen, outcome in steps:
         seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
-        told = report(seen, outcome)
+        told = report_of(seen, outcome)
         before, after = (each.dump().get("conditions", []) for each in (status, told.status))
         choice = choose_events(before, after, told.transitions, trouble)
         events += [(notice.type, notice.reason) for notice in (*told.events, *choice.events)]
@@ -732,7 +734,7 @@ RECREATED = ObjectChange(WORKLOAD, Verb.RECREATED, "somebody deleted it")
     ],
 )
 def test_drift_that_was_repaired_is_one_warning(changed: list[ObjectChange], expected: str) -> None:
-    told = report(installed(), changes(*changed))
+    told = report_of(installed(), changes(*changed))
     assert [notice.message for notice in told.events] == ([expected] if expected else [])
     assert {(notice.type, notice.reason) for notice in told.events} <= {("Warning", "DriftRepaired")}
 
@@ -740,8 +742,8 @@ def test_drift_that_was_repaired_is_one_warning(changed: list[ObjectChange], exp
 def test_drift_that_was_reported_when_its_repair_exceeded_the_deadline_is_not_reported_again() -> None:
     late = reported(HELD, WAITS, last_transition_time=format_timestamp(ago(minutes=10)))
     late = reported(late, WAITS)
-    assert brief(report(late, WAITS))["Healthy"] == "False/Unhealthy"
-    assert report(late, changes(ObjectChange(SECRET, Verb.RECREATED, "somebody deleted it"))).events == ()
+    assert brief(report_of(late, WAITS))["Healthy"] == "False/Unhealthy"
+    assert report_of(late, changes(ObjectChange(SECRET, Verb.RECREATED, "somebody deleted it"))).events == ()
 
 
 def test_what_somebody_deleted_is_one_warning_also_when_it_takes_a_while_to_go() -> None:
@@ -768,17 +770,17 @@ def test_what_somebody_deleted_is_one_warning_also_when_it_takes_a_while_to_go()
 def test_progress_is_ordinary_until_its_deadline(began: int, deadline: timedelta | None, expected: str) -> None:
     seen = unwell(Health("Unknown", "0 of 1 run", deadline))
     began_at = format_timestamp(ago(minutes=began))
-    told = report(reported(seen, Done(NothingToDo()), last_transition_time=began_at), Done(NothingToDo()))
+    told = report_of(reported(seen, Done(NothingToDo()), last_transition_time=began_at), Done(NothingToDo()))
     assert brief(told)["Healthy"] == expected
 
 
 def test_what_exceeded_its_deadline_has_failed_until_it_is_well_also_after_a_restart() -> None:
     seen = reported(ROLLING_OUT, Done(NothingToDo()), last_transition_time=format_timestamp(ago(minutes=10)))
     late = reported(seen, Done(NothingToDo()))
-    assert brief(report(late, Done(NothingToDo())))["Healthy"] == "False/Unhealthy"
-    assert report(late, Done(NothingToDo())).transitions == ()
+    assert brief(report_of(late, Done(NothingToDo())))["Healthy"] == "False/Unhealthy"
+    assert report_of(late, Done(NothingToDo())).transitions == ()
     well = replace(late, labeled=installed().labeled)
-    assert brief(report(well, Done(NothingToDo())))["Ready"] == "True/Succeeded"
+    assert brief(report_of(well, Done(NothingToDo())))["Ready"] == "True/Succeeded"
 
 
 def test_what_is_made_again_after_it_was_deleted_has_not_failed() -> None:
@@ -786,16 +788,16 @@ def test_what_is_made_again_after_it_was_deleted_has_not_failed() -> None:
     absent = {key: entry for key, entry in seen.labeled.items() if key != WORKLOAD}
     waiting = Waiting(Reason.RETRYING, "waiting until it is gone: Namespace ship-system", MINUTE)
     held = reported(replace(seen, labeled=absent), waiting, last_transition_time=format_timestamp(ago(minutes=10)))
-    assert brief(report(held, waiting))["Healthy"] == "False/Unhealthy"
+    assert brief(report_of(held, waiting))["Healthy"] == "False/Unhealthy"
     late = reported(held, waiting)
-    assert brief(report(late, waiting))["Healthy"] == "False/Unhealthy", "as long as it is not there"
-    assert brief(report(unwell(ROLLOUT, late), Done(NothingToDo())))["Healthy"] == "Unknown/Progressing"
+    assert brief(report_of(late, waiting))["Healthy"] == "False/Unhealthy", "as long as it is not there"
+    assert brief(report_of(unwell(ROLLOUT, late), Done(NothingToDo())))["Healthy"] == "Unknown/Progressing"
 
 
 def test_what_this_pass_made_again_is_there() -> None:
     seen = installed()
     seen = replace(seen, labeled={key: entry for key, entry in seen.labeled.items() if key != SECRET})
-    assert brief(report(seen, changes(ObjectChange(SECRET, Verb.RECREATED, "x"))))["Ready"] == "True/Succeeded"
+    assert brief(report_of(seen, changes(ObjectChange(SECRET, Verb.RECREATED, "x"))))["Ready"] == "True/Succeeded"
 
 
 def returning() -> World:
@@ -814,7 +816,7 @@ def returning() -> World:
 
 def test_on_the_way_back_to_what_is_installed_it_is_not_ready() -> None:
     seen = returning()
-    told = report(seen, apply(seen))
+    told = report_of(seen, apply(seen))
     assert brief(told) == {
         "HasValidBundle": "True/UnpackSuccessful",
         "Installed": "True/InstallationSucceeded",
@@ -824,21 +826,22 @@ def test_on_the_way_back_to_what_is_installed_it_is_not_ready() -> None:
     }
     assert ready(told) == f"returning to {seen.desired_bundle}, phase 2 of 6"
     assert (
-        ready(report(seen, REFUSED)) == f"cannot return to {seen.desired_bundle}: Secret ship-system/log is another's"
+        ready(report_of(seen, REFUSED))
+        == f"cannot return to {seen.desired_bundle}: Secret ship-system/log is another's"
     )
     back = replace(seen, last_applied=installed().last_applied)
-    assert brief(report(back, Done(NothingToDo())))["Ready"] == "True/Succeeded"
+    assert brief(report_of(back, Done(NothingToDo())))["Ready"] == "True/Succeeded"
 
 
 def test_a_repair_of_what_is_installed_is_no_upgrade() -> None:
     seen = replace(installed(), last_applied={})
-    assert brief(report(seen, apply(seen, last=2)))["Ready"] == "True/Succeeded"
+    assert brief(report_of(seen, apply(seen, last=2)))["Ready"] == "True/Succeeded"
 
 
 def test_what_should_be_known_in_a_moment_is_said_when_it_is_not() -> None:
     settling = BriefWait(Reason.OBJECT_LOOKUP_FAILURE, "reading what there is of Cup", MINUTE)
     seen = installed()
-    assert report(seen, settling).status == seen.deployment.status
-    assert report(replace(seen, brief_wait_since=ago(seconds=29)), settling).status == seen.deployment.status
-    told = report(replace(seen, brief_wait_since=ago(seconds=30)), settling)
+    assert report_of(seen, settling).status == seen.deployment.status
+    assert report_of(replace(seen, brief_wait_since=ago(seconds=29)), settling).status == seen.deployment.status
+    told = report_of(replace(seen, brief_wait_since=ago(seconds=30)), settling)
     assert conditions(told)["Reconciling"] == ("True", "Retrying", "reading what there is of Cup")

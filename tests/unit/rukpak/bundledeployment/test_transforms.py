@@ -47,7 +47,7 @@ def test_a_member_is_what_it_is_and_who_applied_it() -> None:
         "resourceVersion": "9",
         "labels": {"core.rukpak.io/owner-uid": "owner"},
     }
-    member = kept["member"]
+    member = kept["labeled"]
     assert str(member.key) == "Deployment.apps n/engine"
     assert (member.deletion_timestamp, member.finalizers) == (datetime(2026, 1, 1, 11, tzinfo=UTC), ("a/b",))
     assert member.applied_fields.keys() == {"rukpak:ship"}
@@ -100,7 +100,7 @@ def test_what_others_wrote_is_not_ours(foreign: Object) -> None:
 def test_who_owns_the_replicas(manager: str, fields: Object, is_scaled: bool) -> None:
     owned = entry(manager, fields, operation="Update", subresource="scale")
     kept = transforms.labeled_object(obj(metadata={"managedFields": [owned]}))
-    assert kept["member"].is_scaled_by_others is is_scaled
+    assert kept["labeled"].is_scaled_by_others is is_scaled
 
 
 @pytest.mark.parametrize(
@@ -119,15 +119,15 @@ def test_who_owns_the_replicas(manager: str, fields: Object, is_scaled: bool) ->
     ],
 )
 def test_who_changed_it_last(managed: list[Object], expected: str) -> None:
-    assert transforms.labeled_object(obj(metadata={"managedFields": managed}))["member"].last_changed_by == expected
+    assert transforms.labeled_object(obj(metadata={"managedFields": managed}))["labeled"].last_changed_by == expected
 
 
 def test_health_is_told_of_the_kinds_that_have_a_rule() -> None:
     budget = transforms.labeled_object(
         obj("PodDisruptionBudget", "policy/v1", status={"currentHealthy": 0, "desiredHealthy": 1})
     )
-    assert budget["member"].health.status == "Unknown"
-    assert transforms.labeled_object(obj("Secret", "v1"))["member"].health is None
+    assert budget["labeled"].health.status == "Unknown"
+    assert transforms.labeled_object(obj("Secret", "v1"))["labeled"].health is None
 
 
 def definition(*conditions: Object, **metadata: Any) -> transforms.CrdDefinition:
@@ -151,7 +151,7 @@ def definition(*conditions: Object, **metadata: Any) -> transforms.CrdDefinition
             status={"conditions": list(conditions)},
         )
     )
-    assert str(kept["member"].key) == "CustomResourceDefinition.apiextensions.k8s.io boats.example.com"
+    assert str(kept["labeled"].key) == "CustomResourceDefinition.apiextensions.k8s.io boats.example.com"
     found: transforms.CrdDefinition = kept["definition"]
     return found
 
@@ -204,7 +204,7 @@ def test_a_crd_that_was_released_is_nobody_s() -> None:
 
 def test_a_namespace_is_its_labels_and_members() -> None:
     labels = {"member.core.rukpak.io/one": "true", "member.core.rukpak.io/two": "true", "team": "red"}
-    facts = transforms.namespace(obj("Namespace", "v1", metadata={"labels": labels}))["facts"]
+    facts = transforms.namespace(obj("Namespace", "v1", metadata={"labels": labels}))["namespace"]
     assert facts.members == {"one", "two"}
     assert facts.labels == labels
     assert facts.deletion_timestamp is None

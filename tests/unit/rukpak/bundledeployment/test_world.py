@@ -1,28 +1,14 @@
-"""Values that the decision stands on."""
+"""Values of the World."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
-
-from rukpak.bundledeployment.world import LastApplied, RenderedBundle, names
+from rukpak.bundledeployment.world import LastApplied, RenderedBundle
 from tests.unit.rukpak.bundledeployment.worlds import ENTRY, MANAGER, NOW, SECRET, installed, member
 
 MINUTE = timedelta(minutes=1)
-
-
-@pytest.mark.parametrize(
-    ("items", "text"),
-    [
-        pytest.param([], "", id="none"),
-        pytest.param(["b", "a"], "a, b", id="sorted"),
-        pytest.param(list("gfedcba"), "a, b, c, d, e, and 2 more", id="the first five"),
-    ],
-)
-def test_names_of_many(items: list[str], text: str) -> None:
-    assert names(items) == text
 
 
 def test_what_has_to_be_applied_again_soon_after_rests_ever_longer() -> None:

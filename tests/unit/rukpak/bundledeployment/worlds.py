@@ -9,7 +9,11 @@ from typing import Any
 
 from olmkit.api.bundledeployments import CREATED_LABEL, FINALIZER, BundleDeployment
 from olmkit.errors import OlmError
+from rukpak.bundledeployment.decide import decide
+from rukpak.bundledeployment.evaluate import evaluate
 from rukpak.bundledeployment.health import Health
+from rukpak.bundledeployment.plan import Done, Plan
+from rukpak.bundledeployment.report import BundleDeploymentReport, report
 from rukpak.bundledeployment.template import bundle_name
 from rukpak.bundledeployment.world import (
     CRD,
@@ -210,3 +214,16 @@ def deleting(seen: World | None = None, **metadata: Any) -> World:
 def instance(name: str = "yacht", **facts: Any) -> CustomResource:
     """A custom resource that a person made."""
     return CustomResource(ObjectKey("example.com", "Boat", "harbour", name), f"uid-{name}", "5", **facts)
+
+
+def plan_of(seen: World) -> Plan:
+    """The Plan that `decide` returns; raises the error when there is none."""
+    decision = decide(seen)
+    if isinstance(decision.plan, OlmError):
+        raise decision.plan
+    return decision.plan
+
+
+def report_of(seen: World, outcome: Done | Exception) -> BundleDeploymentReport:
+    """What `report` returns for a pass that ended so."""
+    return report(seen, evaluate(seen), outcome)

@@ -1,4 +1,4 @@
-"""How often what the API server refuses is tried again."""
+"""How often an apply that the API server rejects is retried."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from datetime import timedelta
 
 from olmkit.api.bundledeployments import Reason
 from rukpak.bundledeployment.apply_errors import MAX_RETRY_DELAY
-from rukpak.bundledeployment.observe import Rejection
-from rukpak.bundledeployment.reconciler import repeated
+from rukpak.bundledeployment.memory import Rejection
 from rukpak.bundledeployment.world import ApplyRejected
 from tests.unit.rukpak.bundledeployment.worlds import NOW, unpacked, upgrading
 
@@ -20,7 +19,7 @@ def test_the_same_refusal_doubles_the_time_to_the_next_try() -> None:
     seen, last = unpacked(), None
     waits: list[timedelta] = []
     for _ in range(6):
-        last = repeated(last, seen, TAKEN)
+        last = Rejection.next(last, seen, TAKEN)
         waits.append(last.after)
         seen = replace(seen, now=seen.now + last.after)
     assert waits == [MINUTE * times for times in (1, 2, 4, 8, 10, 10)]
@@ -29,12 +28,14 @@ def test_the_same_refusal_doubles_the_time_to_the_next_try() -> None:
 
 def test_a_turn_for_another_reason_does_not_count_as_a_try() -> None:
     seen = unpacked()
-    last = repeated(None, seen, TAKEN)
-    assert repeated(last, replace(seen, now=NOW + MINUTE / 2), TAKEN) == last
+    last = Rejection.next(None, seen, TAKEN)
+    assert Rejection.next(last, replace(seen, now=NOW + MINUTE / 2), TAKEN) == last
 
 
 def test_it_begins_anew_when_something_else_is_refused_or_asked_for() -> None:
     seen = unpacked()
-    long_ago = Rejection(repeated(None, seen, TAKEN).what, NOW - timedelta(hours=1), MAX_RETRY_DELAY)
-    assert repeated(long_ago, seen, ApplyRejected(Reason.BLOCKED, "Secret a/c is another's", MINUTE)).after == MINUTE
-    assert repeated(long_ago, upgrading(), TAKEN).after == MINUTE
+    long_ago = Rejection(Rejection.next(None, seen, TAKEN).cause, NOW - timedelta(hours=1), MAX_RETRY_DELAY)
+    assert (
+        Rejection.next(long_ago, seen, ApplyRejected(Reason.BLOCKED, "Secret a/c is another's", MINUTE)).after == MINUTE
+    )
+    assert Rejection.next(long_ago, upgrading(), TAKEN).after == MINUTE

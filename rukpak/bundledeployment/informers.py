@@ -1,0 +1,69 @@
+"""The informers that BundleDeployments are observed with, and deletions that they do not show yet.
+
+Filled by rukpak.bundledeployment.reconciler, read by it, applier, deleter and usage.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from olmkit.api.meta import Object
+from olmkit.runtime.informer import Informer
+from rukpak.bundledeployment import transforms
+from rukpak.bundledeployment.events import controller_references
+from rukpak.bundledeployment.inventory import OWNER_INDEX
+from rukpak.bundledeployment.world import LabeledObject, NamespaceInfo
+
+MEMBER_INDEX, RELEASED_INDEX = "member", "released"
+MAX_PENDING_DELETIONS = 4096
+"""Deletions that are remembered; the informers show them within seconds."""
+
+Deletable = TypeVar("Deletable", LabeledObject, NamespaceInfo)
+
+
+class PendingDeletions:
+    """Objects that the API server has accepted to delete. They are being deleted, though the informers may not show it yet."""
+
+    def __init__(self) -> None:
+        self._since: OrderedDict[str, datetime] = OrderedDict()
+
+    def add(self, uid: str) -> None:
+        """The API server accepted the deletion."""
+        self._since[uid] = datetime.now(UTC)
+        while len(self._since) > MAX_PENDING_DELETIONS:
+            self._since.popitem(last=False)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._since
+
+    def applied_to(self, entry: Deletable) -> Deletable:
+        """The entry with a deletion timestamp, if its deletion was accepted."""
+        since = entry.deletion_timestamp or self._since.get(entry.uid)
+        return entry if since == entry.deletion_timestamp else replace(entry, deletion_timestamp=since)
+
+
+@dataclass(frozen=True)
+class Informers:
+    """Namespaces and CRDs are transformed by rukpak.bundledeployment.transforms."""
+
+    deployments: Informer
+    bundles: Informer
+    namespaces: Informer
+    crds: Informer
+    pending_deletions: PendingDeletions = field(default_factory=PendingDeletions)
+
+    def __post_init__(self) -> None:
+        self.bundles.add_index(OWNER_INDEX, lambda obj: [entry["uid"] for entry in controller_references(obj)])
+        self.namespaces.add_index(MEMBER_INDEX, _members)
+        self.crds.add_index(OWNER_INDEX, transforms.owner_uid_index)
+        for informer in (self.namespaces, self.crds):
+            informer.add_index(RELEASED_INDEX, transforms.released_by_index)
+
+
+def _members(obj: Object) -> Iterable[str]:
+    namespace = transforms.namespace_info_of(obj)
+    return namespace.members if namespace is not None else ()

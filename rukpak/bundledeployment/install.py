@@ -1,0 +1,109 @@
+"""Which objects of a bundle are applied next, and what the next phase waits for. Called by decide. Pure."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from olmkit.api.bundledeployments import Reason
+from olmkit.errors import Waiting
+from rukpak.bundledeployment.blockers import (
+    CONTENT_RETRY_DELAY,
+    UNREACHABLE_RETRY_DELAY,
+    WATCHED_RETRY_DELAY,
+    describe_deleting,
+    poll_delay,
+)
+from rukpak.bundledeployment.plan import Apply, PhaseStep, Plan, UpdateInventory
+from rukpak.bundledeployment.world import (
+    CRD,
+    NAMESPACE,
+    BriefWait,
+    CrdInfo,
+    InstallPhase,
+    RenderedBundle,
+    RenderedObject,
+    World,
+)
+from rukpak.format.objects import ObjectKey
+from rukpak.format.text import list_names
+
+SYNC_POLL_DELAY = timedelta(seconds=2)
+
+
+def prepare(world: World, content: RenderedBundle) -> Plan | None:
+    """Before the first object: the inventory names its kinds, their objects are known, no Namespace is being deleted.
+
+    Raises Waiting or BriefWait until that is so.
+    """
+    kinds = frozenset(item.key[:2] for item in content.objects()) - {NAMESPACE}
+    if not kinds <= world.inventory:
+        return UpdateInventory(world.inventory | kinds)
+    require_synced(world, kinds)
+    absent = sorted(content.external_namespaces - world.namespaces.keys())
+    if absent and world.active_bundle != content.bundle:
+        text = f"has objects in Namespaces that neither exist nor are in the bundle: {list_names(absent)}; create them first"
+        raise Waiting(Reason.RETRYING, text, WATCHED_RETRY_DELAY)
+    wanted = {item.key.name for item in content.objects() if item.key[:2] == NAMESPACE}
+    deleting = [key for key in (ObjectKey(*NAMESPACE, "", name) for name in sorted(wanted)) if world.is_deleting(key)]
+    if deleting:
+        text = list_names(describe_deleting(world, key) for key in deleting)
+        after = poll_delay(world.now, (world.namespaces[key.name].deletion_timestamp for key in deleting))
+        raise Waiting(Reason.RETRYING, f"waiting until it is gone: {text}", after)
+    return None
+
+
+def require_synced(world: World, kinds: frozenset[tuple[str, str]]) -> None:
+    """Raises Waiting or BriefWait while the objects of one of the kinds are not known."""
+    unreachable = list_names(f"{kind}.{group}" if group else kind for group, kind in world.unreachable_kinds & kinds)
+    if unreachable:
+        text = f"cannot be read now, so nothing is changed: {unreachable}"
+        raise Waiting(Reason.OBJECT_LOOKUP_FAILURE, text, UNREACHABLE_RETRY_DELAY)
+    unknown = sorted(kind for group, kind in world.unsynced if (group, kind) in kinds)
+    if unknown:
+        raise BriefWait(Reason.OBJECT_LOOKUP_FAILURE, f"listing {list_names(unknown)}", SYNC_POLL_DELAY)
+
+
+def apply_objects(world: World, content: RenderedBundle, *, dry_run_first: bool) -> Plan | None:
+    """Apply objects that are missing or differ, in as many phases as do not depend on the result of the one before.
+
+    None: every object is up to date. Raises Waiting when a phase has to be waited for.
+    """
+    steps: list[PhaseStep] = []
+    for number, phase in enumerate(content.phases, 1):
+        pending = tuple(item for item in phase.objects if _is_pending(world, content, item))
+        if pending:
+            steps.append(PhaseStep(number, pending))
+        gate = _gate(world, phase, is_pending=bool(pending))
+        if gate is not None and not steps:
+            raise gate
+        if gate is not None:
+            break
+    return Apply(content, tuple(steps), dry_run_first) if steps else None
+
+
+def _is_pending(world: World, content: RenderedBundle, item: RenderedObject) -> bool:
+    """It differs and can be applied now; a Namespace that is not in the bundle has to exist."""
+    if world.is_up_to_date(item) or world.is_deleting(item.key):
+        return False
+    name = item.key.name
+    return not (item.key[:2] == NAMESPACE and name in content.external_namespaces and name not in world.namespaces)
+
+
+def _gate(world: World, phase: InstallPhase, *, is_pending: bool) -> Waiting | None:
+    """Why the next phase has to wait."""
+    deleting = [describe_deleting(world, item.key) for item in phase.objects if world.is_deleting(item.key)]
+    if deleting:
+        text = f"somebody deleted it, waiting until it is gone: {list_names(deleting)}"
+        return Waiting(Reason.RETRYING, text, WATCHED_RETRY_DELAY)
+    if not any(item.key[:2] == CRD for item in phase.objects):
+        return None
+    crds = (world.crds.get(item.key.name) or CrdInfo(item.key.name, "") for item in phase.objects)
+    late = [crd for crd in crds if not crd.is_established]
+    if not (late or is_pending):
+        return None
+    problems = [f"{crd.name} ({crd.problem})" for crd in late if crd.problem]
+    if problems:
+        text = f"waiting for CustomResourceDefinitions: {list_names(problems)}"
+        return Waiting(Reason.RETRYING, text, CONTENT_RETRY_DELAY)
+    text = f"waiting for CustomResourceDefinitions: {list_names(crd.name for crd in late)}"
+    return BriefWait(Reason.RETRYING, text, SYNC_POLL_DELAY)

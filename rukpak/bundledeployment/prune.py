@@ -1,0 +1,115 @@
+"""Which objects that are no longer in the bundle are removed next. Called by rukpak.bundledeployment.decide. Pure.
+
+Objects come first, then Namespaces. Whether a CustomResourceDefinition or a Namespace is deleted is decided by
+rukpak.bundledeployment.retention, from the usage that rukpak.bundledeployment.usage has read of the `candidates`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from olmkit.api.bundledeployments import Reason
+from olmkit.errors import ApiError, Waiting
+from rukpak.bundledeployment.blockers import UNREACHABLE_RETRY_DELAY
+from rukpak.bundledeployment.plan import NamespaceRemoval, Prune
+from rukpak.bundledeployment.retention import Retention, crd_retention, is_created_for, namespace_retention
+from rukpak.bundledeployment.world import (
+    CRD,
+    NAMESPACE,
+    LabeledObject,
+    NamespaceInfo,
+    RenderedBundle,
+    Usage,
+    World,
+)
+from rukpak.format.text import list_names
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """CustomResourceDefinitions and Namespaces whose usage determines whether they are deleted."""
+
+    crds: tuple[LabeledObject, ...] = ()
+    namespaces: tuple[NamespaceInfo, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.crds or self.namespaces)
+
+
+def left_objects(world: World, content: RenderedBundle) -> list[LabeledObject]:
+    """Objects of the BundleDeployment that are not in `content`, sorted; those that are being deleted included."""
+    wanted = {item.key for item in content.objects()}
+    return [entry for key, entry in sorted(world.owned.items()) if key not in wanted]
+
+
+def candidates(world: World, content: RenderedBundle) -> Candidates:
+    """Whose usage `prune` needs to know."""
+    left = left_objects(world, content)
+    if left:
+        return Candidates(crds=tuple(entry for entry in left if _is_crd(entry) and entry.deletion_timestamp is None))
+    namespaces = _left_namespaces(world, content)
+    return Candidates(namespaces=tuple(entry for entry in namespaces if is_created_for(entry, world.uid)))
+
+
+def prune(world: World, content: RenderedBundle) -> Prune | None:
+    """The next removal; None when everything that left the bundle is removed or being deleted.
+
+    Raises Waiting when nothing can be removed because usage cannot be read.
+    """
+    left = left_objects(world, content)
+    plan = _prune_objects(world, left) if left else _prune_namespaces(world, _left_namespaces(world, content))
+    if plan.is_empty:
+        _raise_unread(world, candidates(world, content))
+        return None
+    return plan
+
+
+def _prune_objects(world: World, left: list[LabeledObject]) -> Prune:
+    remaining = [entry for entry in left if entry.deletion_timestamp is None]
+    crds: dict[Retention, list[LabeledObject]] = {Retention.DELETE: [], Retention.RELEASE: []}
+    for crd in filter(_is_crd, remaining):
+        usage = world.usage.get(crd.uid)
+        if isinstance(usage, Usage):
+            crds[crd_retention(usage)].append(crd)
+    return Prune(
+        delete=tuple(entry for entry in remaining if not _is_crd(entry)),
+        delete_crds=tuple(crds[Retention.DELETE]),
+        release_crds=tuple(crds[Retention.RELEASE]),
+    )
+
+
+def _prune_namespaces(world: World, left: list[NamespaceInfo]) -> Prune:
+    removals: list[NamespaceRemoval] = []
+    for namespace in left:
+        usage = world.usage.get(namespace.uid)
+        if isinstance(usage, Usage):
+            removals.append(NamespaceRemoval(namespace, namespace_retention(namespace, world.uid, usage)))
+        elif not is_created_for(namespace, world.uid):
+            removals.append(NamespaceRemoval(namespace, Retention.LEAVE))
+    return Prune(namespaces=tuple(removals))
+
+
+def _left_namespaces(world: World, content: RenderedBundle) -> list[NamespaceInfo]:
+    wanted = {item.key.name for item in content.objects() if item.key[:2] == NAMESPACE}
+    return [
+        namespace
+        for name, namespace in sorted(world.namespaces.items())
+        if world.uid in namespace.members and name not in wanted and namespace.deletion_timestamp is None
+    ]
+
+
+def _raise_unread(world: World, unread: Candidates) -> None:
+    texts = [_unread(world, str(entry.key), entry.uid) for entry in unread.crds]
+    texts += [_unread(world, f"Namespace {entry.name}", entry.uid) for entry in unread.namespaces]
+    if texts:
+        text = f"not removed, because its objects cannot be listed: {list_names(texts, '; ')}"
+        raise Waiting(Reason.OBJECT_LOOKUP_FAILURE, text, UNREACHABLE_RETRY_DELAY)
+
+
+def _unread(world: World, name: str, uid: str) -> str:
+    error = world.usage.get(uid)
+    return f"{name} ({error.message})" if isinstance(error, ApiError) else name
+
+
+def _is_crd(entry: LabeledObject) -> bool:
+    return entry.key[:2] == CRD

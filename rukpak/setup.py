@@ -1,0 +1,126 @@
+"""What rukpak is made of: the controllers of Bundles and BundleDeployments over one store. Called by rukpak.__main__."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from olmkit.api import bundledeployments, bundles
+from olmkit.jobs import Jobs, Sandbox
+from olmkit.jobs.memory_budget import job_memory_budget
+from olmkit.runtime.controller import ConsecutivePasses, Controller
+from olmkit.runtime.manager import Manager
+from olmkit.runtime.publish import Publisher
+from olmkit.sources.access import Access
+from olmkit.store.store import Store
+from rukpak.bundle import reconciler as bundle
+from rukpak.bundle.unpack import UNPACK, UnpackResult
+from rukpak.bundledeployment import transforms
+from rukpak.bundledeployment.act import BundleDeploymentActions
+from rukpak.bundledeployment.applier import Applier
+from rukpak.bundledeployment.conflict_watch import ConflictWatch
+from rukpak.bundledeployment.deleter import Deleter
+from rukpak.bundledeployment.events import UID_INDEX, EventMapper
+from rukpak.bundledeployment.informers import Informers
+from rukpak.bundledeployment.inventory import Inventory
+from rukpak.bundledeployment.reconciler import BundleDeploymentReconciler
+from rukpak.bundledeployment.render_cache import RenderCache
+from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES, RestMapper
+from rukpak.bundledeployment.usage import UsageReader
+
+BUNDLE_DEPLOYMENT_CONTROLLER = "bundledeployment"
+FIELD_MANAGER = "rukpak"
+"""Field manager of statuses, and reporting controller of Events."""
+MAX_CONCURRENT_RECONCILES = 8
+"""BundleDeployments that are installed at the same time."""
+MAX_CONCURRENT_REQUESTS = 16
+"""Requests about installed objects, for all BundleDeployments together."""
+
+
+async def build(manager: Manager) -> None:
+    """Both controllers, added to the manager. Raises an OlmError when the configuration is invalid."""
+    settings = manager.settings
+    # Invalid configuration ends the process now, and not each job later.
+    access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr)
+    access.check()
+    store = Store(bundle.store_folder(settings))
+    sandbox = Sandbox(reads=(*access.config_files(), bundle.store_folder(settings)))
+    memory = job_memory_budget(settings.jobs_memory)
+    jobs = Jobs[UnpackResult](
+        lambda name: bundle_controller.enqueue(name), preload=[UNPACK.module], sandbox=sandbox, memory=memory
+    )
+    manager.on_close(jobs.close)
+    bundle_controller = bundle.controller(manager, jobs, store)
+    bundle_deployment_controller(manager, store, bundle_controller.enqueue)
+
+
+def bundle_deployment_controller(
+    manager: Manager, store: Store, on_missing_content: Callable[[str], None]
+) -> Controller:
+    """The controller of BundleDeployments, added to the manager. `store` holds the bundles that were unpacked;
+    `on_missing_content` is called with the Bundle whose content is missing or damaged.
+    """
+    informers = Informers(
+        deployments=manager.informer(bundledeployments.KIND),
+        bundles=manager.informer(bundles.KIND),
+        namespaces=manager.informer(NAMESPACES, metadata_only=True, transform=transforms.namespace),
+        crds=manager.informer(CRDS, transform=transforms.crd),
+    )
+    informers.deployments.add_index(UID_INDEX, lambda obj: (obj["metadata"]["uid"],))
+    api_services = manager.informer(API_SERVICES, transform=transforms.api_service)
+    event_mapper = EventMapper(informers.deployments)
+    rest_mapper = RestMapper(manager.client, informers.crds, api_services)
+    suite_namespaces = (manager.settings.system_namespace, manager.settings.keys_namespace)
+    render_cache = RenderCache(store, rest_mapper, suite_namespaces, on_missing_content)
+    reconciler = _reconciler(
+        manager, informers, rest_mapper, event_mapper, render_cache, lambda name: controller.enqueue(name)
+    )
+    controller = Controller(
+        BUNDLE_DEPLOYMENT_CONTROLLER,
+        reconciler.steps(),
+        workers=MAX_CONCURRENT_RECONCILES,
+        consecutive=ConsecutivePasses(),
+    )
+    controller.watch(informers.deployments, event_mapper.keys_of_deployment)
+    controller.watch(informers.bundles, event_mapper.keys_of_bundle)
+    controller.watch(informers.namespaces, event_mapper.keys_of_namespace)
+    controller.watch(informers.crds, event_mapper.keys_of_crd)
+    controller.watch(api_services, event_mapper.keys_of_api_service)
+    manager.on_started_leading(reconciler.start_leading)
+    manager.add_controller(controller)
+    return controller
+
+
+def _reconciler(
+    manager: Manager,
+    informers: Informers,
+    rest_mapper: RestMapper,
+    event_mapper: EventMapper,
+    render_cache: RenderCache,
+    enqueue: Callable[[str], None],
+) -> BundleDeploymentReconciler:
+    client, limit = manager.client, asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
+
+    def enqueue_uid(uid: str) -> None:
+        for name in event_mapper.names_of((uid,)):
+            enqueue(name)
+
+    inventory = Inventory(manager, rest_mapper, informers.crds, enqueue_uid)
+    publisher = Publisher(client, bundledeployments.KIND, FIELD_MANAGER, informers.deployments)
+    manager.on_started_leading(publisher.reset)
+    return BundleDeploymentReconciler(
+        client,
+        informers,
+        rest_mapper,
+        render_cache,
+        inventory,
+        event_mapper,
+        UsageReader(client, rest_mapper, informers.crds, limit),
+        BundleDeploymentActions(
+            Applier(client, rest_mapper, render_cache, inventory, informers, event_mapper.name_of, limit),
+            Deleter(client, rest_mapper, informers, limit),
+            ConflictWatch(manager, enqueue),
+            render_cache,
+        ),
+        publisher,
+    )
