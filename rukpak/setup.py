@@ -107,7 +107,6 @@ def _reconciler(
 
     inventory = Inventory(manager, rest_mapper, informers.crds, enqueue_uid)
     publisher = Publisher(client, bundledeployments.KIND, FIELD_MANAGER, informers.deployments)
-    manager.on_started_leading(publisher.reset)
     return BundleDeploymentReconciler(
         client,
         informers,
@@ -119,6 +118,8 @@ def _reconciler(
         BundleDeploymentActions(
             Applier(client, rest_mapper, render_cache, inventory, informers, event_mapper.name_of, limit),
             Deleter(client, rest_mapper, informers, limit),
+            inventory,
+            event_mapper,
             ConflictWatch(manager, enqueue),
             render_cache,
         ),

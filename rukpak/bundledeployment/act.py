@@ -1,17 +1,19 @@
 """Carries out one Plan of a BundleDeployment. Called by rukpak.bundledeployment.reconciler; decides nothing.
 
-Requests are sent by applier and deleter; what a process has to remember of them is written to its Memory.
+Requests are sent by applier and deleter; what this process has to remember of them is kept in a Memory.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from rukpak.bundledeployment.applier import Applier
+from rukpak.bundledeployment.apply_errors import MAX_RETRY_DELAY
 from rukpak.bundledeployment.conflict_watch import ConflictWatch
 from rukpak.bundledeployment.deleter import Deleter
-from rukpak.bundledeployment.memory import Memory, Rejection
+from rukpak.bundledeployment.events import EventMapper
+from rukpak.bundledeployment.inventory import Inventory
 from rukpak.bundledeployment.plan import (
     Activate,
     AddFinalizer,
@@ -21,67 +23,119 @@ from rukpak.bundledeployment.plan import (
     DeleteBundles,
     DeleteObjects,
     Done,
+    Keep,
     LeaveNamespaces,
-    NothingToDo,
     Plan,
     Prune,
+    Release,
     RemoveFinalizer,
     UpdateInventory,
 )
 from rukpak.bundledeployment.render_cache import RenderCache
-from rukpak.bundledeployment.world import ApplyRejected, World
+from rukpak.bundledeployment.world import ApplyRejected, DeletedWorld, ForeignObjects, LastApplied, World
+from rukpak.format.objects import ObjectKey
 
 NO_DELAY = timedelta(0)
 RECHECK_DELAY = timedelta(seconds=1)
-"""To the pass that observes whether objects have been deleted, or a conflicting object is gone."""
+"""To the pass that observes whether objects have been deleted, or a conflicting object has."""
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """What the API server rejected last, and how long it is not retried."""
+
+    cause: tuple[object, ...]
+    """Generation, digest of the content and message: a retry of the same has the same cause."""
+    at: datetime
+    after: timedelta
+
+    @classmethod
+    def next(cls, last: Rejection | None, world: World, error: ApplyRejected) -> Rejection:
+        """The rejection to remember. A retry with the same cause doubles the delay; a pass before that time does not."""
+        cause = (world.deployment.metadata.generation, getattr(world.content, "content", ""), error.message)
+        if last is None or last.cause != cause:
+            return cls(cause, world.now, error.after)
+        if world.now < last.at + last.after:
+            return last
+        return cls(cause, world.now, max(error.after, min(last.after * 2, MAX_RETRY_DELAY)))
+
+
+@dataclass
+class Memory:
+    """What this process knows of the BundleDeployment of that uid in addition to the cluster.
+
+    It may be lost at any time: it only saves writes and requests.
+    """
+
+    uid: str
+    last_applied: dict[ObjectKey, LastApplied] = field(default_factory=dict)
+    failed_deletions: dict[str, int] = field(default_factory=dict)
+    """While it is being deleted: uid -> how often the API server refused to delete the object."""
+    foreign_objects: dict[str, ForeignObjects] = field(default_factory=dict)
+    """While it is being deleted: by uid of the Namespaces whose objects have been listed."""
+    has_no_custom_resources: bool = False
+    """While it is being deleted: its CRDs had none at the last list."""
+    brief_wait_since: datetime | None = None
+    rejection: Rejection | None = None
 
 
 @dataclass(frozen=True)
 class BundleDeploymentActions:
-    """Acts for all BundleDeployments; `memories` by name, filled by rukpak.bundledeployment.reconciler."""
+    """Acts for all BundleDeployments; `memories` by name."""
 
     applier: Applier
     deleter: Deleter
+    inventory: Inventory
+    event_mapper: EventMapper
     conflicts: ConflictWatch
     render_cache: RenderCache
     memories: dict[str, Memory] = field(default_factory=dict)
 
-    async def act(self, world: World, plan: Plan) -> Done:
-        """One step. Raises what its requests raise; what is rejected repeatedly is retried at growing intervals."""
+    async def act(self, world: World | DeletedWorld, plan: Plan | Release) -> Done:
+        """Carry out the Plan. Raises what its requests raise; what is rejected repeatedly is retried at growing intervals."""
+        if isinstance(world, DeletedWorld) or isinstance(plan, Release):
+            await self._release(world.name)
+            return Done(plan, NO_DELAY)
         memory = self.memories[world.name]
         try:
             done = await self._act(world, plan, memory)
         except ApplyRejected as error:
             memory.rejection = Rejection.next(memory.rejection, world, error)
-            is_gone = await self.conflicts.watch(world.name, error.conflicting_objects)
-            error.after = RECHECK_DELAY if is_gone else memory.rejection.after
+            is_deleted = await self.conflicts.watch(world.name, error.conflicting_objects)
+            error.after = RECHECK_DELAY if is_deleted else memory.rejection.after
             raise
         await self.conflicts.forget(world.name)
         return done
 
+    async def _release(self, name: str) -> None:
+        memory = self.memories.pop(name, None)
+        self.event_mapper.interests.pop(name, None)
+        self.render_cache.drop_bodies(name)
+        await self.conflicts.forget(name)
+        if memory is not None:
+            await self.inventory.forget(memory.uid)
+
     async def _act(self, world: World, plan: Plan, memory: Memory) -> Done:
         match plan:
             case AddFinalizer():
-                memory.latest = await self.applier.add_finalizer(world)
+                return Done(plan, NO_DELAY, written=await self.applier.add_finalizer(world))
             case UpdateInventory():
-                memory.latest = await self.applier.update_inventory(world, plan)
+                return Done(plan, NO_DELAY, written=await self.applier.update_inventory(world, plan))
             case ApplyBundle():
                 return await self.applier.apply_bundle(world, plan)
             case Apply():
                 return await self.applier.apply(world, plan, memory.last_applied)
             case Activate() | Announce():
-                pass  # the status is all that changes
-            case NothingToDo():
+                return Done(plan, NO_DELAY)  # only the status changes
+            case Keep():
                 self.render_cache.drop_bodies(world.name)
                 return Done(plan, plan.after)
             case RemoveFinalizer():
                 await self.deleter.remove_finalizer(world)
-                memory.is_finalized = True
                 return Done(plan)
             case _:
                 await self._delete(world, plan, memory)
                 return Done(plan, RECHECK_DELAY)
-        return Done(plan, NO_DELAY)
 
     async def _delete(
         self, world: World, plan: DeleteBundles | Prune | DeleteObjects | LeaveNamespaces, memory: Memory

@@ -22,21 +22,14 @@ from olmkit.errors import ApiError, OlmError, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment import inventory, transforms
 from rukpak.bundledeployment.apply_errors import CHANGED_RETRY_DELAY, CONFLICT_RETRY_DELAY, ApplyErrors, combine
+from rukpak.bundledeployment.content import RenderedObject
 from rukpak.bundledeployment.informers import Informers
 from rukpak.bundledeployment.inventory import Inventory
 from rukpak.bundledeployment.plan import Apply, ApplyBundle, Done, ObjectChange, PhaseStep, UpdateInventory, Verb
 from rukpak.bundledeployment.render_cache import Bodies, RenderCache
 from rukpak.bundledeployment.rest_mapper import RestMapper
 from rukpak.bundledeployment.shared_namespaces import namespace_body
-from rukpak.bundledeployment.world import (
-    CRD,
-    NAMESPACE,
-    BriefWait,
-    LastApplied,
-    RenderedObject,
-    World,
-    manager_name,
-)
+from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, LastApplied, World, manager_name
 from rukpak.format.objects import ObjectKey
 
 DELETED = "somebody deleted it"
@@ -115,8 +108,7 @@ class Applier:
             raise Waiting(Reason.UNPACK_PENDING, "content unavailable", CONFLICT_RETRY_DELAY) from None
         current = _ApplyPass(world, plan, bodies, last_applied)
         for step in plan.steps:
-            # A dry run of a single object would prove no more than its apply.
-            if plan.dry_run_first and len(step.items) > 1:
+            if plan.has_dry_run(step):
                 await self._each(current, step, dry_run=True)
             await self._each(current, step, dry_run=False)
         return Done(plan, timedelta(), applied=frozenset(current.applied), changes=tuple(sorted(current.changes)))

@@ -39,9 +39,9 @@ CONFLICT_RETRY_DELAY = timedelta(minutes=1)
 REJECTED_RETRY_DELAY = timedelta(minutes=5)
 MAX_RETRY_DELAY = timedelta(minutes=10)
 """What is refused is tried at least this often."""
-TRIED_AGAIN = f"it is tried again, at most {MAX_RETRY_DELAY // timedelta(minutes=1)} minutes apart"
+TRIED_AGAIN = f"it is retried, at most {MAX_RETRY_DELAY // timedelta(minutes=1)} minutes apart"
 """Of what the API server refuses: nothing that is watched tells when it would take it."""
-DELETE_IT = "delete it, and the bundle's is installed"
+DELETE_IT = "delete it, and the object of the bundle is installed"
 DELETE_CRD = (
     f"{DELETE_IT} (deleting a CustomResourceDefinition deletes all its custom resources: back up those that you need)"
 )
@@ -80,7 +80,7 @@ class ApplyErrors:
         try:
             live = await self.client.get(kind, key.name, key.namespace or None)
         except NotFound:
-            raise BriefWait(Reason.RETRYING, f"{key} went away", CHANGED_RETRY_DELAY) from None
+            raise BriefWait(Reason.RETRYING, f"{key} was deleted", CHANGED_RETRY_DELAY) from None
         metadata = live["metadata"]
         if body["metadata"].get("uid") == metadata["uid"]:
             return
@@ -98,17 +98,17 @@ class ApplyErrors:
         if holder and holder != uid:
             name = self.holder(holder)
             if name:
-                return f"is there already and belongs to BundleDeployment {name}"
-            gone = f"is there already and belongs to a BundleDeployment that is gone (uid {holder})"
+                return f"already exists and belongs to BundleDeployment {name}"
+            gone = f"already exists and belongs to a BundleDeployment that is gone (uid {holder})"
             return f"{gone}: {remedy}"
         managers = sorted({entry.get("manager", "") for entry in metadata.get("managedFields") or ()} - {""})
         by = f" (written by {', '.join(managers)})" if managers else ""
         if holder:
             return (
-                f"is there already and bears the label {OWNER_UID_LABEL} of this BundleDeployment, which did not apply it{by}: "
+                f"already exists and has the label {OWNER_UID_LABEL} of this BundleDeployment, which did not apply it{by}: "
                 f"{remedy}"
             )
-        return f"is there already and not managed by olm-suite{by}: {remedy}"
+        return f"already exists and is not managed by olm-suite{by}: {remedy}"
 
     async def _explain_namespace(self, key: ObjectKey) -> None:
         """In a Namespace that goes away nothing can be made."""

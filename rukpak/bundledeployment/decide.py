@@ -7,18 +7,13 @@ process that is killed between any two writes leaves a World from which the same
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import FINALIZER, ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.runtime.reconciler import Decision
-from rukpak.bundledeployment.blockers import (
-    UNREACHABLE_RETRY_DELAY,
-    WATCHED_RETRY_DELAY,
-    describe_deleting,
-)
+from rukpak.bundledeployment.content import RenderedBundle
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.finalize import finalize
 from rukpak.bundledeployment.install import apply_objects, prepare, require_synced
@@ -28,28 +23,30 @@ from rukpak.bundledeployment.plan import (
     Announce,
     ApplyBundle,
     DeleteBundles,
-    NothingToDo,
+    Keep,
     Plan,
+    Release,
     UpdateInventory,
 )
 from rukpak.bundledeployment.progress import next_deadline
 from rukpak.bundledeployment.prune import Candidates, candidates, left_objects, prune
 from rukpak.bundledeployment.template import differs, recorded_bundle, wanted_bundle
-from rukpak.bundledeployment.world import (
-    RenderedBundle,
-    World,
+from rukpak.bundledeployment.waiting import (
+    UNREACHABLE_RETRY_DELAY,
+    WATCHED_RETRY_DELAY,
+    describe_deleting,
 )
+from rukpak.bundledeployment.world import DeletedWorld, World
 from rukpak.format.text import list_names
-
-SYNC_POLL_DELAY = timedelta(seconds=2)
-
 
 Rule = Callable[[World, Evaluation], Plan | None]
 """Returns a Plan; None leaves the decision to the next rule. Raises an OlmError when no later step can be taken."""
 
 
-def decide(world: World) -> Decision[Plan, Evaluation]:
-    """The next step. It is an error (Blocked, Waiting, BriefWait) when there is none and the BundleDeployment is not done."""
+def decide(world: World | DeletedWorld) -> Decision[Plan | Release, Evaluation]:
+    """The next step, or the error (Blocked, Waiting, BriefWait) for which none can be taken."""
+    if isinstance(world, DeletedWorld):
+        return Decision(Release(), Evaluation())
     evaluation = evaluate(world)
     try:
         return Decision(_plan(world, evaluation), evaluation)
@@ -73,7 +70,7 @@ def prune_candidates(world: World) -> Candidates:
 def _plan(world: World, evaluation: Evaluation) -> Plan:
     if world.deployment.metadata.deleting:
         return finalize(world, evaluation)
-    return _first(RULES, world, evaluation) or NothingToDo()
+    return _first(RULES, world, evaluation) or Keep()
 
 
 def _first(rules: Sequence[Rule], world: World, evaluation: Evaluation) -> Plan | None:
@@ -237,7 +234,7 @@ def _requeue(world: World, _: Evaluation) -> Plan | None:
     ]
     deadline = next_deadline(world)
     times += [deadline] if deadline is not None else []
-    return NothingToDo(min(times)) if times else None
+    return Keep(min(times)) if times else None
 
 
 def _content(world: World) -> RenderedBundle:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from olmkit.errors import OlmError
-from rukpak.bundledeployment.blockers import blocker_of, irreversible
+from olmkit.api.bundledeployments import Reason
+from olmkit.errors import Blocked, OlmError, Waiting
+from rukpak.bundledeployment.content import MissingContent, RenderedBundle
 from rukpak.bundledeployment.retention import is_created_for
-from rukpak.bundledeployment.world import World
+from rukpak.bundledeployment.waiting import CONTENT_RETRY_DELAY, UNREACHABLE_RETRY_DELAY, WATCHED_RETRY_DELAY
+from rukpak.bundledeployment.world import UnpackState, World
 from rukpak.format.text import list_names
 
 FOREIGN_OBJECTS_WARNING = "objects that the bundle did not bring are deleted with their Namespace"
@@ -15,10 +17,10 @@ FOREIGN_OBJECTS_WARNING = "objects that the bundle did not bring are deleted wit
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What `decide` acts on and `report` tells users."""
+    """What `decide` acts on and `report` reports."""
 
     blocker: OlmError | None = None
-    """Why the desired Bundle cannot be installed."""
+    """Why the desired Bundle cannot be installed, as far as that is known without a request to the API server."""
     irreversible: str = ""
     """What the upgrade to the desired Bundle changes for good; empty: nothing."""
     foreign_objects: str = ""
@@ -29,7 +31,58 @@ def evaluate(world: World) -> Evaluation:
     """The evaluation of one pass."""
     if world.deployment.metadata.deleting:
         return Evaluation(foreign_objects=_foreign_objects(world))
-    return Evaluation(blocker_of(world), irreversible(world))
+    return Evaluation(_unpack_blocker(world) or _content_blocker(world), irreversible(world))
+
+
+def irreversible(world: World) -> str:
+    """The storage versions of CRDs that the upgrade changes; empty if there are none, or they have changed already."""
+    if world.active_bundle in (None, world.desired_bundle) or not isinstance(world.content, RenderedBundle):
+        return ""
+    live = {item.key.name: (world.crds.get(item.key.name), item.storage) for item in world.content.objects()}
+    moved = [
+        f"{name} from {crd.storage} to {storage}"
+        for name, (crd, storage) in live.items()
+        if storage and crd is not None and crd.owner_uid == world.uid and crd.storage not in ("", storage)
+    ]
+    return f"this cannot be reversed: it moves the storage version of {list_names(moved)}" if moved else ""
+
+
+def _unpack_blocker(world: World) -> OlmError | None:
+    bundle = world.bundles.get(world.desired_bundle)
+    failed = f"Failed to unpack the {world.desired_bundle} Bundle: {bundle.message if bundle else ''}"
+    if bundle is None or bundle.is_deleting or bundle.unpack_state is UnpackState.PENDING:
+        return Waiting(
+            Reason.UNPACK_PENDING, f"Waiting for the {world.desired_bundle} Bundle to be unpacked", WATCHED_RETRY_DELAY
+        )
+    if bundle.unpack_state is UnpackState.RETRYING:
+        return Waiting(Reason.UNPACK_FAILED, failed, WATCHED_RETRY_DELAY)
+    if bundle.unpack_state is UnpackState.FAILED:
+        return Blocked(Reason.UNPACK_FAILED, failed)
+    return None
+
+
+def _content_blocker(world: World) -> OlmError | None:
+    match world.content:
+        case MissingContent():
+            return Waiting(
+                Reason.UNPACK_PENDING,
+                f"the content of the {world.desired_bundle} Bundle is unavailable",
+                CONTENT_RETRY_DELAY,
+            )
+        case Waiting() as error:
+            return Waiting(Reason.BUNDLE_LOAD_FAILED, error.message, error.after)
+        case OlmError() as error:
+            return Blocked(Reason.BUNDLE_LOAD_FAILED, error.message)
+        case content if content.faults:
+            return Blocked(Reason.BUNDLE_LOAD_FAILED, "\n".join(content.faults))
+        case content if content.missing_kinds:
+            text = f"needs kinds that this cluster does not have: {list_names(content.missing_kinds, '; ')}"
+            return Waiting(
+                Reason.WAITING_FOR_KIND,
+                text,
+                UNREACHABLE_RETRY_DELAY if content.unreachable_groups else WATCHED_RETRY_DELAY,
+            )
+    return None
 
 
 def _foreign_objects(world: World) -> str:

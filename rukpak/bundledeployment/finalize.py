@@ -19,17 +19,23 @@ from datetime import timedelta
 from olmkit.api.bundledeployments import FINALIZER, ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.errors import OlmError, Waiting
-from rukpak.bundledeployment.blockers import UNREACHABLE_RETRY_DELAY, describe_deleting, poll_delay, with_finalizers
 from rukpak.bundledeployment.evaluate import FOREIGN_OBJECTS_WARNING, Evaluation
 from rukpak.bundledeployment.plan import (
     Announce,
     DeleteObjects,
+    Keep,
     LeaveNamespaces,
-    NothingToDo,
     Plan,
     RemoveFinalizer,
 )
 from rukpak.bundledeployment.retention import Retention, finalized_namespace_retention
+from rukpak.bundledeployment.waiting import (
+    SYNC_POLL_DELAY,
+    UNREACHABLE_RETRY_DELAY,
+    describe_deleting,
+    poll_delay,
+    with_finalizers,
+)
 from rukpak.bundledeployment.world import (
     ABANDON_ANNOTATION,
     NAMESPACE,
@@ -46,7 +52,7 @@ from rukpak.render.phases import ACCESS, ADMISSION, CONFIGURATION, CRDS, CUSTOM_
 STUCK_AFTER = timedelta(minutes=10)
 MAX_RECHECK_DELAY = timedelta(minutes=1)
 UNLISTED_RETRY_DELAY = timedelta(seconds=5)
-SYNC_POLL_DELAY = timedelta(seconds=2)
+
 
 _ORDER = (CUSTOM_RESOURCES, ADMISSION, WORKLOADS, ACCESS, CONFIGURATION, CRDS)
 _WAVES = (
@@ -66,7 +72,7 @@ def deletion_rank(entry: LabeledObject | CustomResource) -> int:
 def finalize(world: World, evaluation: Evaluation) -> Plan:
     """The next step. Raises Waiting while objects are being deleted, BriefWait while it is not known which objects there are."""
     if FINALIZER not in world.deployment.metadata.finalizers:
-        return NothingToDo()
+        return Keep()
     _require_known(world)
     return _delete_objects(world) or _remove_namespaces(world, evaluation) or _remove_finalizer(world)
 
@@ -147,7 +153,9 @@ def _wait_for(world: World, name: str, entries: list[LabeledObject | CustomResou
     }
     stuck = [entry for entry in entries if ages.get(entry.key, timedelta()) >= STUCK_AFTER]
     held = [entry for entry in entries if entry.finalizers and entry.key in ages and entry not in stuck]
-    text = "; ".join(filter(None, [_named("waiting for", held), _named("not gone for more than 10 minutes:", stuck)]))
+    text = "; ".join(
+        filter(None, [_named("waiting for", held), _named("not deleted for more than 10 minutes:", stuck)])
+    )
     text = f"removing {name}: {text}" if text else f"removing {name}"
     is_polled = any(isinstance(entry, CustomResource) for entry in entries)
     until_stuck = [STUCK_AFTER - age for age in ages.values() if age < STUCK_AFTER]
@@ -217,6 +225,6 @@ def _wait_for_namespaces(world: World, leaving: list[NamespaceInfo]) -> Waiting:
     )
     ages = [world.now - facts.deletion_timestamp for facts in leaving if facts.deletion_timestamp is not None]
     if max(ages) >= STUCK_AFTER:
-        text += f": not gone for more than 10 minutes; {abandon_hint(world)}"
+        text += f": not deleted for more than 10 minutes; {abandon_hint(world)}"
     delay = poll_delay(world.now, (facts.deletion_timestamp for facts in leaving))
     return Waiting(Reason.REMOVING, text, min(MAX_RECHECK_DELAY, delay))

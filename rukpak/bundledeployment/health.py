@@ -55,7 +55,7 @@ def health(obj: Obj) -> Health:
     status = obj.get("status") or {}
     observed = status.get("observedGeneration")
     if observed is not None and observed != metadata.get("generation"):
-        return _progress("its controller has not looked at the latest change yet")
+        return _progress("waiting for its controller to observe the latest change")
     return rule(obj, status)
 
 
@@ -94,9 +94,9 @@ def _deployment(obj: Obj, status: Obj) -> Health:
     deadline = _deadline(spec, progressing)
     failure = _condition(status, "ReplicaFailure")
     if failure.get("status") == "True":
-        return _progress(f"cannot make its pods{_because(failure)}", deadline)
+        return _progress(f"cannot create its pods{_because(failure)}", deadline)
     if status.get("observedGeneration") is None:
-        return _progress("its controller has not looked at it yet")
+        return _progress("waiting for the Deployment controller")
     for number, what in (
         (status.get("updatedReplicas", 0), "are updated"),
         (status.get("availableReplicas", 0), "are available"),
@@ -138,7 +138,7 @@ def _stateful_set(obj: Obj, status: Obj) -> Health:
 
 def _daemon_set(obj: Obj, status: Obj) -> Health:
     if status.get("observedGeneration") is None:
-        return _progress("its controller has not looked at it yet")
+        return _progress("waiting for the DaemonSet controller")
     wanted = status.get("desiredNumberScheduled", 0)
     for field, what in (
         ("currentNumberScheduled", "scheduled"),
@@ -155,7 +155,7 @@ def _replica_set(obj: Obj, status: Obj) -> Health:
     wanted = (obj.get("spec") or {}).get("replicas", 1)
     failure = _condition(status, "ReplicaFailure")
     if failure.get("status") == "True":
-        return _progress(f"cannot make its pods{_because(failure)}")
+        return _progress(f"cannot create its pods{_because(failure)}")
     available = status.get("availableReplicas", 0)
     return WELL if available >= wanted else _count(available, wanted, "are available")
 

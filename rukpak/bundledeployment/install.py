@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import Waiting
-from rukpak.bundledeployment.blockers import (
+from rukpak.bundledeployment.content import InstallPhase, RenderedBundle, RenderedObject
+from rukpak.bundledeployment.plan import Apply, PhaseStep, Plan, UpdateInventory
+from rukpak.bundledeployment.waiting import (
     CONTENT_RETRY_DELAY,
+    SYNC_POLL_DELAY,
     UNREACHABLE_RETRY_DELAY,
     WATCHED_RETRY_DELAY,
     describe_deleting,
     poll_delay,
 )
-from rukpak.bundledeployment.plan import Apply, PhaseStep, Plan, UpdateInventory
-from rukpak.bundledeployment.world import (
-    CRD,
-    NAMESPACE,
-    BriefWait,
-    CrdInfo,
-    InstallPhase,
-    RenderedBundle,
-    RenderedObject,
-    World,
-)
+from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, CrdInfo, World
 from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names
-
-SYNC_POLL_DELAY = timedelta(seconds=2)
 
 
 def prepare(world: World, content: RenderedBundle) -> Plan | None:

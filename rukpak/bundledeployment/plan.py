@@ -1,4 +1,4 @@
-"""The steps that the controller can take for a BundleDeployment, one per pass, and their result.
+"""The Plans of a BundleDeployment, one per pass, and their result.
 
 Returned by rukpak.bundledeployment.decide, carried out by act, read by report. Values only. Pure.
 """
@@ -11,15 +11,9 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
+from rukpak.bundledeployment.content import RenderedBundle, RenderedObject
 from rukpak.bundledeployment.retention import Retention
-from rukpak.bundledeployment.world import (
-    BundleInfo,
-    CustomResource,
-    LabeledObject,
-    NamespaceInfo,
-    RenderedBundle,
-    RenderedObject,
-)
+from rukpak.bundledeployment.world import BundleInfo, CustomResource, LabeledObject, NamespaceInfo
 from rukpak.format.objects import ObjectKey
 
 
@@ -66,6 +60,10 @@ class Apply:
     content: RenderedBundle
     steps: tuple[PhaseStep, ...]
     dry_run_first: bool
+
+    def has_dry_run(self, step: PhaseStep) -> bool:
+        """Whether the phase is dry-run. A dry run of a single object would prove no more than its apply."""
+        return self.dry_run_first and len(step.items) > 1
 
 
 @dataclass(frozen=True)
@@ -129,8 +127,8 @@ class RemoveFinalizer:
 
 
 @dataclass(frozen=True)
-class NothingToDo:
-    """Everything is as desired. `after`: when to make the next pass; None: when something that is watched changes."""
+class Keep:
+    """Nothing is to be done. `after`: the time to the next pass; None: until something that is watched changes."""
 
     after: timedelta | None = None
 
@@ -147,8 +145,13 @@ Plan = (
     | DeleteObjects
     | LeaveNamespaces
     | RemoveFinalizer
-    | NothingToDo
+    | Keep
 )
+
+
+@dataclass(frozen=True)
+class Release:
+    """The BundleDeployment does not exist: end the watches for it, and forget it."""
 
 
 class Verb(StrEnum):
@@ -177,9 +180,11 @@ class ObjectChange:
 
 @dataclass(frozen=True)
 class Done:
-    """What was done. `after`: when to make the next pass; None: when something that is watched changes."""
+    """What was done. `after`: the time to the next pass; None: until something that is watched changes."""
 
-    plan: Plan
+    plan: Plan | Release
     after: timedelta | None = None
     applied: frozenset[ObjectKey] = frozenset()
     changes: tuple[ObjectChange, ...] = ()
+    written: Mapping[str, Any] | None = None
+    """The BundleDeployment after a write of this pass: its status is written with the resourceVersion of this write."""

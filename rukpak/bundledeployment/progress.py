@@ -14,14 +14,15 @@ from datetime import datetime, timedelta
 from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.api.meta import Condition
+from rukpak.bundledeployment.content import RenderedBundle
 from rukpak.bundledeployment.health import PROGRESS_DEADLINE, Health
-from rukpak.bundledeployment.world import NAMESPACE, RenderedBundle, World
+from rukpak.bundledeployment.world import NAMESPACE, World
 from rukpak.format.objects import ObjectKey
 
 MORE = "; and "
 """In a message that names only some of the objects: how many more there are follows."""
 _DELETED = "somebody deleted it"
-_MISSING = "it is not there"
+_MISSING = "it does not exist"
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def _contested(world: World, active: str) -> Iterator[str]:
     content = _content(world, active)
     for item in content.objects() if content is not None else ():
         if item.key[:2] != NAMESPACE and not world.is_deleting(item.key) and world.is_contested(item):
-            yield f"{item.key}: changed by others over and over, and left so for a while"
+            yield f"{item.key}: changed repeatedly by others, and left unchanged for a while"
 
 
 def _content(world: World, active: str) -> RenderedBundle | None:

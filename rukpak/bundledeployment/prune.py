@@ -10,18 +10,11 @@ from dataclasses import dataclass
 
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import ApiError, Waiting
-from rukpak.bundledeployment.blockers import UNREACHABLE_RETRY_DELAY
+from rukpak.bundledeployment.content import RenderedBundle
 from rukpak.bundledeployment.plan import NamespaceRemoval, Prune
 from rukpak.bundledeployment.retention import Retention, crd_retention, is_created_for, namespace_retention
-from rukpak.bundledeployment.world import (
-    CRD,
-    NAMESPACE,
-    LabeledObject,
-    NamespaceInfo,
-    RenderedBundle,
-    Usage,
-    World,
-)
+from rukpak.bundledeployment.waiting import UNREACHABLE_RETRY_DELAY
+from rukpak.bundledeployment.world import CRD, NAMESPACE, LabeledObject, NamespaceInfo, Usage, World
 from rukpak.format.text import list_names
 
 
@@ -82,10 +75,9 @@ def _prune_namespaces(world: World, left: list[NamespaceInfo]) -> Prune:
     removals: list[NamespaceRemoval] = []
     for namespace in left:
         usage = world.usage.get(namespace.uid)
-        if isinstance(usage, Usage):
-            removals.append(NamespaceRemoval(namespace, namespace_retention(namespace, world.uid, usage)))
-        elif not is_created_for(namespace, world.uid):
-            removals.append(NamespaceRemoval(namespace, Retention.LEAVE))
+        retention = namespace_retention(namespace, world.uid, usage if isinstance(usage, Usage) else None)
+        if retention is not None:
+            removals.append(NamespaceRemoval(namespace, retention))
     return Prune(namespaces=tuple(removals))
 
 

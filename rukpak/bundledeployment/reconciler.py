@@ -18,16 +18,16 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Reconciler
 from rukpak.bundledeployment import inventory, transforms
-from rukpak.bundledeployment.act import BundleDeploymentActions
+from rukpak.bundledeployment.act import BundleDeploymentActions, Memory
+from rukpak.bundledeployment.content import Content, MissingContent, RenderedBundle
 from rukpak.bundledeployment.decide import decide, prune_candidates
 from rukpak.bundledeployment.evaluate import Evaluation
 from rukpak.bundledeployment.events import EventMapper, Interests, controller_references
 from rukpak.bundledeployment.finalize import unlisted_namespaces
 from rukpak.bundledeployment.informers import MEMBER_INDEX, RELEASED_INDEX, Informers
 from rukpak.bundledeployment.inventory import OWNER_INDEX, Inventory
-from rukpak.bundledeployment.memory import Memory
 from rukpak.bundledeployment.namespace_finalizers import Holders, blocking_finalizers
-from rukpak.bundledeployment.plan import Done, Plan
+from rukpak.bundledeployment.plan import Done, Plan, Release
 from rukpak.bundledeployment.render_cache import RenderCache
 from rukpak.bundledeployment.report import BundleDeploymentReport, report
 from rukpak.bundledeployment.rest_mapper import RestMapper
@@ -38,12 +38,10 @@ from rukpak.bundledeployment.world import (
     CRD,
     NAMESPACE,
     BundleInfo,
-    Content,
     CrdInfo,
     CustomResource,
-    MissingContent,
+    DeletedWorld,
     NamespaceInfo,
-    RenderedBundle,
     UnpackState,
     Usage,
     World,
@@ -72,23 +70,30 @@ class BundleDeploymentReconciler:
         """By name; shared with act."""
         return self.actions.memories
 
-    def steps(self) -> Reconciler[World, Plan, Evaluation, Done, BundleDeploymentReport]:
-        """The five steps in order."""
+    def steps(
+        self,
+    ) -> Reconciler[World | DeletedWorld, Plan | Release, Evaluation, Done, BundleDeploymentReport | None]:
+        """The pass over one BundleDeployment."""
         return Reconciler(self.observe, decide, self.actions.act, report, self.publish)
 
     def start_leading(self) -> None:
-        """This process leads from now on: another leader may have written since what it remembers."""
+        """Forget what another leader may have changed since."""
+        self.publisher.reset()
         self.memories.update({key: Memory(memory.uid) for key, memory in self.memories.items()})
 
-    async def observe(self, key: str) -> World | None:
-        """None when the BundleDeployment is deleted. Raises ApiError only when the API server does not tell what it serves."""
-        raw = self.informers.deployments.get(key)
+    async def observe(self, key: str) -> World | DeletedWorld | None:
+        """None: the BundleDeployment does not exist, and nothing is remembered of it. Raises ApiError only when the API server
+        does not report which kinds it serves.
+        """
+        raw, memory = self.informers.deployments.get(key), self.memories.get(key)
+        uid = raw["metadata"]["uid"] if raw is not None else None
+        if memory is not None and memory.uid != uid:
+            return DeletedWorld(key)
         if raw is None:
-            await self._forget(key)
             return None
         await self.rest_mapper.refresh()
         deployment = BundleDeployment.load(raw)
-        memory = await self._memory(key, deployment.metadata.uid)
+        memory = self.memories.setdefault(key, Memory(deployment.metadata.uid))
         world = World(
             now=datetime.now(UTC),
             raw=raw,
@@ -103,29 +108,16 @@ class BundleDeploymentReconciler:
         world = await self._with_objects(await self._with_record(await self._with_bundles(world)))
         return replace(world, usage=await self._usage(world))
 
-    async def publish(self, world: World, status_report: BundleDeploymentReport) -> None:
-        """Nothing when the finalizer was removed in this pass: the BundleDeployment is deleted, or left to others."""
+    async def publish(self, world: World | DeletedWorld, status_report: BundleDeploymentReport | None) -> None:
+        """Write the report, if there is one, and remember what the next pass need not read again."""
+        if isinstance(world, DeletedWorld):
+            return
         memory = self.memories[world.name]
-        memory.brief_wait_since = status_report.brief_wait_since
-        if not memory.is_finalized:
-            raw: Object = dict(memory.latest or world.raw)
-            await self.publisher(raw, status_report)
-
-    async def _forget(self, key: str) -> None:
-        memory = self.memories.pop(key, None)
-        self.event_mapper.interests.pop(key, None)
-        self.render_cache.drop_bodies(key)
-        await self.actions.conflicts.forget(key)
-        if memory is not None:
-            await self.inventory.forget(memory.uid)
-
-    async def _memory(self, key: str, uid: str) -> Memory:
-        memory = self.memories.get(key)
-        if memory is None or memory.uid != uid:
-            await self._forget(key)
-            memory = self.memories[key] = Memory(uid)
-        memory.latest, memory.is_finalized = None, False
-        return memory
+        memory.brief_wait_since = status_report.brief_wait_since if status_report is not None else None
+        memory.foreign_objects |= world.foreign_objects
+        memory.has_no_custom_resources = world.custom_resources == ()
+        if status_report is not None:
+            await self.publisher(status_report.raw, status_report)
 
     async def _with_bundles(self, world: World) -> World:
         own = {obj["metadata"]["name"]: obj for obj in self.informers.bundles.by_index(OWNER_INDEX, world.uid)}
@@ -231,9 +223,9 @@ class BundleDeploymentReconciler:
             foreign_objects=dict(memory.foreign_objects),
             undeletable=frozenset(uid for uid, times in failed if times >= MAX_FAILED_DELETIONS),
         )
-        for namespace in unlisted_namespaces(world):
-            memory.foreign_objects[namespace.uid] = await self.usage.foreign_objects(world, namespace.name)
-        return replace(world, foreign_objects=dict(memory.foreign_objects))
+        unlisted = unlisted_namespaces(world)
+        listed = {entry.uid: await self.usage.foreign_objects(world, entry.name) for entry in unlisted}
+        return replace(world, foreign_objects={**world.foreign_objects, **listed})
 
     async def _custom_resources(self, world: World, memory: Memory) -> tuple[CustomResource, ...] | None:
         """Of the CRDs it has, listed in each pass until there are none; None when they cannot be listed."""
@@ -254,7 +246,6 @@ class BundleDeploymentReconciler:
             except ApiError:
                 return None
             found += map(transforms.custom_resource, objects)
-        memory.has_no_custom_resources = not found
         return tuple(found)
 
 

@@ -19,10 +19,7 @@ import orjson
 from olmkit.errors import Waiting
 from olmkit.store.store import Store
 from rukpak.bundle.storage import load
-from rukpak.bundledeployment.rest_mapper import GroupKind, RecordedLookups, RestMapper
-from rukpak.bundledeployment.world import (
-    CRD,
-    NAMESPACE,
+from rukpak.bundledeployment.content import (
     Content,
     InstallPhase,
     MissingContent,
@@ -30,6 +27,8 @@ from rukpak.bundledeployment.world import (
     RenderedNamespace,
     RenderedObject,
 )
+from rukpak.bundledeployment.rest_mapper import GroupKind, RecordedLookups, RestMapper
+from rukpak.bundledeployment.world import CRD, NAMESPACE
 from rukpak.format import BadBundle, Bundle, PlainBundle
 from rukpak.format.objects import BundleObject, ObjectKey, mapping, mappings
 from rukpak.render.namespaces import install_namespace, namespace_for, why_not

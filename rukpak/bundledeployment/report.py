@@ -6,9 +6,10 @@ installed. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from olmkit.api.bundledeployments import (
     BUNDLE_NAME_ANNOTATION,
@@ -21,6 +22,7 @@ from olmkit.api.bundledeployments import (
 from olmkit.api.conditions import DesiredCondition, PendingEvent, StatusReport, find_condition, merge_conditions
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
+from rukpak.bundledeployment.content import RenderedBundle
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.health import HEALTH_KINDS
 from rukpak.bundledeployment.plan import (
@@ -28,8 +30,9 @@ from rukpak.bundledeployment.plan import (
     Announce,
     Apply,
     Done,
-    NothingToDo,
+    Keep,
     ObjectChange,
+    RemoveFinalizer,
     UpdateInventory,
     Verb,
 )
@@ -40,7 +43,7 @@ from rukpak.bundledeployment.world import (
     NAMESPACE,
     ApplyRejected,
     BriefWait,
-    RenderedBundle,
+    DeletedWorld,
     UnpackState,
     World,
 )
@@ -69,13 +72,27 @@ _RECONCILING_REASONS = {
 class BundleDeploymentReport(StatusReport[BundleDeploymentStatus]):
     """The report of one pass."""
 
+    raw: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """The BundleDeployment that the status is written to: as observed, or as written in this pass."""
     brief_wait_since: datetime | None = None
     """When the first of the consecutive passes ended that ended with a BriefWait; None: this one did not."""
 
 
-def report(world: World, evaluation: Evaluation | None, outcome: Outcome) -> BundleDeploymentReport:
-    """Status and transitions. A pass that the next one follows at once leaves a status of this generation as it is."""
+def report(
+    world: World | DeletedWorld, evaluation: Evaluation | None, outcome: Outcome
+) -> BundleDeploymentReport | None:
+    """The status that is true after the pass, and its transitions; None when there is nothing left to report about.
+
+    A pass that the next one follows immediately leaves a status of this generation unchanged.
+    """
+    if isinstance(world, DeletedWorld) or (isinstance(outcome, Done) and isinstance(outcome.plan, RemoveFinalizer)):
+        return None
     evaluation = evaluation or evaluate(world)
+    written = outcome.written if isinstance(outcome, Done) else None
+    return replace(_report(world, evaluation, outcome), raw=written or world.raw)
+
+
+def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDeploymentReport:
     status = world.deployment.status
     generation = world.deployment.metadata.generation
     waiting_since = (world.brief_wait_since or world.now) if isinstance(outcome, BriefWait) else None
@@ -99,7 +116,7 @@ def report(world: World, evaluation: Evaluation | None, outcome: Outcome) -> Bun
         left_out=_left_out(world),
         released=_released(world),
     )
-    return BundleDeploymentReport(new, transitions, events, waiting_since)
+    return BundleDeploymentReport(new, transitions, events, brief_wait_since=waiting_since)
 
 
 def _is_passing(world: World, outcome: Outcome) -> bool:
@@ -135,8 +152,8 @@ def _foreign_objects_warning(evaluation: Evaluation, outcome: Outcome) -> tuple[
 
 def _repair(change: ObjectChange) -> str:
     if change.verb is Verb.RECREATED:
-        return f"made {change.key} again: {change.why}"
-    return f"set {change.key} back: {change.why}"
+        return f"recreated {change.key}: {change.why}"
+    return f"reverted {change.key}: {change.why}"
 
 
 def _conditions(world: World, evaluation: Evaluation, outcome: Outcome, active: str | None) -> list[DesiredCondition]:
@@ -396,5 +413,5 @@ def _removal_message(outcome: Outcome) -> str:
         return outcome.message
     if isinstance(outcome, Exception):
         return f"cannot remove: {type(outcome).__name__}: {outcome}"
-    name = getattr(outcome.plan, "name", "") if not isinstance(outcome.plan, NothingToDo) else ""
+    name = getattr(outcome.plan, "name", "") if not isinstance(outcome.plan, Keep) else ""
     return f"removing {name}" if name else "removing"

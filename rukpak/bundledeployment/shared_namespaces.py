@@ -13,7 +13,8 @@ from typing import Any
 
 from olmkit.api.bundledeployments import CREATED_LABEL
 from olmkit.api.meta import apply_precondition
-from rukpak.bundledeployment.world import NamespaceInfo, RenderedNamespace, World, member_label
+from rukpak.bundledeployment.content import RenderedNamespace
+from rukpak.bundledeployment.world import NamespaceInfo, World, member_label
 
 POD_SECURITY = "pod-security.kubernetes.io/"
 LEVELS = ("restricted", "baseline", "privileged")
@@ -55,7 +56,7 @@ def namespace_warnings(world: World) -> Iterator[str]:
             if key not in kept and key != CREATED_LABEL:
                 yield f"Namespace {item.name} keeps {_have(key, live.labels)}; the bundle asks for {value}"
         for key in sorted(item.annotations.keys() - _shared(item.annotations, live.annotations).keys()):
-            yield f"Namespace {item.name} keeps annotation {key} as others have it"
+            yield f"Namespace {item.name} keeps the value of annotation {key} that others set"
 
 
 def _items(world: World) -> tuple[RenderedNamespace, ...]:

@@ -5,7 +5,7 @@ Gathered by rukpak.bundledeployment.observe, judged by decide, removal and repor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -15,7 +15,8 @@ from typing import Any
 from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, RECORDED_ANNOTATIONS, BundleDeployment, BundleRecord
 from olmkit.api.bundles import BundleSpec
 from olmkit.api.meta import Kind
-from olmkit.errors import ApiError, OlmError, Waiting
+from olmkit.errors import ApiError, Waiting
+from rukpak.bundledeployment.content import Content, MissingContent, RenderedObject
 from rukpak.bundledeployment.health import Health
 from rukpak.format.objects import ObjectKey
 
@@ -72,83 +73,6 @@ MAX_QUICK_REVERTS = 3
 
 class BriefWait(Waiting):
     """Known in a moment and no news for anybody: what the status says stays as it is, unless the moment gets long."""
-
-
-# --- the content of a bundle
-
-
-@dataclass(frozen=True)
-class RenderedObject:
-    """An object as rendered, without its body."""
-
-    key: ObjectKey
-    api_version: str
-    digest: str
-    """Hash of the body; two renders with equal digests need no write in between."""
-    storage: str = ""
-    """Of a CRD: the version that objects are stored in."""
-
-
-@dataclass(frozen=True)
-class RenderedNamespace:
-    """What a bundle wants of a Namespace."""
-
-    name: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    is_in_bundle: bool = True
-    """It is an object of the bundle. Else the bundle only writes into it: it is joined where it is, and never made."""
-
-
-@dataclass(frozen=True)
-class InstallPhase:
-    """Objects that are applied together; `name` is for people."""
-
-    name: str
-    objects: tuple[RenderedObject, ...]
-
-
-@dataclass(frozen=True)
-class RenderedBundle:
-    """A bundle as it is to be installed on this cluster."""
-
-    bundle: str
-    """Name of the Bundle."""
-    content: str
-    """Digest of its content."""
-    namespace: str
-    phases: tuple[InstallPhase, ...]
-    namespaces: tuple[RenderedNamespace, ...] = ()
-    warnings: tuple[str, ...] = ()
-    left_out: tuple[ObjectKey, ...] = ()
-    """Objects whose kind the cluster lacks and that may be missing; not in the stages."""
-    missing_kinds: tuple[str, ...] = ()
-    """Kinds that the cluster lacks and that must be there first, for people."""
-    faults: tuple[str, ...] = ()
-    """Why it can never be installed as it is."""
-    unsupported: tuple[str, ...] = ()
-    """Those of the faults that hold on every cluster."""
-    absent_kinds: frozenset[tuple[str, str]] = frozenset()
-    """Group-kinds that it asked for and that the cluster lacks."""
-    unreachable_groups: frozenset[str] = frozenset()
-    """Groups that it asked about and whose API server is away."""
-
-    def objects(self) -> Iterable[RenderedObject]:
-        """All objects in order."""
-        return (item for stage in self.phases for item in stage.objects)
-
-    @cached_property
-    def external_namespaces(self) -> frozenset[str]:
-        """Namespaces that it only writes into."""
-        return frozenset(item.name for item in self.namespaces if not item.is_in_bundle)
-
-
-@dataclass(frozen=True)
-class MissingContent:
-    """Content that is not on this machine."""
-
-
-Content = RenderedBundle | MissingContent | OlmError
 
 
 # --- what the cluster shows
@@ -304,6 +228,13 @@ class LastApplied:
         """The note of the next apply."""
         is_soon = digest == self.digest and now - self.at < REVERT_WINDOW + (self.backs_off_until() - self.at)
         return LastApplied(digest, entry, now, self.quick_reverts + 1 if is_soon else 0)
+
+
+@dataclass(frozen=True)
+class DeletedWorld:
+    """The World of a BundleDeployment that does not exist any more, and of which this process remembers something."""
+
+    name: str
 
 
 @dataclass(frozen=True)

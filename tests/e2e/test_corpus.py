@@ -75,7 +75,7 @@ def _needs_a_newer_cluster(refused: Refused) -> bool:
 
 
 def _is_taken(refused: Refused) -> bool:
-    found = re.search(r"(\S+) (?:(\S+)/)?(\S+) is there already and belongs to BundleDeployment (\S+)", refused.why)
+    found = re.search(r"(\S+) (?:(\S+)/)?(\S+) already exists and belongs to BundleDeployment (\S+)", refused.why)
     assert found, refused.why
     kind, namespace, name, owner = found.groups()
     uid = refused.cluster.kubectl("get", "bundledeployment", owner, "-o", "jsonpath={.metadata.uid}")
@@ -100,7 +100,7 @@ REASONS: dict[str, tuple[str, Check]] = {
     "owns APIServices": (r"owns API services \(", _has_the_api_services),
     "has dependencies": (r"does not install dependencies", _has_the_properties),
     "needs a newer Kubernetes": (r"needs Kubernetes ", _needs_a_newer_cluster),
-    "needs an object that belongs to another": (r"is there already and belongs to", _is_taken),
+    "needs an object that belongs to another": (r"already exists and belongs to", _is_taken),
     "has objects that the API server refuses": (r"is invalid: ", _is_refused_by_the_api_server),
     "needs kinds that are not served": (r"needs kinds that this cluster does not have", _lacks_the_kinds),
 }

@@ -84,7 +84,7 @@ async def test_drift_that_was_repaired_is_one_warning_that_names_the_object_and_
     path = CONFIG_MAPS.path(at.name, "log") + "?fieldManager=somebody"
     await at.client.request("PATCH", path, body={"data": {"ours": "2"}}, content_type="application/merge-patch+json")
     await at.when(CONFIG_MAPS, "log", at.name, lambda found: data(found).get("ours") == "1")
-    text = f"set ConfigMap {at.name}/log back: changed by somebody"
+    text = f"reverted ConfigMap {at.name}/log: changed by somebody"
     warning = await event_that(at, lambda event: event["reason"] == "DriftRepaired" and text in event["message"])
     assert (warning["type"], warning["count"]) == ("Warning", 1)
     assert [event["reason"] for event in await events(at, raw) if event["type"] == "Warning"] == ["DriftRepaired"]
@@ -149,7 +149,7 @@ async def test_an_object_that_somebody_deleted_is_one_warning(
     await at.install(at.push(plain(namespace(at.name), deployment("engine", at.name))))
     raw = await at.until(READY)
     await at.client.delete(DEPLOYMENTS, "engine", at.name)
-    text = f"made Deployment.apps {at.name}/engine again: somebody deleted it"
+    text = f"recreated Deployment.apps {at.name}/engine: somebody deleted it"
     await event_that(at, lambda event: text in event["message"])
     await at.when(
         DEPLOYMENTS, "engine", at.name, lambda found: bool(found and found["status"].get("availableReplicas"))
@@ -175,7 +175,7 @@ async def test_a_definition_a_namespace_or_a_bundle_that_somebody_deleted_is_rep
         (bundles.KIND, active, f"Bundle.core.rukpak.io {active}"),
     ):
         await at.client.delete(kind, name)
-        text = f"made {key} again: somebody deleted it"
+        text = f"recreated {key}: somebody deleted it"
         event = await event_that(at, mentions(text))
         assert (event["type"], event["reason"]) == ("Warning", "DriftRepaired")
         await at.until(READY)

@@ -40,7 +40,7 @@ async def test_what_is_there_already_is_not_taken_and_it_is_said_who_has_it(at: 
     )
     raw = await at.until(says("Stalled", "True", "Blocked"))
     message = triple(raw, "Ready")[2]
-    assert message.startswith(f"ConfigMap {at.name}/log is there already and not managed by olm-suite (written by ")
+    assert message.startswith(f"ConfigMap {at.name}/log already exists and is not managed by olm-suite (written by ")
     assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"whose": "mine"}
     assert await at.find(CONFIG_MAPS, "x", at.name) is None
 
@@ -60,8 +60,8 @@ async def test_an_object_with_a_copy_of_our_label_is_not_ours(at: Harbour, runni
     raw = await at.until(says("Stalled", "True", "Blocked"))
     writer = made["metadata"]["managedFields"][0]["manager"]
     assert (
-        f"ConfigMap {at.name}/book is there already and bears the label {OWNER} of this BundleDeployment, which did not apply it "
-        f"(written by {writer}): delete it, and the bundle's is installed"
+        f"ConfigMap {at.name}/book already exists and has the label {OWNER} of this BundleDeployment, which did not apply it "
+        f"(written by {writer}): delete it, and the object of the bundle is installed"
     ) in triple(raw, "Ready")[2]
     assert data(await at.find(CONFIG_MAPS, "book", at.name)) == {"whose": "mine"}
 
@@ -75,8 +75,8 @@ async def test_who_is_asked_to_delete_a_definition_is_warned_of_what_goes_with_i
     await at.install(at.push(plain(definition(at.group))))
     raw = await at.until(says("Stalled", "True", "Blocked"))
     assert (
-        "delete it, and the bundle's is installed (deleting a CustomResourceDefinition deletes all its custom resources: "
-        "back up those that you need)"
+        "delete it, and the object of the bundle is installed (deleting a CustomResourceDefinition deletes all its custom "
+        "resources: back up those that you need)"
     ) in triple(raw, "Ready")[2]
 
 
@@ -87,7 +87,7 @@ async def test_what_another_has_is_free_when_that_one_is_gone(at: Harbour, runni
     await at.install(at.push(plain(definition(at.group), config_map("log", "default")), "v2"), two)
     raw = await at.until(says("Stalled", "True"), two)
     assert triple(raw, "Ready")[2] == (
-        f"CustomResourceDefinition.apiextensions.k8s.io boats.{at.group} is there already and belongs to "
+        f"CustomResourceDefinition.apiextensions.k8s.io boats.{at.group} already exists and belongs to "
         f"BundleDeployment {one}"
     )
     await at.remove(one)

@@ -14,7 +14,8 @@ from olmkit.store.store import Store
 from rukpak.bundle.storage import BUNDLE_FILE, PLAIN, REGISTRY, TYPE_FILE
 from rukpak.bundledeployment.render_cache import JOINED, RenderCache
 from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, RestMapper
-from rukpak.bundledeployment.world import NAMESPACE, Content, MissingContent, RenderedBundle
+from rukpak.bundledeployment.world import NAMESPACE
+from rukpak.bundledeployment.content import Content, MissingContent, RenderedBundle
 from rukpak.format import BadBundle, PlainBundle, to_json
 from rukpak.format.bundle import FORMAT_VERSION
 from rukpak.format.objects import ObjectKey

@@ -15,8 +15,9 @@ from olmkit.api.bundles import BundleSpec
 from olmkit.api.conditions import format_timestamp
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Waiting
-from rukpak.bundledeployment.blockers import irreversible
+from rukpak.bundledeployment.content import MissingContent, RenderedBundle, RenderedNamespace, RenderedObject
 from rukpak.bundledeployment.decide import prune_candidates
+from rukpak.bundledeployment.evaluate import irreversible
 from rukpak.bundledeployment.health import Health
 from rukpak.bundledeployment.plan import (
     Activate,
@@ -25,26 +26,14 @@ from rukpak.bundledeployment.plan import (
     Apply,
     ApplyBundle,
     DeleteBundles,
+    Keep,
     NamespaceRemoval,
-    NothingToDo,
     Prune,
     UpdateInventory,
 )
 from rukpak.bundledeployment.retention import Retention
 from rukpak.bundledeployment.template import wanted_bundle
-from rukpak.bundledeployment.world import (
-    NAMESPACE,
-    ApplyRejected,
-    BriefWait,
-    LastApplied,
-    MissingContent,
-    RenderedBundle,
-    RenderedNamespace,
-    RenderedObject,
-    UnpackState,
-    Usage,
-    World,
-)
+from rukpak.bundledeployment.world import NAMESPACE, ApplyRejected, BriefWait, LastApplied, UnpackState, Usage, World
 from rukpak.format import BadBundle
 from rukpak.format.objects import ObjectKey
 from tests.unit.rukpak.bundledeployment.worlds import (
@@ -341,7 +330,7 @@ def test_when_everything_is_there_the_bundle_is_the_active_one() -> None:
 
 
 def test_nothing_is_to_be_done_when_all_is_as_it_was_applied() -> None:
-    assert plan_of(installed()) == NothingToDo()
+    assert plan_of(installed()) == Keep()
 
 
 @pytest.mark.parametrize(
@@ -406,7 +395,7 @@ def test_an_object_that_others_change_over_and_over_rests() -> None:
         labeled={**seen.labeled, SECRET: member(SECRET, applied_fields={MANAGER: "else"})},
         last_applied={**seen.last_applied, SECRET: note},
     )
-    assert plan_of(seen) == NothingToDo(timedelta(seconds=30))
+    assert plan_of(seen) == Keep(timedelta(seconds=30))
     assert steps(replace(seen, now=NOW + timedelta(minutes=1))) == [(4, ["log"])]
 
 
@@ -414,9 +403,7 @@ def test_progress_is_observed_again_at_its_deadline() -> None:
     workload = member(WORKLOAD, health=Health("Unknown", "0 of 1", timedelta(minutes=10)))
     seen = installed()
     seen = replace(seen, labeled={**seen.labeled, WORKLOAD: workload})
-    assert plan_of(seen) == NothingToDo(), (
-        "its status does not report the progress yet: that is the next thing to happen"
-    )
+    assert plan_of(seen) == Keep(), "its status does not report the progress yet: that is the next thing to happen"
     began = Condition(
         type="Healthy",
         status="Unknown",
@@ -426,10 +413,8 @@ def test_progress_is_observed_again_at_its_deadline() -> None:
     )
     status = seen.deployment.status.model_copy(update={"conditions": [began]})
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
-    assert plan_of(seen) == NothingToDo(timedelta(minutes=6))
-    assert plan_of(replace(seen, now=NOW + timedelta(minutes=6))) == NothingToDo(), (
-        "it has failed, and nothing is waited for"
-    )
+    assert plan_of(seen) == Keep(timedelta(minutes=6))
+    assert plan_of(replace(seen, now=NOW + timedelta(minutes=6))) == Keep(), "it has failed, and nothing is waited for"
 
 
 # --- an upgrade
@@ -480,7 +465,7 @@ def test_what_only_bears_our_label_is_not_removed() -> None:
     seen = installed()
     copied = ObjectKey("", "Endpoints", "ship-system", "engine")
     seen = replace(seen, labeled={**seen.labeled, copied: member(copied, applied_fields={})})
-    assert plan_of(seen) == NothingToDo()
+    assert plan_of(seen) == Keep()
 
 
 def test_a_namespace_that_left_the_bundle_is_removed_last() -> None:
@@ -545,16 +530,16 @@ def test_an_upgrade_that_moves_a_storage_version_is_announced_before_it_begins()
     ],
 )
 def test_every_step_leads_on_until_nothing_is_to_be_done(start: World) -> None:
-    """decide after what its plan brings about comes to NothingToDo, and never removes before all is applied."""
+    """decide after what its plan brings about comes to Keep, and never removes before all is applied."""
     seen, plans = start, []
     for _ in range(40):
         plan = plan_of(seen)
         plans.append(type(plan))
-        if isinstance(plan, NothingToDo):
+        if isinstance(plan, Keep):
             break
         seen = brought_about(seen, plan)
         seen = replace(seen, usage={crd.uid: Usage.UNUSED for crd in prune_candidates(seen).crds})
-    assert plans[-1] is NothingToDo
+    assert plans[-1] is Keep
     if Prune in plans:
         assert plans.index(Prune) > plans.index(Activate)
         assert DeleteBundles not in plans[: plans.index(Prune)]

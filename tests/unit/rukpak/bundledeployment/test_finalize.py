@@ -14,8 +14,8 @@ from rukpak.bundledeployment.plan import (
     Announce,
     DeleteObjects,
     Done,
+    Keep,
     LeaveNamespaces,
-    NothingToDo,
     RemoveFinalizer,
 )
 from rukpak.bundledeployment.world import (
@@ -68,7 +68,7 @@ def torn(seen: World) -> list[list[str]]:
 
 
 def test_without_our_finalizer_it_is_nobody_s_business() -> None:
-    assert plan_of(deleting(finalizers=["other"])) == NothingToDo()
+    assert plan_of(deleting(finalizers=["other"])) == Keep()
 
 
 def test_what_never_installed_anything_goes_at_once() -> None:
@@ -152,9 +152,7 @@ def test_what_else_is_in_a_namespace_is_said_before_it_goes() -> None:
     assert plan_of(seen) == LeaveNamespaces((other,), (ours,))
     assert report_of(seen, Done(LeaveNamespaces((), (ours,)))).events == ()
     shared = replace(seen, namespaces={ours.name: namespace(NS.name, UID, "uid-other")})
-    assert {each.message for each in report_of(shared, Done(NothingToDo())).status.conditions} == {"removing"}, (
-        "it stays"
-    )
+    assert {each.message for each in report_of(shared, Done(Keep())).status.conditions} == {"removing"}, "it stays"
 
 
 def test_what_is_in_a_namespace_is_listed_when_all_else_is_deleted() -> None:
@@ -193,7 +191,7 @@ def test_what_is_stuck_is_named_with_its_finalizers_and_the_way_out() -> None:
     with pytest.raises(Waiting) as caught:
         plan_of(seen)
     assert str(caught.value) == (
-        "removing custom resources: not gone for more than 10 minutes: Boat.example.com harbour/yacht (finalizers: a/b, c); "
+        "removing custom resources: not deleted for more than 10 minutes: Boat.example.com harbour/yacht (finalizers: a/b, c); "
         "kubectl annotate bundledeployment ship core.rukpak.io/abandon=true leaves it behind"
     )
 
@@ -207,7 +205,7 @@ def test_what_has_finalizers_is_named_at_once_and_before_what_is_stuck() -> None
     with pytest.raises(Waiting) as caught:
         plan_of(seen)
     assert str(caught.value) == (
-        "removing objects: waiting for Secret ship-system/log (finalizers: a/b, c); not gone for more than 10 minutes: "
+        "removing objects: waiting for Secret ship-system/log (finalizers: a/b, c); not deleted for more than 10 minutes: "
         "ClusterRole.rbac.authorization.k8s.io captain; "
         "kubectl annotate bundledeployment ship core.rukpak.io/abandon=true leaves it behind"
     )

@@ -48,7 +48,7 @@ def daemon_set(**status: Any) -> Body:
 RUNNING = {"replicas": 1, "updatedReplicas": 1, "availableReplicas": 1, "readyReplicas": 1}
 CRD = "apiextensions.k8s.io/v1"
 CRASHING = {"name": "c", "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}}
-LATE = "its controller has not looked at the latest change yet"
+LATE = "waiting for its controller to observe the latest change"
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_failed(body: Body, message: str) -> None:
     ("body", "message"),
     [
         pytest.param(deployment(**{**RUNNING, "observedGeneration": 1}), LATE, id="a change nobody has seen"),
-        pytest.param(live("apps/v1", "Deployment"), "its controller has not looked at it yet", id="a new Deployment"),
+        pytest.param(live("apps/v1", "Deployment"), "waiting for the Deployment controller", id="a new Deployment"),
         pytest.param(deployment(2, updatedReplicas=1), "1 of 2 replicas are updated", id="rolling out"),
         pytest.param(deployment(updatedReplicas=1), "0 of 1 replicas are available", id="none available"),
         pytest.param(
@@ -162,7 +162,7 @@ def test_failed(body: Body, message: str) -> None:
         ),
         pytest.param(
             deployment(conditions=[condition("ReplicaFailure", "True", "FailedCreate", "forbidden")]),
-            "cannot make its pods: FailedCreate: forbidden",
+            "cannot create its pods: FailedCreate: forbidden",
             id="pods that are refused",
         ),
         pytest.param(
@@ -184,11 +184,11 @@ def test_failed(body: Body, message: str) -> None:
             id="a partition",
         ),
         pytest.param(daemon_set(numberReady=1), "1 of 2 pods are ready", id="a DaemonSet"),
-        pytest.param(live("apps/v1", "DaemonSet"), "its controller has not looked at it yet", id="a new DaemonSet"),
+        pytest.param(live("apps/v1", "DaemonSet"), "waiting for the DaemonSet controller", id="a new DaemonSet"),
         pytest.param(live("apps/v1", "ReplicaSet"), "0 of 1 replicas are available", id="a ReplicaSet"),
         pytest.param(
             live("apps/v1", "ReplicaSet", conditions=[condition("ReplicaFailure", "True", "FailedCreate")]),
-            "cannot make its pods: FailedCreate",
+            "cannot create its pods: FailedCreate",
             id="a ReplicaSet whose pods are refused",
         ),
         pytest.param(

@@ -23,6 +23,7 @@ from olmkit.api.conditions import StatusReport, format_timestamp
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Unavailable, Waiting
 from olmkit.runtime.recorder import choose_events
+from rukpak.bundledeployment.content import MissingContent, RenderedBundle
 from rukpak.bundledeployment.health import Health
 from rukpak.bundledeployment.plan import (
     Activate,
@@ -32,7 +33,7 @@ from rukpak.bundledeployment.plan import (
     ApplyBundle,
     DeleteObjects,
     Done,
-    NothingToDo,
+    Keep,
     ObjectChange,
     PhaseStep,
     Plan,
@@ -46,8 +47,6 @@ from rukpak.bundledeployment.world import (
     ApplyRejected,
     BriefWait,
     LastApplied,
-    MissingContent,
-    RenderedBundle,
     UnpackState,
     World,
 )
@@ -275,7 +274,7 @@ def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed()
         ),
         pytest.param(
             installed(),
-            Done(NothingToDo()),
+            Done(Keep()),
             {
                 "HasValidBundle": "True/UnpackSuccessful",
                 "Installed": "True/InstallationSucceeded",
@@ -287,7 +286,7 @@ def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed()
         ),
         pytest.param(
             UNHEALTHY,
-            Done(NothingToDo()),
+            Done(Keep()),
             {
                 "HasValidBundle": "True/UnpackSuccessful",
                 "Installed": "True/InstallationSucceeded",
@@ -300,7 +299,7 @@ def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed()
         ),
         pytest.param(
             ROLLING_OUT,
-            Done(NothingToDo()),
+            Done(Keep()),
             {
                 "HasValidBundle": "True/UnpackSuccessful",
                 "Installed": "True/InstallationSucceeded",
@@ -313,7 +312,7 @@ def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed()
         ),
         pytest.param(
             replace(installed(), unsynced=frozenset({("apps", "Deployment")})),
-            Done(NothingToDo()),
+            Done(Keep()),
             {
                 "HasValidBundle": "True/UnpackSuccessful",
                 "Installed": "True/InstallationSucceeded",
@@ -427,12 +426,12 @@ def test_every_reason_is_said_somewhere() -> None:
 
 
 def test_the_literals_of_the_guide() -> None:
-    told = conditions(report_of(installed(), Done(NothingToDo())))
+    told = conditions(report_of(installed(), Done(Keep())))
     name = installed().desired_bundle
     assert told["HasValidBundle"][2] == f"Successfully unpacked the {name} Bundle"
     assert told["Installed"][2] == f"Instantiated bundle {name} successfully"
     assert told["Healthy"][2] == "BundleDeployment is healthy"
-    told = conditions(report_of(pending(UnpackState.PENDING), Done(NothingToDo())))
+    told = conditions(report_of(pending(UnpackState.PENDING), Done(Keep())))
     assert told["HasValidBundle"][2] == f"Waiting for the {world().desired_bundle} Bundle to be unpacked"
     assert told["Healthy"][2] == "Installed condition is false"
 
@@ -491,7 +490,7 @@ def test_a_lost_race_says_nothing() -> None:
 
 
 def test_a_repair_and_a_removal_of_leftovers_are_no_news() -> None:
-    before = report_of(installed(), Done(NothingToDo())).status
+    before = report_of(installed(), Done(Keep())).status
     seen = installed()
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": before}))
     for done in (apply(seen, 2), Done(DeleteObjects("x", ()))):
@@ -504,7 +503,7 @@ def test_at_most_three_objects_that_are_not_well_are_told_in_full() -> None:
     ]
     seen = installed()
     seen = replace(seen, labeled={**seen.labeled, **{entry.key: entry for entry in reversed(ill)}})
-    assert ready(report_of(seen, Done(NothingToDo()))) == (
+    assert ready(report_of(seen, Done(Keep()))) == (
         "Deployment.apps n/d0: x; Deployment.apps n/d1: x; Deployment.apps n/d2: x; and 2 more"
     )
 
@@ -517,7 +516,7 @@ def test_what_is_odd_is_said_when_all_is_well() -> None:
         seen,
         content=replace(seen.content, left_out=(monitor,), warnings=("a template does not parse",)),
     )
-    told = report_of(seen, Done(NothingToDo()))
+    told = report_of(seen, Done(Keep()))
     assert ready(told) == (
         f"Instantiated bundle {seen.desired_bundle} successfully; a template does not parse; "
         "left out, because the cluster lacks their kinds: ServiceMonitor.monitoring.coreos.com ship-system/m"
@@ -537,7 +536,7 @@ def test_an_object_that_is_not_there_is_not_well_whatever_the_pass_waits_for() -
     told = conditions_of(
         seen, Waiting(Reason.RETRYING, "waiting until it is gone: Namespace ship-system", timedelta(1))
     )
-    assert told["Healthy"] == ("Unknown", "Secret ship-system/log: it is not there")
+    assert told["Healthy"] == ("Unknown", "Secret ship-system/log: it does not exist")
     assert told["Ready"][0] == "False"
 
 
@@ -548,10 +547,10 @@ def test_an_object_that_others_change_over_and_over_is_not_well() -> None:
         labeled={**seen.labeled, SECRET: member(SECRET, applied_fields={MANAGER: "else"})},
         last_applied={**seen.last_applied, SECRET: LastApplied("v1", ENTRY, seen.now, quick_reverts=3)},
     )
-    told = conditions_of(seen, Done(NothingToDo()))
+    told = conditions_of(seen, Done(Keep()))
     assert told["Ready"] == (
         "False",
-        "Secret ship-system/log: changed by others over and over, and left so for a while",
+        "Secret ship-system/log: changed repeatedly by others, and left unchanged for a while",
     )
 
 
@@ -576,7 +575,7 @@ def test_what_was_released_is_named_while_it_is_there_and_nobody_s() -> None:
         ObjectReference(group="", kind="Namespace", name="d"),
         ObjectReference(group=CRD[0], kind=CRD[1], name="a.x"),
     ]
-    assert report_of(seen, Done(NothingToDo())).status.released == expected
+    assert report_of(seen, Done(Keep())).status.released == expected
     assert report_of(seen, REFUSED).status.released == expected
     assert report_of(installed(), REFUSED).status.released is None
 
@@ -599,9 +598,7 @@ def test_what_is_left_out_stays_known_while_the_content_is_away() -> None:
 
 def test_deletion_leaves_what_was_said_of_the_bundle() -> None:
     seen = installed()
-    seen = replace(
-        seen, deployment=seen.deployment.model_copy(update={"status": report_of(seen, Done(NothingToDo())).status})
-    )
+    seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": report_of(seen, Done(Keep())).status}))
     told = report_of(replace(deleting(seen), deployment=_deleted(seen)), Done(DeleteObjects("custom resources", ())))
     assert brief(told) == {
         "HasValidBundle": "True/UnpackSuccessful",
@@ -612,7 +609,7 @@ def test_deletion_leaves_what_was_said_of_the_bundle() -> None:
     }
     assert ready(told) == "removing custom resources"
     assert ready(report_of(deleting(), Unavailable(503, "x", "y"))) == "cannot remove: Unavailable: y"
-    assert ready(report_of(deleting(), Done(NothingToDo()))) == "removing"
+    assert ready(report_of(deleting(), Done(Keep()))) == "removing"
 
 
 def _deleted(seen: World) -> Any:
@@ -650,8 +647,8 @@ def test_an_installation_is_told_in_few_events_and_none_of_them_is_a_warning() -
             (unpacked(), step(UpdateInventory(frozenset()))),
             (FIRST, apply(FIRST)),
             (replace(ROLLING_OUT, deployment=world().deployment), Done(Activate())),
-            (ROLLING_OUT, Done(NothingToDo())),
-            (installed(), Done(NothingToDo())),
+            (ROLLING_OUT, Done(Keep())),
+            (installed(), Done(Keep())),
         ]
     ) == [("Normal", "InstallationSucceeded"), ("Normal", "Succeeded")]
 
@@ -660,10 +657,10 @@ def test_an_upgrade_is_told_in_few_events_and_none_of_them_is_a_warning() -> Non
     seen = upgrading()
     assert told_after(
         [
-            (installed(), Done(NothingToDo())),
+            (installed(), Done(Keep())),
             (seen, apply(seen, 3)),
             (unwell(ROLLOUT, applied(seen)), Done(Activate())),
-            (applied(seen), Done(NothingToDo())),
+            (applied(seen), Done(Keep())),
         ]
     ) == [("Normal", "Succeeded"), ("Normal", "Upgrading"), ("Normal", "Progressing"), ("Normal", "Succeeded")]
 
@@ -671,11 +668,11 @@ def test_an_upgrade_is_told_in_few_events_and_none_of_them_is_a_warning() -> Non
 def test_a_workload_that_fails_is_one_warning_and_its_recovery_one_event() -> None:
     assert told_after(
         [
-            (installed(), Done(NothingToDo())),
-            (ROLLING_OUT, Done(NothingToDo())),
-            (UNHEALTHY, Done(NothingToDo())),
-            (UNHEALTHY, Done(NothingToDo())),
-            (installed(), Done(NothingToDo())),
+            (installed(), Done(Keep())),
+            (ROLLING_OUT, Done(Keep())),
+            (UNHEALTHY, Done(Keep())),
+            (UNHEALTHY, Done(Keep())),
+            (installed(), Done(Keep())),
         ]
     ) == [("Normal", "Succeeded"), ("Normal", "Progressing"), ("Warning", "Unhealthy"), ("Normal", "Recovered")]
 
@@ -721,11 +718,11 @@ RECREATED = ObjectChange(WORKLOAD, Verb.RECREATED, "somebody deleted it")
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        pytest.param([REVERTED], "set Secret ship-system/log back: changed by kubectl-edit", id="changed"),
+        pytest.param([REVERTED], "reverted Secret ship-system/log: changed by kubectl-edit", id="changed"),
         pytest.param(
             [REVERTED, RECREATED],
-            "made Deployment.apps ship-system/engine again: somebody deleted it; "
-            "set Secret ship-system/log back: changed by kubectl-edit",
+            "recreated Deployment.apps ship-system/engine: somebody deleted it; "
+            "reverted Secret ship-system/log: changed by kubectl-edit",
             id="changed and deleted: one Event",
         ),
         pytest.param([replace(REVERTED, is_first=False)], "", id="the same again soon after"),
@@ -750,11 +747,11 @@ def test_what_somebody_deleted_is_one_warning_also_when_it_takes_a_while_to_go()
     """As it is for a Namespace with what is in it, and for a CRD with its custom resources."""
     assert told_after(
         [
-            (installed(), Done(NothingToDo())),
+            (installed(), Done(Keep())),
             (HELD, WAITS),
             (HELD, WAITS),
             (ABSENT, changes(ObjectChange(SECRET, Verb.RECREATED, "somebody deleted it"))),
-            (installed(), Done(NothingToDo())),
+            (installed(), Done(Keep())),
         ]
     ) == [("Normal", "Succeeded"), ("Normal", "Progressing"), ("Warning", "DriftRepaired"), ("Normal", "Succeeded")]
 
@@ -770,17 +767,17 @@ def test_what_somebody_deleted_is_one_warning_also_when_it_takes_a_while_to_go()
 def test_progress_is_ordinary_until_its_deadline(began: int, deadline: timedelta | None, expected: str) -> None:
     seen = unwell(Health("Unknown", "0 of 1 run", deadline))
     began_at = format_timestamp(ago(minutes=began))
-    told = report_of(reported(seen, Done(NothingToDo()), last_transition_time=began_at), Done(NothingToDo()))
+    told = report_of(reported(seen, Done(Keep()), last_transition_time=began_at), Done(Keep()))
     assert brief(told)["Healthy"] == expected
 
 
 def test_what_exceeded_its_deadline_has_failed_until_it_is_well_also_after_a_restart() -> None:
-    seen = reported(ROLLING_OUT, Done(NothingToDo()), last_transition_time=format_timestamp(ago(minutes=10)))
-    late = reported(seen, Done(NothingToDo()))
-    assert brief(report_of(late, Done(NothingToDo())))["Healthy"] == "False/Unhealthy"
-    assert report_of(late, Done(NothingToDo())).transitions == ()
+    seen = reported(ROLLING_OUT, Done(Keep()), last_transition_time=format_timestamp(ago(minutes=10)))
+    late = reported(seen, Done(Keep()))
+    assert brief(report_of(late, Done(Keep())))["Healthy"] == "False/Unhealthy"
+    assert report_of(late, Done(Keep())).transitions == ()
     well = replace(late, labeled=installed().labeled)
-    assert brief(report_of(well, Done(NothingToDo())))["Ready"] == "True/Succeeded"
+    assert brief(report_of(well, Done(Keep())))["Ready"] == "True/Succeeded"
 
 
 def test_what_is_made_again_after_it_was_deleted_has_not_failed() -> None:
@@ -791,7 +788,7 @@ def test_what_is_made_again_after_it_was_deleted_has_not_failed() -> None:
     assert brief(report_of(held, waiting))["Healthy"] == "False/Unhealthy"
     late = reported(held, waiting)
     assert brief(report_of(late, waiting))["Healthy"] == "False/Unhealthy", "as long as it is not there"
-    assert brief(report_of(unwell(ROLLOUT, late), Done(NothingToDo())))["Healthy"] == "Unknown/Progressing"
+    assert brief(report_of(unwell(ROLLOUT, late), Done(Keep())))["Healthy"] == "Unknown/Progressing"
 
 
 def test_what_this_pass_made_again_is_there() -> None:
@@ -830,7 +827,7 @@ def test_on_the_way_back_to_what_is_installed_it_is_not_ready() -> None:
         == f"cannot return to {seen.desired_bundle}: Secret ship-system/log is another's"
     )
     back = replace(seen, last_applied=installed().last_applied)
-    assert brief(report_of(back, Done(NothingToDo())))["Ready"] == "True/Succeeded"
+    assert brief(report_of(back, Done(Keep())))["Ready"] == "True/Succeeded"
 
 
 def test_a_repair_of_what_is_installed_is_no_upgrade() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rukpak.bundledeployment.retention import (
+    CRD_RETENTION,
     Retention,
     crd_retention,
     finalized_namespace_retention,
@@ -44,6 +45,15 @@ def test_a_crd_that_left_the_bundle(usage: Usage, expected: Retention) -> None:
 )
 def test_a_namespace_that_left_the_bundle(info: NamespaceInfo, usage: Usage, expected: Retention) -> None:
     assert namespace_retention(info, UID, usage) is expected
+
+
+def test_every_usage_of_a_crd_has_a_rule() -> None:
+    assert CRD_RETENTION.keys() == set(Usage)
+
+
+def test_nothing_is_decided_about_a_namespace_of_its_own_before_its_usage_is_known() -> None:
+    assert namespace_retention(OURS, UID, None) is None
+    assert namespace_retention(SHARED, UID, None) is Retention.LEAVE
 
 
 @pytest.mark.parametrize(

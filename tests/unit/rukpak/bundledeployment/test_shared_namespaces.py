@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from olmkit.api.bundledeployments import CREATED_LABEL
+from rukpak.bundledeployment.content import MissingContent, RenderedBundle, RenderedNamespace
 from rukpak.bundledeployment.shared_namespaces import namespace_body, namespace_warnings
-from rukpak.bundledeployment.world import MissingContent, RenderedBundle, RenderedNamespace, member_label
+from rukpak.bundledeployment.world import member_label
 from tests.unit.rukpak.bundledeployment.worlds import UID, installed, namespace
 
 ENFORCE = "pod-security.kubernetes.io/enforce"
@@ -74,7 +75,7 @@ def test_what_stays_as_others_have_it_is_said() -> None:
     assert list(namespace_warnings(seen)) == [
         f"Namespace ship-system keeps {ENFORCE}: privileged; the bundle asks for baseline",
         "Namespace ship-system keeps team: red; the bundle asks for blue",
-        "Namespace ship-system keeps annotation note as others have it",
+        "Namespace ship-system keeps the value of annotation note that others set",
     ]
     bare = replace(live, labels={}, annotations={})
     assert list(namespace_warnings(replace(seen, namespaces={"ship-system": bare}))) == [

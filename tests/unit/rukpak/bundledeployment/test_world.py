@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from rukpak.bundledeployment.world import LastApplied, RenderedBundle
+from rukpak.bundledeployment.content import RenderedBundle
+from rukpak.bundledeployment.world import LastApplied
 from tests.unit.rukpak.bundledeployment.worlds import ENTRY, MANAGER, NOW, SECRET, installed, member
 
 MINUTE = timedelta(minutes=1)

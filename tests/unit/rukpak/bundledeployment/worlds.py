@@ -9,10 +9,11 @@ from typing import Any
 
 from olmkit.api.bundledeployments import CREATED_LABEL, FINALIZER, BundleDeployment
 from olmkit.errors import OlmError
+from rukpak.bundledeployment.content import InstallPhase, RenderedBundle, RenderedNamespace, RenderedObject
 from rukpak.bundledeployment.decide import decide
 from rukpak.bundledeployment.evaluate import evaluate
 from rukpak.bundledeployment.health import Health
-from rukpak.bundledeployment.plan import Done, Plan
+from rukpak.bundledeployment.plan import Done, Plan, Release
 from rukpak.bundledeployment.report import BundleDeploymentReport, report
 from rukpak.bundledeployment.template import bundle_name
 from rukpak.bundledeployment.world import (
@@ -21,13 +22,9 @@ from rukpak.bundledeployment.world import (
     BundleInfo,
     CrdInfo,
     CustomResource,
-    InstallPhase,
     LabeledObject,
     LastApplied,
     NamespaceInfo,
-    RenderedBundle,
-    RenderedNamespace,
-    RenderedObject,
     UnpackState,
     World,
     manager_name,
@@ -221,9 +218,12 @@ def plan_of(seen: World) -> Plan:
     decision = decide(seen)
     if isinstance(decision.plan, OlmError):
         raise decision.plan
+    assert not isinstance(decision.plan, Release)
     return decision.plan
 
 
 def report_of(seen: World, outcome: Done | Exception) -> BundleDeploymentReport:
     """What `report` returns for a pass that ended so."""
-    return report(seen, evaluate(seen), outcome)
+    result = report(seen, evaluate(seen), outcome)
+    assert result is not None
+    return result

@@ -106,7 +106,7 @@ async def test_a_namespace_that_a_bundle_writes_into_does_not_go_with_the_one_th
 ) -> None:
     shared, second = f"{at.name}-shared", f"{at.name}-b"
     await at.install(at.push(plain(config_map("second", shared)), "b"), second)
-    raw = await at.until(says("Reconciling", "True", "Retrying", f"Namespace {shared}; make it first"), second)
+    raw = await at.until(says("Reconciling", "True", "Retrying", f"{shared}; create them first"), second)
     assert triple(raw, "Installed")[0] == "Unknown"
     await at.install(at.push(plain(namespace(shared), config_map("first", shared)), "a"))
     await at.until(READY)

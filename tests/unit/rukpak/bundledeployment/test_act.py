@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from olmkit.api.bundledeployments import Reason
+from rukpak.bundledeployment.act import Rejection
 from rukpak.bundledeployment.apply_errors import MAX_RETRY_DELAY
-from rukpak.bundledeployment.memory import Rejection
 from rukpak.bundledeployment.world import ApplyRejected
 from tests.unit.rukpak.bundledeployment.worlds import NOW, unpacked, upgrading
 

@@ -99,7 +99,7 @@ async def test_a_first_installation_that_is_refused_says_so(at: Harbour, running
     body["dat"] = {"a": "b"}
     await at.install(at.push(plain(namespace(at.name), body)))
     raw = await at.until(says("Stalled", "True", "Blocked", "field not declared in schema"))
-    assert triple(raw, "Ready")[2].endswith("; it is tried again, at most 10 minutes apart")
+    assert triple(raw, "Ready")[2].endswith("; it is retried, at most 10 minutes apart")
     assert triple(raw, "Installed")[:2] == ("False", "InstallFailed")
     assert triple(raw, "Ready")[:2] == ("False", "NotInstalled")
     assert "activeBundle" not in raw["status"]

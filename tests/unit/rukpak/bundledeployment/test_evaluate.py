@@ -1,9 +1,9 @@
-"""What cannot be undone about an upgrade. What stands against one is tested with decisions and reports."""
+"""What an upgrade changes for good. Blockers of an upgrade are tested with decisions and reports."""
 
 from dataclasses import replace
 
-from rukpak.bundledeployment.blockers import irreversible
-from rukpak.bundledeployment.world import MissingContent
+from rukpak.bundledeployment.content import MissingContent
+from rukpak.bundledeployment.evaluate import irreversible
 from tests.unit.rukpak.bundledeployment.worlds import DEFINITION, crd, rendered, upgrading
 
 

@@ -1,0 +1,46 @@
+"""How long to wait for what, and how messages describe objects that are being deleted.
+
+Called by the rules of rukpak.bundledeployment: decide, evaluate, install, prune and finalize. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from rukpak.bundledeployment.world import NAMESPACE, World
+from rukpak.format.objects import ObjectKey
+from rukpak.format.text import list_names
+
+WATCHED_RETRY_DELAY = timedelta(minutes=10)
+"""For what is watched: in case that an event is lost."""
+UNREACHABLE_RETRY_DELAY = timedelta(seconds=20)
+"""For kinds whose API server is unavailable."""
+CONTENT_RETRY_DELAY = timedelta(seconds=30)
+SYNC_POLL_DELAY = timedelta(seconds=2)
+"""For a BriefWait: an event usually ends it earlier."""
+MIN_POLL_DELAY = timedelta(seconds=2)
+"""For objects that are not watched: the first delay between two requests. It grows with the age of the deletion."""
+
+
+def poll_delay(now: datetime, since: Iterable[datetime | None]) -> timedelta:
+    """Until objects that are not watched are read again: a tenth of the time since the latest of the deletions."""
+    ages = [now - moment for moment in since if moment is not None]
+    return max(MIN_POLL_DELAY, min(ages, default=MIN_POLL_DELAY) / 10)
+
+
+def describe_deleting(world: World, key: ObjectKey) -> str:
+    """An object that is being deleted with its finalizers; for a Namespace also the objects in it that have finalizers."""
+    if key[:2] == NAMESPACE:
+        namespace = world.namespaces.get(key.name)
+        text = with_finalizers(key, namespace.finalizers if namespace else ())
+        held = [with_finalizers(*entry) for entry in world.namespace_finalizers.get(key.name, {}).items()]
+        return f"{text}, which waits for {list_names(held)}" if held else text
+    entry = world.labeled.get(key)
+    return with_finalizers(key, entry.finalizers if entry else ())
+
+
+def with_finalizers(key: ObjectKey, finalizers: Iterable[str]) -> str:
+    """The object and its finalizers."""
+    listed = ", ".join(finalizers)
+    return f"{key} (finalizers: {listed})" if listed else str(key)
