@@ -182,15 +182,15 @@ def _remember(current: _ApplyPass, item: RenderedObject, entry: str) -> None:
 
 
 def _body(current: _ApplyPass, item: RenderedObject) -> Object:
-    """The request: the labelled object, with a precondition on the object that was observed (or on there being none)."""
+    """The request: the labeled object, with a precondition on the uid that was observed, or on its absence."""
     world = current.world
     if item.key[:2] == NAMESPACE:
-        wanted = next(entry for entry in current.plan.content.namespaces if entry.name == item.key.name)
-        return namespace_body(wanted, world.namespaces.get(item.key.name), world.uid)
+        rendered = next(entry for entry in current.plan.content.namespaces if entry.name == item.key.name)
+        return namespace_body(rendered, world.namespaces.get(item.key.name), world.uid)
     body: Object = orjson.loads(current.bodies[item.key])
     metadata = body["metadata"]
     metadata["labels"] = {**(metadata.get("labels") or {}), OWNER_UID_LABEL: world.uid}
-    # An object with our label that we never applied belongs to somebody else: its label is a copy.
+    # An object with our label that we never applied belongs to others: its label is a copy.
     member = world.owned.get(item.key)
     crd = world.crds.get(item.key.name) if item.key[:2] == CRD else None
     uid: str | None = None

@@ -1,12 +1,11 @@
-"""What it means that the API server does not take an object, in words for people. Used by rukpak.bundledeployment.applier.
-Never writes.
+"""What a failed apply means: errors with messages for users. Called by rukpak.bundledeployment.applier. Never writes.
 
-it stands there, and is another's     Refused, naming who has it
-it stands there, and was not seen     Settling: the next pass sees it
+another one has the object            ApplyRejected, which names the owner
+the object exists, and was not known  BriefWait: the next pass observes it
 no such kind or Namespace             Waiting
-its Namespace goes away               Waiting
-refused as it is (schema, admission)  Refused
-no answer, too busy                   the ApiError itself: the queue backs off
+its Namespace is being deleted        Waiting
+rejected (schema, admission)          ApplyRejected
+no answer, too many requests          the ApiError itself: the queue backs off
 """
 
 from __future__ import annotations
@@ -38,32 +37,32 @@ NOT_FOUND_RETRY_DELAY = timedelta(seconds=5)
 CONFLICT_RETRY_DELAY = timedelta(minutes=1)
 REJECTED_RETRY_DELAY = timedelta(minutes=5)
 MAX_RETRY_DELAY = timedelta(minutes=10)
-"""What is refused is tried at least this often."""
-TRIED_AGAIN = f"it is retried, at most {MAX_RETRY_DELAY // timedelta(minutes=1)} minutes apart"
-"""Of what the API server refuses: nothing that is watched tells when it would take it."""
+"""A rejected apply is retried at least this often."""
+RETRIED = f"it is retried, at most {MAX_RETRY_DELAY // timedelta(minutes=1)} minutes apart"
+"""About an apply that the API server rejects: no event reports when it would accept it."""
 DELETE_IT = "delete it, and the object of the bundle is installed"
 DELETE_CRD = (
     f"{DELETE_IT} (deleting a CustomResourceDefinition deletes all its custom resources: back up those that you need)"
 )
-NAMED = 3
-"""Objects whose refusal a message tells in full; those in the way are watched."""
+MAX_REJECTIONS_SHOWN = 3
+"""Rejected objects that a message names; the conflicting objects among them are watched."""
 
 Object = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class ApplyErrors:
-    """Asks the API server what is so, if the answer does not tell."""
+    """Reads the object or its Namespace if the error alone does not explain the failure."""
 
     client: Client
     holder: Callable[[str], str]
     """The name of the BundleDeployment of a uid, empty when there is none."""
 
     async def explain(self, uid: str, kind: Kind, body: Object, error: ApiError) -> None:
-        """Raise what the failed apply of `body` means for the BundleDeployment of that uid; returns when it may just pass."""
+        """Raise what the failed apply of `body` means for the BundleDeployment of that uid; returns if it is to be retried."""
         key = _key(kind, body)
         if isinstance(error, Conflict) or (isinstance(error, Invalid) and "uid" in body["metadata"]):
-            await self._explain_lock(uid, kind, body)
+            await self._explain_precondition(uid, kind, body)
         if isinstance(error, Conflict):
             return
         if isinstance(error, NotFound):
@@ -74,8 +73,8 @@ class ApplyErrors:
         await self._explain_namespace(key)
         raise ApplyRejected(Reason.BLOCKED, f"{key}: {error.message}", REJECTED_RETRY_DELAY) from error
 
-    async def _explain_lock(self, uid: str, kind: Kind, body: Object) -> None:
-        """Something else stands there than was seen; returns when it is what was seen."""
+    async def _explain_precondition(self, uid: str, kind: Kind, body: Object) -> None:
+        """Another object has this key than was observed; returns if it is the observed one."""
         key = _key(kind, body)
         try:
             live = await self.client.get(kind, key.name, key.namespace or None)
@@ -89,18 +88,17 @@ class ApplyErrors:
         is_ours = holder == uid and manager_name(self.holder(uid)) in applied_fields(live)
         if key[:2] == NAMESPACE or is_ours or is_released:
             raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)
-        blocker = ConflictingObject(kind, key.namespace, key.name)
+        conflicting = ConflictingObject(kind, key.namespace, key.name)
         remedy = DELETE_CRD if key[:2] == CRD else DELETE_IT
-        text = f"{key} {self._has_it(metadata, holder, uid, remedy)}"
-        raise ApplyRejected(Reason.BLOCKED, text, CONFLICT_RETRY_DELAY, blockers=frozenset({blocker}))
+        text = f"{key} {self._ownership(metadata, holder, uid, remedy)}"
+        raise ApplyRejected(Reason.BLOCKED, text, CONFLICT_RETRY_DELAY, conflicting_objects=frozenset({conflicting}))
 
-    def _has_it(self, metadata: Object, holder: str, uid: str, remedy: str) -> str:
+    def _ownership(self, metadata: Object, holder: str, uid: str, remedy: str) -> str:
         if holder and holder != uid:
             name = self.holder(holder)
             if name:
                 return f"already exists and belongs to BundleDeployment {name}"
-            gone = f"already exists and belongs to a BundleDeployment that is gone (uid {holder})"
-            return f"{gone}: {remedy}"
+            return f"already exists and belongs to a BundleDeployment that does not exist (uid {holder}): {remedy}"
         managers = sorted({entry.get("manager", "") for entry in metadata.get("managedFields") or ()} - {""})
         by = f" (written by {', '.join(managers)})" if managers else ""
         if holder:
@@ -111,7 +109,7 @@ class ApplyErrors:
         return f"already exists and is not managed by olm-suite{by}: {remedy}"
 
     async def _explain_namespace(self, key: ObjectKey) -> None:
-        """In a Namespace that goes away nothing can be made."""
+        """In a Namespace that is being deleted nothing can be created."""
         if not key.namespace:
             return
         try:
@@ -124,17 +122,17 @@ class ApplyErrors:
 
 
 def combine(failed: Mapping[ObjectKey, Exception], applied: frozenset[ObjectKey]) -> Exception:
-    """One error for several objects: what only a person can help with first, then what is waited for, then the rest."""
+    """One error for several objects: the rejected ones if there are any, else the first that is waited for, else the first."""
     ordered = [error for _, error in sorted(failed.items())]
-    refused = [error for error in ordered if isinstance(error, ApplyRejected)]
-    if refused:
-        named, more = refused[:NAMED], len(refused) - NAMED
+    rejected = [error for error in ordered if isinstance(error, ApplyRejected)]
+    if rejected:
+        named, more = rejected[:MAX_REJECTIONS_SHOWN], len(rejected) - MAX_REJECTIONS_SHOWN
         sentences = [error.message for error in named]
         sentences += [f"and {more} more"] if more > 0 else []
-        sentences += [TRIED_AGAIN] if any(not error.conflicting_objects for error in named) else []
-        blockers = frozenset(blocker for error in named for blocker in error.conflicting_objects)
+        sentences += [RETRIED] if any(not error.conflicting_objects for error in named) else []
+        conflicting = frozenset(item for error in named for item in error.conflicting_objects)
         return ApplyRejected(
-            refused[0].reason, "; ".join(sentences), min(error.after for error in refused), applied, blockers
+            rejected[0].reason, "; ".join(sentences), min(error.after for error in rejected), applied, conflicting
         )
     waiting = [error for error in ordered if isinstance(error, OlmError)]
     return (waiting or ordered)[0]

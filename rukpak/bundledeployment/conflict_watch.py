@@ -1,6 +1,6 @@
-"""Watches objects that conflict with those of a BundleDeployment, so that it recovers as soon as somebody removes them.
+"""Watches objects that conflict with those of a BundleDeployment, so that it recovers as soon as they are deleted.
 
-Called by rukpak.bundledeployment.act after a rejected apply. Each object belongs to somebody else: it is watched by its name, as
+Called by rukpak.bundledeployment.act after a rejected apply. Each object belongs to others: it is watched by its name, as
 metadata alone, and only while it conflicts. Never reads its content, and never writes.
 """
 
@@ -17,7 +17,7 @@ from rukpak.bundledeployment.inventory import InformerFactory
 from rukpak.bundledeployment.world import ConflictingObject
 
 SYNC_TIMEOUT_SECONDS = 2.0
-"""How long a pass waits for the first look at an object; it may be gone by then."""
+"""How long a pass waits for the first list of an object: it may have been deleted already."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class ConflictWatch:
         """Watch these for a BundleDeployment, and no others. Returns whether one of them is deleted already."""
         wanted = frozenset(objects)
         await self._release(name, keep=wanted)
-        is_gone = False
+        is_deleted = False
         for conflicting in sorted(wanted, key=str):
             watched = self._watched.get(conflicting)
             if watched is None:
@@ -49,11 +49,11 @@ class ConflictWatch:
                 async with asyncio.timeout(SYNC_TIMEOUT_SECONDS):
                     await watched.informer.synced.wait()
             is_synced = watched.informer.synced.is_set()
-            is_gone |= is_synced and watched.informer.get(conflicting.name, conflicting.namespace) is None
-        return is_gone
+            is_deleted |= is_synced and watched.informer.get(conflicting.name, conflicting.namespace) is None
+        return is_deleted
 
     async def forget(self, name: str) -> None:
-        """Nothing conflicts with the BundleDeployment any more, or it is deleted."""
+        """The BundleDeployment has no conflicts, or is deleted."""
         await self._release(name, keep=frozenset())
 
     async def _release(self, name: str, keep: frozenset[ConflictingObject]) -> None:

@@ -27,18 +27,19 @@ class RenderedObject:
 
 @dataclass(frozen=True)
 class RenderedNamespace:
-    """What a bundle wants of a Namespace."""
+    """A Namespace that a bundle contains or writes to."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     is_in_bundle: bool = True
-    """It is an object of the bundle. Else the bundle only writes into it: it is joined where it is, and never made."""
+    """It is an object of the bundle. Otherwise the bundle only writes to it: the BundleDeployment becomes a member of it if it
+    exists, and never creates it."""
 
 
 @dataclass(frozen=True)
 class InstallPhase:
-    """Objects that are applied together; `name` is for people."""
+    """Objects that are applied together; `name` is for messages."""
 
     name: str
     objects: tuple[RenderedObject, ...]
@@ -46,7 +47,7 @@ class InstallPhase:
 
 @dataclass(frozen=True)
 class RenderedBundle:
-    """A bundle as it is to be installed on this cluster."""
+    """A bundle rendered for this cluster."""
 
     bundle: str
     """Name of the Bundle."""
@@ -57,31 +58,31 @@ class RenderedBundle:
     namespaces: tuple[RenderedNamespace, ...] = ()
     warnings: tuple[str, ...] = ()
     left_out: tuple[ObjectKey, ...] = ()
-    """Objects whose kind the cluster lacks and that may be missing; not in the stages."""
+    """Objects whose kind the cluster does not serve and that are optional; not in the phases."""
     missing_kinds: tuple[str, ...] = ()
-    """Kinds that the cluster lacks and that must be there first, for people."""
+    """Kinds that the cluster has to serve first, for messages."""
     faults: tuple[str, ...] = ()
-    """Why it can never be installed as it is."""
+    """Why it can never be installed unchanged."""
     unsupported: tuple[str, ...] = ()
     """Those of the faults that hold on every cluster."""
     absent_kinds: frozenset[tuple[str, str]] = frozenset()
-    """Group-kinds that it asked for and that the cluster lacks."""
+    """Group-kinds that it was checked against and that the cluster does not serve."""
     unreachable_groups: frozenset[str] = frozenset()
-    """Groups that it asked about and whose API server is away."""
+    """Groups that it was checked against and whose API server is unavailable."""
 
     def objects(self) -> Iterable[RenderedObject]:
         """All objects in order."""
-        return (item for stage in self.phases for item in stage.objects)
+        return (item for phase in self.phases for item in phase.objects)
 
     @cached_property
     def external_namespaces(self) -> frozenset[str]:
-        """Namespaces that it only writes into."""
+        """Namespaces that it only writes to."""
         return frozenset(item.name for item in self.namespaces if not item.is_in_bundle)
 
 
 @dataclass(frozen=True)
 class MissingContent:
-    """Content that is not on this machine."""
+    """Content that is not in the store."""
 
 
 Content = RenderedBundle | MissingContent | OlmError

@@ -1,6 +1,6 @@
 """The next step for one BundleDeployment: a list of rules, of which the first that returns a Plan wins.
 
-Called by rukpak.bundledeployment.reconciler with a World. Each Plan is one step, and the next pass observes its result. So a
+Called by rukpak.bundledeployment.reconciler. Each Plan is one step, and the next pass observes its result. So a
 process that is killed between any two writes leaves a World from which the same rules continue. Pure.
 """
 
@@ -30,7 +30,7 @@ from rukpak.bundledeployment.plan import (
 )
 from rukpak.bundledeployment.progress import next_deadline
 from rukpak.bundledeployment.prune import Candidates, candidates, left_objects, prune
-from rukpak.bundledeployment.template import differs, recorded_bundle, wanted_bundle
+from rukpak.bundledeployment.template import desired_bundle_body, differs, recorded_bundle_body
 from rukpak.bundledeployment.waiting import (
     UNREACHABLE_RETRY_DELAY,
     WATCHED_RETRY_DELAY,
@@ -121,7 +121,7 @@ def _restore_active_bundle(world: World, _: Evaluation) -> Plan | None:
     ):
         return None
     record = world.record(world.active_bundle)
-    return ApplyBundle(recorded_bundle(world, record), is_new=True) if record is not None else None
+    return ApplyBundle(recorded_bundle_body(world, record), is_new=True) if record is not None else None
 
 
 def _apply_bundle(world: World, _: Evaluation) -> Plan | None:
@@ -136,7 +136,7 @@ def _apply_bundle(world: World, _: Evaluation) -> Plan | None:
             Reason.BLOCKED,
             f"the Bundle {world.desired_bundle} belongs to {world.bundle_owner}: delete it, or change the template",
         )
-    body = wanted_bundle(world)
+    body = desired_bundle_body(world)
     bundle = world.bundles.get(world.desired_bundle)
     if bundle is None:
         return ApplyBundle(body, is_new=True)

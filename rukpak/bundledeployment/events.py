@@ -67,12 +67,12 @@ class EventMapper:
             managers = {manager for manager, _ in old.applied_fields.items() ^ new.applied_fields.items()}
             yield from (manager.removeprefix(manager_name("")) for manager in sorted(managers))
             return
-        for facts in filter(None, (old, new)):
-            yield from self.names_of(facts.members)
-            yield from (name for name, known in list(self.interests.items()) if facts.name in known.namespaces)
+        for namespace in filter(None, (old, new)):
+            yield from self.names_of(namespace.members)
+            yield from (name for name, known in list(self.interests.items()) if namespace.name in known.namespaces)
 
     def keys_of_crd(self, change: Change) -> Iterator[str]:
-        """Its owner and those that need it; when it is served from now on, or no longer, those with objects of its kind."""
+        """Its owner and those that need it; when it starts or stops being served, those with objects of its kind."""
         old, new = transforms.definition_of(change.old), transforms.definition_of(change.new)
         crd = new or old
         if crd is None:

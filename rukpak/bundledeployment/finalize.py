@@ -1,15 +1,16 @@
 """The next step for a BundleDeployment that is being deleted.
 
     webhooks without endpoints: they block every deletion that they match
-    custom resources of its CRDs, until they are deleted (their operator still runs)
-    webhooks and APIServices, workloads, access, configuration
+    custom resources of its CRDs, until they are deleted: their operator still runs
+    webhooks and APIServices, workloads, RBAC, configuration
     CRDs
     Namespaces: left or deleted, see rukpak.bundledeployment.retention; objects in them that the bundle did not bring are
     reported first
     the finalizer
 
 Called by rukpak.bundledeployment.decide. Depends on the inventory only: content, Bundles and catalogs may be deleted already.
-Never removes finalizers of others: what is stuck is named, and the abandon annotation leaves it behind. Pure.
+Never removes finalizers of others: an object that cannot be deleted is named, and with the abandon annotation it is left
+behind. Pure.
 """
 
 from __future__ import annotations
@@ -105,9 +106,9 @@ def _require_known(world: World) -> None:
 
 def _delete_objects(world: World) -> Plan | None:
     """Everything but Namespaces, wave after wave."""
-    instances = {instance.key: instance for instance in world.custom_resources or ()}
-    remaining: list[LabeledObject | CustomResource] = [*instances.values()]
-    remaining += [entry for key, entry in world.owned.items() if key not in instances]
+    resources = {entry.key: entry for entry in world.custom_resources or ()}
+    remaining: list[LabeledObject | CustomResource] = [*resources.values()]
+    remaining += [entry for key, entry in world.owned.items() if key not in resources]
     webhooks = [entry for entry in remaining if entry.key in world.webhooks_without_endpoints]
     plan = _wave(world, "webhooks", webhooks)
     if plan is not None:
@@ -154,7 +155,13 @@ def _wait_for(world: World, name: str, entries: list[LabeledObject | CustomResou
     stuck = [entry for entry in entries if ages.get(entry.key, timedelta()) >= STUCK_AFTER]
     held = [entry for entry in entries if entry.finalizers and entry.key in ages and entry not in stuck]
     text = "; ".join(
-        filter(None, [_named("waiting for", held), _named("not deleted for more than 10 minutes:", stuck)])
+        filter(
+            None,
+            [
+                _describe("waiting for", held),
+                _describe("not deleted for more than 10 minutes:", stuck),
+            ],
+        )
     )
     text = f"removing {name}: {text}" if text else f"removing {name}"
     is_polled = any(isinstance(entry, CustomResource) for entry in entries)
@@ -164,7 +171,7 @@ def _wait_for(world: World, name: str, entries: list[LabeledObject | CustomResou
     return Waiting(Reason.REMOVING, text + hint, min([MAX_RECHECK_DELAY, *until_stuck, *polled]))
 
 
-def _named(words: str, entries: list[LabeledObject | CustomResource]) -> str:
+def _describe(words: str, entries: list[LabeledObject | CustomResource]) -> str:
     listed = list_names(with_finalizers(entry.key, entry.finalizers) for entry in entries)
     return f"{words} {listed}" if entries else ""
 
@@ -221,10 +228,10 @@ def _is_left_behind(world: World, uid: str) -> bool:
 
 def _wait_for_namespaces(world: World, leaving: list[NamespaceInfo]) -> Waiting:
     text = (
-        f"removing {list_names(describe_deleting(world, ObjectKey(*NAMESPACE, '', facts.name)) for facts in leaving)}"
+        f"removing {list_names(describe_deleting(world, ObjectKey(*NAMESPACE, '', entry.name)) for entry in leaving)}"
     )
-    ages = [world.now - facts.deletion_timestamp for facts in leaving if facts.deletion_timestamp is not None]
+    ages = [world.now - entry.deletion_timestamp for entry in leaving if entry.deletion_timestamp is not None]
     if max(ages) >= STUCK_AFTER:
         text += f": not deleted for more than 10 minutes; {abandon_hint(world)}"
-    delay = poll_delay(world.now, (facts.deletion_timestamp for facts in leaving))
+    delay = poll_delay(world.now, (entry.deletion_timestamp for entry in leaving))
     return Waiting(Reason.REMOVING, text, min(MAX_RECHECK_DELAY, delay))

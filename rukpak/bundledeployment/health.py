@@ -1,8 +1,8 @@
-"""Is an installed object well, in progress, or failed. Called by rukpak.bundledeployment.transforms. Pure.
+"""Whether an installed object is healthy, in progress, or failed. Called by rukpak.bundledeployment.transforms. Pure.
 
-The rules are kstatus' (what `kubectl wait` and GitOps tools go by), for the kinds that rukpak always judged; of any other
-kind nothing is said. Health comes from the objects, never from "applied". Whether progress has exceeded its deadline is judged by
-rukpak.bundledeployment.progress.
+The rules are those of kstatus, which `kubectl wait` and GitOps tools follow, for a fixed set of kinds; objects of other kinds
+count as healthy. Health is read from the objects, not from their apply. Whether progress has exceeded its deadline is
+evaluated by rukpak.bundledeployment.progress.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from olmkit.api.names import pluralize
 
 Obj = Mapping[str, Any]
 PROGRESS_DEADLINE = timedelta(minutes=10)
-"""For kinds without a deadline of their own: what Kubernetes gives a Deployment that names none."""
+"""For kinds without a deadline of their own: the default of Kubernetes for a Deployment."""
 _NO_DEADLINE_SECONDS = 2**31 - 1
-"""As progressDeadlineSeconds: Kubernetes never gives such a Deployment up."""
-_HOPELESS = ("CrashLoopBackOff", "InvalidImageName")
-"""Reasons of a waiting container that kstatus counts as failed; other waits belong to an ordinary start."""
+"""As progressDeadlineSeconds: such a Deployment has no deadline."""
+_FAILED_WAIT_REASONS = ("CrashLoopBackOff", "InvalidImageName")
+"""Reasons of a waiting container that kstatus counts as failed."""
 
 
 class Health(NamedTuple):
-    """`status`: "True" well, "False" failed, "Unknown" in progress; `message`: why it is not well, for people.
+    """`status`: "True" healthy, "False" failed, "Unknown" in progress; `message`: why it is not healthy.
 
-    `deadline`: how long that progress is ordinary; None when the object's own status reports the end of it.
+    `deadline`: how long it may be in progress; None if its own status reports when its deadline is exceeded.
     """
 
     status: str
@@ -33,7 +33,7 @@ class Health(NamedTuple):
     deadline: timedelta | None = None
 
 
-WELL = Health("True")
+HEALTHY = Health("True")
 
 
 def _failed(message: str) -> Health:
@@ -45,10 +45,10 @@ def _progress(message: str, deadline: timedelta | None = PROGRESS_DEADLINE) -> H
 
 
 def health(obj: Obj) -> Health:
-    """The health of an object as the API server shows it; well when its kind has no rule."""
+    """The health of an object as read; HEALTHY if its kind has no rule."""
     rule = _RULES.get((_group(obj), obj.get("kind", "")))
     if rule is None:
-        return WELL
+        return HEALTHY
     metadata = obj.get("metadata") or {}
     if metadata.get("deletionTimestamp"):
         return _failed("is being deleted")
@@ -73,7 +73,7 @@ def _condition(status: Obj, name: str) -> Obj:
 
 
 def _because(condition: Obj) -> str:
-    """`: reason: message` of a condition, as far as it has them."""
+    """`: reason: message` of a condition, without what it lacks."""
     return "".join(f": {condition[field]}" for field in ("reason", "message") if condition.get(field))
 
 
@@ -107,12 +107,12 @@ def _deployment(obj: Obj, status: Obj) -> Health:
         return _old_replicas(status["replicas"] - wanted, deadline)
     available = _condition(status, "Available")
     if available.get("status", "True") == "True":
-        return WELL
+        return HEALTHY
     return _progress(f"is not available{_because(available)}", deadline)
 
 
 def _deadline(spec: Obj, progressing: Obj) -> timedelta | None:
-    """None while Kubernetes itself watches the rollout's deadline; once a rollout has ended it does not any more."""
+    """None while Kubernetes itself checks the deadline of a rollout; it does not after the rollout has ended."""
     seconds = spec.get("progressDeadlineSeconds", PROGRESS_DEADLINE.total_seconds())
     is_rolling_out = bool(progressing) and progressing.get("reason") != "NewReplicaSetAvailable"
     return None if is_rolling_out or seconds >= _NO_DEADLINE_SECONDS else timedelta(seconds=seconds)
@@ -122,7 +122,7 @@ def _stateful_set(obj: Obj, status: Obj) -> Health:
     spec = obj.get("spec") or {}
     wanted = spec.get("replicas", 1)
     if ((spec.get("updateStrategy") or {}).get("type")) == "OnDelete":
-        return WELL
+        return HEALTHY
     if status.get("readyReplicas", 0) < wanted:
         return _count(status.get("readyReplicas", 0), wanted, "are ready")
     if status.get("replicas", 0) > wanted:
@@ -130,10 +130,10 @@ def _stateful_set(obj: Obj, status: Obj) -> Health:
     partition = ((spec.get("updateStrategy") or {}).get("rollingUpdate") or {}).get("partition") or 0
     if partition:
         updated = status.get("updatedReplicas", 0)
-        return WELL if updated >= wanted - partition else _count(updated, wanted - partition, "are updated")
+        return HEALTHY if updated >= wanted - partition else _count(updated, wanted - partition, "are updated")
     if status.get("updateRevision") != status.get("currentRevision"):
         return _progress("is being rolled out")
-    return WELL
+    return HEALTHY
 
 
 def _daemon_set(obj: Obj, status: Obj) -> Health:
@@ -148,7 +148,7 @@ def _daemon_set(obj: Obj, status: Obj) -> Health:
     ):
         if status.get(field, 0) < wanted:
             return _progress(f"{status.get(field, 0)} of {wanted} pods are {what}")
-    return WELL
+    return HEALTHY
 
 
 def _replica_set(obj: Obj, status: Obj) -> Health:
@@ -157,13 +157,13 @@ def _replica_set(obj: Obj, status: Obj) -> Health:
     if failure.get("status") == "True":
         return _progress(f"cannot create its pods{_because(failure)}")
     available = status.get("availableReplicas", 0)
-    return WELL if available >= wanted else _count(available, wanted, "are available")
+    return HEALTHY if available >= wanted else _count(available, wanted, "are available")
 
 
 def _pod(obj: Obj, status: Obj) -> Health:
     phase = status.get("phase")
     if phase == "Succeeded":
-        return WELL
+        return HEALTHY
     if phase == "Failed":
         return _failed(f"failed{_because(status)}")
     waiting = _waiting_container(status)
@@ -171,7 +171,7 @@ def _pod(obj: Obj, status: Obj) -> Health:
         return waiting
     ready = _condition(status, "Ready")
     if phase == "Running" and ready.get("status") == "True":
-        return WELL
+        return HEALTHY
     if phase == "Running":
         return _progress(f"is not ready{_because(ready)}")
     scheduled = _condition(status, "PodScheduled")
@@ -179,18 +179,18 @@ def _pod(obj: Obj, status: Obj) -> Health:
 
 
 def _waiting_container(status: Obj) -> Health | None:
-    """The first container that waits for something that may never come."""
+    """The health that the first container with a problem gives the Pod."""
     for container in status.get("containerStatuses") or ():
         waiting = (container.get("state") or {}).get("waiting") or {}
         if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
             text = f"container {container.get('name', '')} waits{_because(waiting)}"
-            return _failed(text) if waiting["reason"] in _HOPELESS else _progress(text)
+            return _failed(text) if waiting["reason"] in _FAILED_WAIT_REASONS else _progress(text)
     return None
 
 
 def _api_service(obj: Obj, status: Obj) -> Health:
     available = _condition(status, "Available")
-    return WELL if available.get("status") == "True" else _progress(f"is not available{_because(available)}")
+    return HEALTHY if available.get("status") == "True" else _progress(f"is not available{_because(available)}")
 
 
 def _definition(obj: Obj, status: Obj) -> Health:
@@ -199,7 +199,7 @@ def _definition(obj: Obj, status: Obj) -> Health:
         return _failed(f"its names are not accepted{_because(accepted)}")
     established = _condition(status, "Established")
     if established.get("status") == "True":
-        return WELL
+        return HEALTHY
     return _progress(f"is not established{_because(established)}")
 
 
@@ -208,27 +208,27 @@ def _job(obj: Obj, status: Obj) -> Health:
     if failed.get("status") == "True":
         return _failed(f"failed{_because(failed)}")
     if _condition(status, "Complete").get("status") == "True" or (obj.get("spec") or {}).get("suspend"):
-        return WELL
-    return WELL if status.get("startTime") else _progress("has not started")
+        return HEALTHY
+    return HEALTHY if status.get("startTime") else _progress("has not started")
 
 
 def _service(obj: Obj, status: Obj) -> Health:
     spec = obj.get("spec") or {}
     if spec.get("type") == "LoadBalancer" and not (status.get("loadBalancer") or {}).get("ingress"):
         return _progress("its load balancer has no address yet")
-    return WELL
+    return HEALTHY
 
 
 def _claim(obj: Obj, status: Obj) -> Health:
     phase = status.get("phase")
     if phase == "Bound":
-        return WELL
+        return HEALTHY
     return _failed("lost its volume") if phase == "Lost" else _progress("is not bound to a volume yet")
 
 
 def _budget(obj: Obj, status: Obj) -> Health:
     healthy, wanted = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
-    return WELL if healthy >= wanted else _progress(f"{healthy} of at least {wanted} pods are healthy")
+    return HEALTHY if healthy >= wanted else _progress(f"{healthy} of at least {wanted} pods are healthy")
 
 
 _RULES: dict[tuple[str, str], Callable[[Obj, Obj], Health]] = {

@@ -1,7 +1,7 @@
 """The objects of each BundleDeployment: those with its owner-uid label, of the kinds in its inventory annotation.
 
-One informer per kind for all BundleDeployments, which selects the label and is metadata-only unless its health is
-reported. It starts with the first BundleDeployment that has the kind and ends with the last. Used by
+One informer per kind for all BundleDeployments, which selects the label and is metadata-only unless the kind has a health
+rule. It starts with the first BundleDeployment that has the kind and ends with the last. Used by
 rukpak.bundledeployment.reconciler and applier. Never writes.
 """
 
@@ -128,7 +128,7 @@ class Inventory:
         return watched.informer if watched is not None else None
 
     async def _watch(self, uid: str, group_kind: GroupKind) -> None:
-        """Have the kind watched in its current storage version."""
+        """Watch the kind in its current storage version."""
         if group_kind == CRDS.group_kind:
             return
         kind = self._rest_mapper.storage_kind(group_kind)

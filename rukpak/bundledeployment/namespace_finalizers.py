@@ -15,14 +15,14 @@ from rukpak.bundledeployment.transforms import object_key
 from rukpak.format.objects import ObjectKey
 
 FINALIZERS_REMAINING, CONTENT_REMAINING = "NamespaceFinalizersRemaining", "NamespaceContentRemaining"
-"""Conditions of a Namespace: what is left has finalizers; which resources those are, in the message."""
-LISTED_PER_KIND = 20
+"""Conditions of a Namespace that is being deleted: whether objects in it have finalizers; which resources remain."""
+MAX_LISTED_PER_KIND = 20
 
 Holders = dict[ObjectKey, tuple[str, ...]]
 
 
 async def blocking_finalizers(client: Client, kinds: Iterable[Kind], namespace: str) -> Holders:
-    """Object -> its finalizers, of those that Kubernetes waits for; empty when there are none or they cannot be listed.
+    """The finalizers of each object that the Namespace waits for; empty if there are none or they cannot be listed.
 
     Only kinds that the Namespace's own condition names are listed.
     """
@@ -30,10 +30,10 @@ async def blocking_finalizers(client: Client, kinds: Iterable[Kind], namespace: 
         conditions = _conditions(await client.get(NAMESPACES, namespace))
         if FINALIZERS_REMAINING not in conditions:
             return {}
-        words = set(conditions.get(CONTENT_REMAINING, "").split())
+        resources = set(conditions.get(CONTENT_REMAINING, "").split())
         found: Holders = {}
         for kind in kinds:
-            if f"{kind.plural}.{kind.group}" in words:
+            if f"{kind.plural}.{kind.group}" in resources:
                 found |= await _held(client, kind, namespace)
     except ApiError:
         return {}
@@ -47,7 +47,7 @@ def _conditions(namespace: Object) -> dict[str, str]:
 
 
 async def _held(client: Client, kind: Kind, namespace: str) -> Holders:
-    async for page, _ in client.pages(kind, namespace, metadata_only=True, limit=LISTED_PER_KIND):
+    async for page, _ in client.pages(kind, namespace, metadata_only=True, limit=MAX_LISTED_PER_KIND):
         keys = {object_key(obj): tuple(obj["metadata"].get("finalizers") or ()) for obj in page}
         return {key: finalizers for key, finalizers in keys.items() if finalizers}
     return {}

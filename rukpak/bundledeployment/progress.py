@@ -1,8 +1,8 @@
-"""Which installed objects have failed, which are in progress, and until when that progress is ordinary.
+"""Which installed objects have failed, which are in progress, and until when.
 
-An ordinary rollout is progress, and so is the repair of what somebody deleted; what does not come right within its deadline has
-failed. When progress began is read from the condition Healthy, so that it outlives the process. Called by
-rukpak.bundledeployment.report, which reports it, and by decide, which observes again at the deadline. Pure.
+A rollout is progress, and so is the repair of a deleted object; an object that is not healthy within its deadline has failed. The
+start of the progress is read from the condition Healthy, so that it survives the process. Called by
+rukpak.bundledeployment.report, which reports it, and by decide, which makes a pass at the deadline. Pure.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from rukpak.bundledeployment.world import NAMESPACE, World
 from rukpak.format.objects import ObjectKey
 
 MORE = "; and "
-"""In a message that names only some of the objects: how many more there are follows."""
+"""In a message that names only some of the objects: followed by the number of the others."""
 _DELETED = "somebody deleted it"
 _MISSING = "it does not exist"
 
 
 @dataclass(frozen=True)
 class HealthEvaluation:
-    """Sentences about objects that are not well, sorted; `contested` are those that others change over and over."""
+    """Sentences about objects that are not healthy, sorted; `contested` are those that others change repeatedly."""
 
     failed: tuple[str, ...] = ()
     in_progress: tuple[str, ...] = ()
@@ -35,11 +35,11 @@ class HealthEvaluation:
 
 
 def evaluate_health(world: World, active: str, applied: frozenset[ObjectKey] = frozenset()) -> HealthEvaluation:
-    """The objects of the bundle `active`. `applied` are those that this pass made or set back, after the World was observed."""
+    """The objects of the bundle `active`. `applied` are those that this pass created or reverted after the observation."""
     since = _in_progress_since(world) if active == world.active_bundle else None
     failed: list[str] = []
     in_progress: list[str] = []
-    for key, health in _unwell(world):
+    for key, health in _unhealthy(world):
         has_failed = health.status == "False" or _is_overdue(world, key, health, since)
         (failed if has_failed else in_progress).append(f"{key}: {health.message}")
     for key, text in sorted(_absent(world, active, applied)):
@@ -49,11 +49,11 @@ def evaluate_health(world: World, active: str, applied: frozenset[ObjectKey] = f
 
 
 def next_deadline(world: World) -> timedelta | None:
-    """How long until progress that holds now is not ordinary any more; None when no deadline is under way."""
+    """The time to the next deadline of an object that is in progress; None if there is none."""
     since = _in_progress_since(world)
     if since is None:
         return None
-    ends = [since + health.deadline for _, health in _unwell(world) if health.status != "False" and health.deadline]
+    ends = [since + health.deadline for _, health in _unhealthy(world) if health.status != "False" and health.deadline]
     return min((end - world.now for end in ends if end > world.now), default=None)
 
 
@@ -69,7 +69,7 @@ def _in_progress_since(world: World) -> datetime | None:
 
 
 def _is_overdue(world: World, key: ObjectKey, health: Health, since: datetime | None) -> bool:
-    """What was applied anew after it was gone has the whole time."""
+    """An object that was created again has the whole deadline."""
     if health.deadline is None or (since is None and _was_absent(world, key)):
         return False
     return _has_exceeded(world, key, health.deadline, since)
@@ -81,7 +81,7 @@ def _was_absent(world: World, key: ObjectKey) -> bool:
 
 
 def _has_exceeded(world: World, key: ObjectKey, deadline: timedelta, since: datetime | None) -> bool:
-    """What was reported as failed for its deadline has failed until it is well; a process may have started since."""
+    """An object that was reported to have missed its deadline has failed until it is healthy, also after a restart."""
     if since is not None:
         return world.now - since >= deadline
     known = _healthy(world)
@@ -90,20 +90,20 @@ def _has_exceeded(world: World, key: ObjectKey, deadline: timedelta, since: date
     return f"{key}: " in known.message or MORE in known.message
 
 
-def _unwell(world: World) -> Iterator[tuple[ObjectKey, Health]]:
-    """Objects that are there and report themselves that they are not well."""
+def _unhealthy(world: World) -> Iterator[tuple[ObjectKey, Health]]:
+    """Objects whose own status is not healthy."""
     for key, member in sorted(world.owned.items()):
         if member.health is not None and member.health.status != "True" and member.deletion_timestamp is None:
             yield key, member.health
 
 
 def _absent(world: World, active: str, applied: frozenset[ObjectKey]) -> Iterator[tuple[ObjectKey, str]]:
-    """Objects of the installed bundle that are not there or are being deleted."""
+    """Objects of the installed bundle that do not exist or are being deleted."""
     content = _content(world, active)
     for item in content.objects() if content is not None else ():
         if world.is_deleting(item.key):
             yield item.key, _DELETED
-        elif item.key not in applied and not _is_there(world, item.key):
+        elif item.key not in applied and not _exists(world, item.key):
             yield item.key, _MISSING
 
 
@@ -119,8 +119,8 @@ def _content(world: World, active: str) -> RenderedBundle | None:
     return content if isinstance(content, RenderedBundle) else None
 
 
-def _is_there(world: World, key: ObjectKey) -> bool:
-    """An object whose kind cannot be read counts as there."""
+def _exists(world: World, key: ObjectKey) -> bool:
+    """An object of a kind that cannot be listed counts as existing."""
     if key[:2] == NAMESPACE:
         return key.name in world.namespaces
     return key in world.owned or key[:2] in world.unsynced

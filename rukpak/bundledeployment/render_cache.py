@@ -1,8 +1,8 @@
-"""A bundle's content as it goes into this cluster: rendered once, remembered as keys and hashes.
+"""The content of bundles, rendered for this cluster: once, and kept as keys and hashes.
 
-Used by rukpak.bundledeployment.reconciler (what is wanted) and apply (the bodies). Bodies are kept as JSON, a bounded number
-of bytes, and only while something of them is to be applied; they are rendered again from the store when they are needed and
-gone. Reading and rendering run in threads. Never fetches anything: of content that is missing or damaged it tells who does.
+Called by rukpak.bundledeployment.reconciler (keys and hashes) and applier (bodies). Bodies are kept as JSON up to a number of
+bytes, and only while some of them are to be applied; after that they are rendered again from the store. Reading and rendering
+run in threads. Never fetches anything: missing or damaged content is reported to the controller of Bundles, which fetches it.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from rukpak.render.preflight import ClusterInfo, Preflight, check
 from rukpak.render.renderer import RenderOptions, render
 from rukpak.render.scopes import Scopes
 
-BODIES_LIMIT = 32 * 1024 * 1024
-REMEMBERED = 4096
-"""Bundles of which keys and hashes are kept."""
+MAX_BODIES_BYTES = 32 * 1024 * 1024
+MAX_RENDERED_BUNDLES = 4096
+"""Bundles whose keys and hashes are kept."""
 
 REASON = "BundleLoadFailed"
-JOINED = "joined"
-"""Digest of what is applied to a Namespace that a bundle only writes into."""
-BAD_INPUT = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
-"""What code that expects an ordinary bundle raises for one that is not, where no check foresaw it."""
+EXTERNAL_NAMESPACE_DIGEST = "joined"
+"""Digest of what is applied to a Namespace that a bundle only writes to."""
+BAD_INPUT_ERRORS = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
+"""Raised by rendering for a bundle with errors that no check finds."""
 
 Bodies = Mapping[ObjectKey, bytes]
 
 
 class _Identity(NamedTuple):
-    """What is rendered, and for whom. The name of the Bundle stands for its spec: two may read one image as different forms."""
+    """What is rendered, and for which BundleDeployment. Two Bundles may have one image in different formats."""
 
     deployment: str
     bundle: str
@@ -59,16 +59,16 @@ class _Identity(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Remembered:
+class _Entry:
     content: RenderedBundle | BadBundle
     answers: Mapping[GroupKind, frozenset[str]]
-    """What it asked about the cluster's kinds, and what it was told."""
+    """The kinds that were looked up, and the versions that the cluster served."""
     failed_groups: frozenset[str]
     server_version: str
 
 
 class RenderCache:
-    """Everything that was rendered. `store` holds the unpacked bundles; `lost` is told the Bundle whose content it lacks."""
+    """All rendered bundles. `store` holds the unpacked ones; `on_missing` is called with a Bundle whose content is not in it."""
 
     def __init__(
         self,
@@ -81,24 +81,23 @@ class RenderCache:
         self._rest_mapper = rest_mapper
         self._suite_namespaces = suite_namespaces
         self._on_missing = on_missing
-        self._remembered: OrderedDict[_Identity, _Remembered] = OrderedDict()
+        self._remembered: OrderedDict[_Identity, _Entry] = OrderedDict()
         self._bodies: OrderedDict[_Identity, Bodies] = OrderedDict()
         self._bytes = 0
-        # One at a time: threads share one processor for this, and each bundle takes many times its size while it is read.
-        self._turn = asyncio.Semaphore(1)
+        # One at a time: threads share one processor, and reading a bundle takes many times its size in memory.
+        self._render_limit = asyncio.Semaphore(1)
 
     async def rendered(self, bundle: str, deployment: str, digest: str) -> Content:
         """The content of that digest as the Bundle of that name, for this cluster as it is now."""
         identity = _Identity(deployment, bundle, digest)
         known = self._remembered.get(identity)
-        if known is not None and self._still_so(known):
+        if known is not None and self._is_current(known):
             self._remembered.move_to_end(identity)
             return known.content
         return await self._render(identity)
 
     async def bodies(self, content: RenderedBundle, deployment: str) -> Bodies:
-        """The objects as JSON. Raises KeyError when the content is not on the disk any more, not as it was, or cannot be
-        read now."""
+        """The objects as JSON. Raises KeyError if the content is missing, damaged, or cannot be read now."""
         identity = _Identity(deployment, content.bundle, content.content)
         if identity not in self._bodies:
             await self._render(identity)
@@ -106,11 +105,11 @@ class RenderCache:
         return self._bodies[identity]
 
     def drop_bodies(self, deployment: str) -> None:
-        """Nothing of that BundleDeployment is to be applied now: its bodies need no room."""
+        """Free the memory of a BundleDeployment of which nothing is to be applied."""
         for identity in [identity for identity in self._bodies if identity.deployment == deployment]:
             self._bytes -= _size(self._bodies.pop(identity))
 
-    def _still_so(self, known: _Remembered) -> bool:
+    def _is_current(self, known: _Entry) -> bool:
         return (
             known.failed_groups == self._rest_mapper.failed_groups
             and known.server_version == self._rest_mapper.server_version
@@ -122,15 +121,15 @@ class RenderCache:
         failed, version = self._rest_mapper.failed_groups, self._rest_mapper.server_version
         facts = ClusterInfo(served, failed, version, self._suite_namespaces)
         work = _Work(self._store, identity, facts, self._rest_mapper.scopes())
-        async with self._turn:
+        async with self._render_limit:
             content, bodies = await asyncio.to_thread(work)
         if isinstance(content, MissingContent):
             self._on_missing(identity.bundle)
             return content
         if isinstance(content, Waiting):
             return content
-        self._remembered[identity] = _Remembered(content, served.answers, failed, version)
-        while len(self._remembered) > REMEMBERED:
+        self._remembered[identity] = _Entry(content, served.answers, failed, version)
+        while len(self._remembered) > MAX_RENDERED_BUNDLES:
             self._remembered.popitem(last=False)
         if bodies:
             self._keep(identity, bodies)
@@ -140,7 +139,7 @@ class RenderCache:
         old = self._bodies.pop(identity, {})
         self._bodies[identity] = bodies
         self._bytes += _size(bodies) - _size(old)
-        while self._bytes > BODIES_LIMIT and len(self._bodies) > 1:
+        while self._bytes > MAX_BODIES_BYTES and len(self._bodies) > 1:
             self._bytes -= _size(self._bodies.popitem(last=False)[1])
 
 
@@ -161,14 +160,14 @@ class _Work:
         try:
             content = load(self.store, self.identity.digest)
         except Waiting as error:
-            return error, {}  # it is here, perhaps: nobody fetches it again
+            return error, {}  # it may exist: it is not fetched again
         if content is None:
             return MissingContent(), {}
         try:
             return self._prepared(content)
         except BadBundle as error:
             return error, {}
-        except BAD_INPUT as error:
+        except BAD_INPUT_ERRORS as error:
             return BadBundle(REASON, f"the bundle cannot be rendered: {type(error).__name__}: {error}"), {}
 
     def _prepared(self, content: Bundle) -> tuple[RenderedBundle, dict[ObjectKey, bytes]]:
@@ -188,11 +187,14 @@ class _Work:
             InstallPhase(phase.name, tuple(_item(manifest, bodies[manifest.key]) for manifest in phase.manifests))
             for phase in phases(ready.manifests)
         ]
-        brought = tuple(_namespace_item(item) for item in ready.manifests if item.key[:2] == NAMESPACE)
-        joined = self._joined(ready.manifests, {item.name for item in brought})
-        if joined:
-            first = stages.pop(0).objects if brought else ()
-            items = tuple(RenderedObject(ObjectKey(*NAMESPACE, "", item.name), "v1", JOINED) for item in joined)
+        included = tuple(_namespace_item(item) for item in ready.manifests if item.key[:2] == NAMESPACE)
+        external = self._external_namespaces(ready.manifests, {item.name for item in included})
+        if external:
+            first = stages.pop(0).objects if included else ()
+            items = tuple(
+                RenderedObject(ObjectKey(*NAMESPACE, "", item.name), "v1", EXTERNAL_NAMESPACE_DIGEST)
+                for item in external
+            )
             stages.insert(0, InstallPhase(NAMESPACES, (*first, *items)))
         assert isinstance(self.facts.served, RecordedLookups)
         answers = self.facts.served.answers
@@ -201,7 +203,7 @@ class _Work:
             content=self.identity.digest,
             namespace=namespace,
             phases=tuple(stages),
-            namespaces=(*brought, *joined),
+            namespaces=(*included, *external),
             warnings=notes,
             left_out=ready.left_out,
             missing_kinds=ready.missing,
@@ -211,9 +213,11 @@ class _Work:
             unreachable_groups=frozenset(group for group, _ in answers).intersection(self.facts.failed_groups),
         )
 
-    def _joined(self, manifests: Sequence[BundleObject], brought: Collection[str]) -> tuple[RenderedNamespace, ...]:
-        """Namespaces that objects are in and that are not among them, but for Kubernetes' own, which nobody removes."""
-        used = sorted({manifest.namespace for manifest in manifests} - {""} - set(brought))
+    def _external_namespaces(
+        self, manifests: Sequence[BundleObject], included: Collection[str]
+    ) -> tuple[RenderedNamespace, ...]:
+        """Namespaces of its objects that are not in the bundle, without those of Kubernetes itself, which are never removed."""
+        used = sorted({manifest.namespace for manifest in manifests} - {""} - set(included))
         return tuple(
             RenderedNamespace(name, is_in_bundle=False)
             for name in used

@@ -6,13 +6,12 @@ installed. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from olmkit.api.bundledeployments import (
-    BUNDLE_NAME_ANNOTATION,
     BundleDeploymentStatus,
     ConditionType,
     ObjectReference,
@@ -37,7 +36,7 @@ from rukpak.bundledeployment.plan import (
     Verb,
 )
 from rukpak.bundledeployment.progress import MORE, HealthEvaluation, evaluate_health
-from rukpak.bundledeployment.shared_namespaces import namespace_warnings
+from rukpak.bundledeployment.ready_message import Outcome, is_under_way, ready_message
 from rukpak.bundledeployment.world import (
     CRD,
     NAMESPACE,
@@ -50,7 +49,6 @@ from rukpak.bundledeployment.world import (
 from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names
 
-Outcome = Done | Exception
 MAX_SILENT_WAIT = timedelta(seconds=30)
 """A BriefWait is reported only after this long."""
 MAX_SENTENCES_SHOWN = 3
@@ -163,7 +161,7 @@ def _conditions(world: World, evaluation: Evaluation, outcome: Outcome, active: 
     health = _health(world, outcome, active)
     healthy = _healthy(world, active, health)
     is_stalled = isinstance(error, Blocked | ApplyRejected)
-    message = _message(world, evaluation, outcome, active)
+    message = ready_message(world, evaluation, outcome, active)
     conditions = [
         _has_valid_bundle(world, evaluation.blocker),
         _installed(error, active, message),
@@ -176,7 +174,7 @@ def _conditions(world: World, evaluation: Evaluation, outcome: Outcome, active: 
         reason = getattr(error, "reason", "")
         reason = reason if isinstance(error, Waiting) and reason in _RECONCILING_REASONS else Reason.RETRYING
         return [*conditions, DesiredCondition(ConditionType.RECONCILING, "True", reason, message)]
-    if _is_under_way(world, active):
+    if is_under_way(world, active):
         reason = Reason.UPGRADING if active else Reason.INSTALLING
         return [*conditions, DesiredCondition(ConditionType.RECONCILING, "True", reason, message)]
     return [*conditions, *_unfinished(healthy, health)]
@@ -196,17 +194,6 @@ def _unfinished(healthy: DesiredCondition, health: HealthEvaluation) -> list[Des
         return [DesiredCondition(ConditionType.STALLED, "True", Reason.UNHEALTHY, healthy.message)]
     reason = Reason.PROGRESSING if healthy.reason == Reason.PROGRESSING else Reason.RETRYING
     return [DesiredCondition(ConditionType.RECONCILING, "True", reason, healthy.message)]
-
-
-def _is_under_way(world: World, active: str | None) -> bool:
-    """Its objects are not those of the desired bundle; also when the template was reverted during an upgrade."""
-    if active != world.desired_bundle:
-        return True
-    ready = find_condition(world.deployment.status.conditions, ConditionType.READY)
-    if ready is None or ready.reason != Reason.UPGRADING or world.active_bundle != world.desired_bundle:
-        return False
-    content = world.content
-    return not (isinstance(content, RenderedBundle) and all(world.is_up_to_date(item) for item in content.objects()))
 
 
 def _has_valid_bundle(world: World, blocker: OlmError | None) -> DesiredCondition:
@@ -239,19 +226,19 @@ def _healthy(world: World, active: str | None, health: HealthEvaluation) -> Desi
     kind = ConditionType.HEALTHY
     if not active:
         return DesiredCondition(kind, "False", Reason.INSTALLATION_STATUS_FALSE, "Installed condition is false")
-    unseen = world.unsynced & HEALTH_KINDS
-    if unseen:
-        text = f"cannot be read now: {list_names(name for _, name in unseen)}"
+    unlisted = world.unsynced & HEALTH_KINDS
+    if unlisted:
+        text = f"cannot be read now: {list_names(name for _, name in unlisted)}"
         return DesiredCondition(kind, "Unknown", Reason.OBJECT_LOOKUP_FAILURE, text)
-    ill = [*health.failed, *health.contested]
-    if ill:
-        return DesiredCondition(kind, "False", Reason.UNHEALTHY, _few(ill))
+    unhealthy = [*health.failed, *health.contested]
+    if unhealthy:
+        return DesiredCondition(kind, "False", Reason.UNHEALTHY, _summarize(unhealthy))
     if health.in_progress:
-        return DesiredCondition(kind, "Unknown", Reason.PROGRESSING, _few(list(health.in_progress)))
+        return DesiredCondition(kind, "Unknown", Reason.PROGRESSING, _summarize(list(health.in_progress)))
     return DesiredCondition(kind, "True", Reason.HEALTHY, "BundleDeployment is healthy")
 
 
-def _few(sentences: list[str]) -> str:
+def _summarize(sentences: list[str]) -> str:
     more = len(sentences) - MAX_SENTENCES_SHOWN
     return "; ".join(sentences[:MAX_SENTENCES_SHOWN]) + (f"{MORE}{more} more" if more > 0 else "")
 
@@ -262,7 +249,7 @@ def _ready(
     kind = ConditionType.READY
     if not active:
         return DesiredCondition(kind, "False", Reason.NOT_INSTALLED, message)
-    if _is_under_way(world, active):
+    if is_under_way(world, active):
         return DesiredCondition(kind, "False", Reason.UPGRADING, message)
     if isinstance(error, Blocked | ApplyRejected):
         return DesiredCondition(kind, "False", Reason.BLOCKED, message)
@@ -271,86 +258,6 @@ def _ready(
     if healthy.status != "True":
         return DesiredCondition(kind, "False", healthy.reason, healthy.message)
     return DesiredCondition(kind, "True", Reason.SUCCEEDED, message)
-
-
-# --- the message of Ready
-
-
-def _message(world: World, evaluation: Evaluation, outcome: Outcome, active: str | None) -> str:
-    """The message of Ready: the progress or the error; when there is neither, that it is installed, with warnings."""
-    is_under_way = _is_under_way(world, active)
-    if isinstance(outcome, Done):
-        if not is_under_way:
-            return "; ".join([f"Instantiated bundle {active} successfully", *_warnings(world)])
-        return "; ".join(filter(None, [_progress(world, outcome, active), evaluation.irreversible]))
-    reason = str(outcome) if isinstance(outcome, OlmError) else f"{type(outcome).__name__}: {outcome}"
-    if not is_under_way:
-        return _no_repair(outcome, reason)
-    if active is None:
-        return reason
-    verb = _verb(world, active) if _is_pause(outcome) else f"cannot {_verb(world, active, doing=False)}"
-    new = list_names(map(str, _new_objects(world, outcome)))
-    parts = [f"{verb} {_target(world)}: {reason}", f"already new: {new}" if new else "", evaluation.irreversible]
-    return "; ".join(filter(None, parts))
-
-
-def _no_repair(outcome: Exception, reason: str) -> str:
-    error = outcome.reason if isinstance(outcome, OlmError) else ""
-    if error == Reason.UNPACK_PENDING:
-        return "cannot repair: content unavailable"
-    if error == Reason.UNPACK_FAILED:
-        return f"cannot repair: content unavailable: {reason}"
-    return reason if _is_pause(outcome) else f"cannot repair: {reason}"
-
-
-def _is_pause(outcome: Outcome) -> bool:
-    return isinstance(outcome, Waiting) and not isinstance(outcome, ApplyRejected)
-
-
-def _progress(world: World, done: Done, active: str | None) -> str:
-    text = f"{_verb(world, active)} {_target(world)}"
-    if isinstance(done.plan, Apply) and done.plan.content.bundle == world.desired_bundle:
-        content = done.plan.content
-        text += f", phase {done.plan.steps[-1].phase} of {len(content.phases)}"
-    return text
-
-
-def _verb(world: World, active: str | None, *, doing: bool = True) -> str:
-    if active is None:
-        return "installing" if doing else "install"
-    if active == world.desired_bundle:
-        return "returning to" if doing else "return to"
-    return "upgrading to" if doing else "upgrade to"
-
-
-def _target(world: World) -> str:
-    """The name of the desired bundle, for users."""
-    metadata = world.deployment.spec.template.metadata
-    annotations = (metadata.annotations if metadata else None) or {}
-    return annotations.get(BUNDLE_NAME_ANNOTATION) or world.desired_bundle
-
-
-def _new_objects(world: World, outcome: Outcome) -> list[ObjectKey]:
-    """Objects of the desired bundle that are applied, and that the active one lacks or has otherwise."""
-    if not isinstance(world.content, RenderedBundle) or not isinstance(world.active_content, RenderedBundle):
-        return []
-    old = {item.key: item.digest for item in world.active_content.objects()}
-    now = outcome.applied if isinstance(outcome, ApplyRejected) else frozenset()
-    return [
-        item.key
-        for item in world.content.objects()
-        if old.get(item.key) != item.digest and (world.is_up_to_date(item) or item.key in now)
-    ]
-
-
-def _warnings(world: World) -> Iterable[str]:
-    content = world.content
-    if not isinstance(content, RenderedBundle):
-        return
-    yield from content.warnings
-    yield from namespace_warnings(world)
-    if content.left_out:
-        yield f"left out, because the cluster lacks their kinds: {list_names(map(str, content.left_out))}"
 
 
 # --- the other fields
@@ -371,22 +278,22 @@ def _refused(world: World) -> RejectedBundle | None:
 def _left_out(world: World) -> list[ObjectReference] | None:
     if not isinstance(world.content, RenderedBundle):
         return world.deployment.status.left_out
-    return [_named(key) for key in sorted(world.content.left_out)] or None
+    return [_reference(key) for key in sorted(world.content.left_out)] or None
 
 
-def _named(key: ObjectKey) -> ObjectReference:
+def _reference(key: ObjectKey) -> ObjectReference:
     return ObjectReference(group=key.group, kind=key.kind, namespace=key.namespace or None, name=key.name)
 
 
 def _released(world: World) -> list[ObjectReference] | None:
     """Objects with the annotation that they were released by this BundleDeployment, unless they have an owner again."""
-    spaces = [
-        facts.name for facts in world.namespaces.values() if facts.released_by == world.name and not facts.members
+    namespaces = [
+        entry.name for entry in world.namespaces.values() if entry.released_by == world.name and not entry.members
     ]
     crds = [crd.name for crd in world.crds.values() if crd.released_by == world.name and not crd.owner_uid]
-    keys = [ObjectKey(*NAMESPACE, "", name) for name in sorted(spaces)]
+    keys = [ObjectKey(*NAMESPACE, "", name) for name in sorted(namespaces)]
     keys += [ObjectKey(*CRD, "", name) for name in sorted(crds)]
-    return [_named(key) for key in keys] or None
+    return [_reference(key) for key in keys] or None
 
 
 # --- deletion
@@ -395,7 +302,7 @@ def _released(world: World) -> list[ObjectReference] | None:
 def _removing(world: World, evaluation: Evaluation, outcome: Outcome) -> list[DesiredCondition]:
     """Conditions about the bundle stay as they were; Ready reports what is being removed."""
     old = {condition.type: condition for condition in world.deployment.status.conditions}
-    kept = [_again(old[kind]) for kind in _KEPT_WHILE_REMOVING if kind in old]
+    kept = [_unchanged(old[kind]) for kind in _KEPT_WHILE_REMOVING if kind in old]
     text = "; ".join(filter(None, (_removal_message(outcome), evaluation.foreign_objects)))
     return [
         *kept,
@@ -404,7 +311,7 @@ def _removing(world: World, evaluation: Evaluation, outcome: Outcome) -> list[De
     ]
 
 
-def _again(condition: Condition) -> DesiredCondition:
+def _unchanged(condition: Condition) -> DesiredCondition:
     return DesiredCondition(condition.type, condition.status, condition.reason, condition.message)
 
 

@@ -22,41 +22,41 @@ Served = tuple[str, str, str]
 NAMESPACES = Kind("", "v1", "Namespace", "namespaces")
 CRDS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions")
 DISCOVERY_RETRY_SECONDS = 15.0
-"""Seconds after which groups that did not answer are asked for again."""
+"""Seconds until discovery is repeated for groups that did not answer."""
 API_SERVICES = Kind("apiregistration.k8s.io", "v1", "APIService", "apiservices")
 
 
 class RestMapper:
-    """What there is. `crds` and `api_services` must be projected by rukpak.bundledeployment.transforms."""
+    """The kinds that the cluster serves. `crds` and `api_services` have the transforms of rukpak.bundledeployment.transforms."""
 
     def __init__(self, client: Client, crds: Informer, api_services: Informer) -> None:
         self._client = client
         self._cache = DiscoveryCache(client)
         self._discovery = Discovery({}, {}, frozenset())
         self._custom: dict[GroupKind, dict[str, CrdDefinition]] = {}
-        self._gone: set[GroupKind] = set()
+        self._removed: set[GroupKind] = set()
         self._remote: dict[str, tuple[str, bool]] = {}
-        self._asked_at = 0.0
+        self._discovered_at = 0.0
         self.server_version = ""
         crds.subscribe(self._crd_changed)
         api_services.subscribe(self._api_service_changed)
 
     async def refresh(self) -> None:
-        """Ask the API server if something may have changed that is not watched. Raises ApiError."""
-        if self.failed_groups and time.monotonic() - self._asked_at > DISCOVERY_RETRY_SECONDS:
-            self._asked_at = time.monotonic()
+        """Repeat discovery if something may have changed that is not watched. Raises ApiError."""
+        if self.failed_groups and time.monotonic() - self._discovered_at > DISCOVERY_RETRY_SECONDS:
+            self._discovered_at = time.monotonic()
             self._cache.invalidate()
         if self._cache.current is None or not self.server_version:
             self.server_version = await self._client.version()
             self._discovery = await self._cache.get()
-            self._asked_at = time.monotonic()
+            self._discovered_at = time.monotonic()
 
     @property
     def failed_groups(self) -> frozenset[str]:
-        """Groups of API servers that do not answer: discovery says so some time later than their APIServices."""
+        """Groups of aggregated API servers that are unavailable: their APIServices report it earlier than discovery."""
         remote = {group for group, _ in self._remote.values()}
-        away = {group for group, answers in self._remote.values() if not answers}
-        return frozenset(away | (self._discovery.failed_groups & remote))
+        unavailable = {group for group, answers in self._remote.values() if not answers}
+        return frozenset(unavailable | (self._discovery.failed_groups & remote))
 
     def kind_for(self, api_version: str, kind: str) -> Kind | None:
         """The kind as a manifest names it; None when exactly that is not served."""
@@ -64,7 +64,7 @@ class RestMapper:
         custom = self._definition((group, kind))
         if custom is not None:
             return _kind(custom, version) if version in custom.versions else None
-        return None if (group, kind) in self._gone else self._discovery.find(api_version, kind)
+        return None if (group, kind) in self._removed else self._discovery.find(api_version, kind)
 
     def storage_kind(self, group_kind: GroupKind) -> Kind | None:
         """The kind in the version its objects are stored in, which needs no conversion; None when it is not served."""
@@ -72,14 +72,14 @@ class RestMapper:
         if custom is not None:
             version = custom.storage if custom.storage in custom.versions else custom.versions[0]
             return _kind(custom, version)
-        return None if group_kind in self._gone else self._discovery.kinds.get(group_kind)
+        return None if group_kind in self._removed else self._discovery.kinds.get(group_kind)
 
     def versions(self, group_kind: GroupKind) -> frozenset[str]:
         """All served versions of a kind."""
         custom = self._definition(group_kind)
         if custom is not None:
             return frozenset(custom.versions)
-        if group_kind in self._gone:
+        if group_kind in self._removed:
             return frozenset()
         return frozenset(
             version for group, version, kind in self._by_kind().get(group_kind, ()) if (group, kind) == group_kind
@@ -92,20 +92,20 @@ class RestMapper:
         return {**known, **custom}
 
     def recorded_lookups(self) -> RecordedLookups:
-        """A collection of all that is served that remembers what it was asked."""
+        """A collection of all that is served that records its lookups."""
         return RecordedLookups(self)
 
     def served(self) -> Iterator[Served]:
         """(group, version, kind) of everything."""
         for served in self._discovery.served:
             group_kind = (served[0], served[2])
-            if group_kind not in self._custom and group_kind not in self._gone:
+            if group_kind not in self._custom and group_kind not in self._removed:
                 yield served
         for group, kind in list(self._custom):  # read by threads that render
             yield from ((group, version, kind) for version in self.versions((group, kind)))
 
     def listable_kinds(self) -> list[Kind]:
-        """All kinds that live in namespaces and whose objects can be listed, once each."""
+        """All namespaced kinds whose objects can be listed, once each."""
         group_kinds = {(group, kind) for group, _, kind in self.served()}
         kinds = [kind for kind in map(self.storage_kind, sorted(group_kinds)) if kind is not None and kind.namespaced]
         listable = self._discovery.listable
@@ -116,7 +116,7 @@ class RestMapper:
         ]
 
     def is_cluster_scoped(self, group_kind: GroupKind) -> bool:
-        """Whether objects of the kind live outside namespaces, or nobody knows."""
+        """Whether objects of the kind are not in namespaces; also if the kind is not known."""
         known = self.storage_kind(group_kind)
         return known is None or not known.namespaced
 
@@ -145,10 +145,10 @@ class RestMapper:
             if is_old or not (crd.is_served and crd.versions):
                 self._drop(group_kind, name)
                 if group_kind not in self._custom:
-                    self._gone.add(group_kind)  # what discovery said of it is out of date
+                    self._removed.add(group_kind)  # discovery is out of date
             else:
                 self._custom.setdefault(group_kind, {})[name] = crd
-                self._gone.discard(group_kind)
+                self._removed.discard(group_kind)
 
     def _drop(self, group_kind: GroupKind, name: str) -> None:
         named = self._custom.get(group_kind)
@@ -167,7 +167,7 @@ class RestMapper:
 
 
 class RecordedLookups(Collection[Served]):
-    """All that is served; `answers` holds the versions of each kind it was asked about."""
+    """All that is served; `answers` has the versions of each kind that was looked up."""
 
     def __init__(self, kinds: RestMapper) -> None:
         self._kinds = kinds

@@ -1,9 +1,9 @@
-"""A Namespace that several BundleDeployments share: what each of them applies to it, and what it does without.
+"""A Namespace that several BundleDeployments share: what each of them applies to it, and what it leaves to others.
 
-Used by rukpak.bundledeployment.applier (the body) and report (the remarks). A Namespace is the one object without an owner:
-who installs into it is a member by a label of its own; that rukpak made it is told by the created label, which every member
-applies as long as it is there, so that it outlives the one that made it. What others wrote into an existing Namespace stays
-theirs. Pure.
+Called by rukpak.bundledeployment.applier (the body) and ready_message (the warnings). A Namespace is the one object without an
+owner: each BundleDeployment that installs into it is a member and has a label of its own on it. The created label records that
+rukpak created it; every member applies that label while it exists, so that it stays when the creator is deleted. Labels and
+annotations that others set are kept. Pure.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from rukpak.bundledeployment.world import NamespaceInfo, World, member_label
 
 POD_SECURITY = "pod-security.kubernetes.io/"
 LEVELS = ("restricted", "baseline", "privileged")
-"""From strict to permissive."""
+"""From the strictest to the most permissive."""
 
 
 def namespace_body(item: RenderedNamespace, live: NamespaceInfo | None, uid: str) -> dict[str, Any]:
-    """What the BundleDeployment of that uid applies: create-only when there is none, else to exactly the one that was seen."""
+    """What the BundleDeployment of that uid applies: create-only if there is none, else only to the one that was observed."""
     membership = {member_label(uid): "true"}
     if live is None:
         metadata: dict[str, Any] = {
@@ -40,13 +40,13 @@ def namespace_body(item: RenderedNamespace, live: NamespaceInfo | None, uid: str
         }
         annotations = _shared(item.annotations, live.annotations)
     if annotations:
-        # Of an empty map only the last applier's field set tells: applied by several, it changes with each apply.
+        # An empty map belongs to its last applier only: with several members it would change with each apply.
         metadata["annotations"] = annotations
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
 def namespace_warnings(world: World) -> Iterator[str]:
-    """A sentence for each label or annotation of our Namespaces that stays as others have it."""
+    """A sentence for each label or annotation of our Namespaces that keeps the value of others."""
     for item in _items(world):
         live = world.namespaces.get(item.name)
         if live is None:
@@ -54,7 +54,7 @@ def namespace_warnings(world: World) -> Iterator[str]:
         kept = _labels(item.labels, live.labels)
         for key, value in sorted(item.labels.items()):
             if key not in kept and key != CREATED_LABEL:
-                yield f"Namespace {item.name} keeps {_have(key, live.labels)}; the bundle asks for {value}"
+                yield f"Namespace {item.name} keeps {_present(key, live.labels)}; the bundle asks for {value}"
         for key in sorted(item.annotations.keys() - _shared(item.annotations, live.annotations).keys()):
             yield f"Namespace {item.name} keeps the value of annotation {key} that others set"
 
@@ -63,7 +63,7 @@ def _items(world: World) -> tuple[RenderedNamespace, ...]:
     return getattr(world.content, "namespaces", ())
 
 
-def _have(key: str, labels: Mapping[str, str]) -> str:
+def _present(key: str, labels: Mapping[str, str]) -> str:
     return f"{key}: {labels[key]}" if key in labels else f"no {key}"
 
 
@@ -72,7 +72,7 @@ def _shared(wanted: Mapping[str, str], live: Mapping[str, str]) -> dict[str, str
 
 
 def _labels(wanted: Mapping[str, str], live: Mapping[str, str]) -> dict[str, str]:
-    """Those that nobody has otherwise; of Pod Security levels the more permissive one, each with its version."""
+    """Those that do not differ from the live ones; of Pod Security levels the more permissive one, each with its version."""
     plain = {key: value for key, value in wanted.items() if not key.startswith(POD_SECURITY)}
     result = _shared(plain, live)
     for mode in ("enforce", "audit", "warn"):

@@ -1,6 +1,6 @@
-"""The Bundles of a BundleDeployment as they are made: the one that the template asks for, and the active one from its record.
+"""The Bundles of a BundleDeployment as they are created: the desired one from the template, and the active one from its record.
 
-Called by rukpak.bundledeployment.decide and observe. Pure.
+Called by rukpak.bundledeployment.decide and reconciler. Pure.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ def template_hash(template: Mapping[str, Any]) -> str:
     return hashlib.sha256(orjson.dumps(template, option=orjson.OPT_SORT_KEYS)).hexdigest()[:HASH_LENGTH]
 
 
-def wanted_bundle(world: World) -> dict[str, Any]:
-    """The Bundle of the template: its labels and annotations, ours on top, and the BundleDeployment as controller."""
+def desired_bundle_body(world: World) -> dict[str, Any]:
+    """The Bundle of the template with its labels and annotations, and ours; the BundleDeployment is its controller."""
     template = world.raw["spec"]["template"]
-    given = template.get("metadata") or {}
-    annotations = {**(given.get("annotations") or {}), **_image_by_digest(world)}
-    return _body(world, world.desired_bundle, given.get("labels") or {}, annotations, template["spec"])
+    metadata = template.get("metadata") or {}
+    annotations = {**(metadata.get("annotations") or {}), **_image_by_digest(world)}
+    return _body(world, world.desired_bundle, metadata.get("labels") or {}, annotations, template["spec"])
 
 
-def recorded_bundle(world: World, record: BundleRecord) -> dict[str, Any]:
+def recorded_bundle_body(world: World, record: BundleRecord) -> dict[str, Any]:
     """The active Bundle as it was, with the digest that it had resolved."""
     spec = record.spec.dump()
     return _body(world, record.bundle, {}, {**record.annotations(), **_digest_of(record)}, spec)
@@ -69,23 +69,23 @@ def _body(
 
 
 def _image_by_digest(world: World) -> Mapping[str, str]:
-    """For a wanted Bundle that is active and is made again, or was: a tag may have moved since it was installed."""
+    """For an active Bundle that is or was created again: its tag may have moved since it was installed."""
     bundle, record = world.bundles.get(world.desired_bundle), world.record(world.desired_bundle)
-    was_made_again = bundle is None or bundles.IMAGE_BY_DIGEST_ANNOTATION in bundle.annotations
-    if record is None or world.active_bundle != world.desired_bundle or not was_made_again:
+    was_recreated = bundle is None or bundles.IMAGE_BY_DIGEST_ANNOTATION in bundle.annotations
+    if record is None or world.active_bundle != world.desired_bundle or not was_recreated:
         return {}
     return _digest_of(record)
 
 
 def _digest_of(record: BundleRecord) -> Mapping[str, str]:
-    """The annotation that keeps the digest of an image, and that its registry gave it: it is not asked again."""
+    """The annotation with the digest of the image as its registry reported it: it is not resolved again."""
     return {bundles.IMAGE_BY_DIGEST_ANNOTATION: record.image} if record.image else {}
 
 
 def derive_record(world: World, operator: OperatorStatus) -> BundleRecord | None:
-    """The record of an active Bundle that is missing and was never recorded, from what its Operator says is installed.
+    """The record of an active Bundle that is missing and was never recorded, from the status of its Operator.
 
-    The Bundle's name holds the hash of its spec: what does not give that name is not what runs.
+    The name of the Bundle contains the hash of its spec: a spec with another hash is not the installed one.
     """
     image, known = operator.installed_bundle_resource, operator.installed
     template: Mapping[str, Any] = world.raw["spec"]["template"]
@@ -94,13 +94,13 @@ def derive_record(world: World, operator: OperatorStatus) -> BundleRecord | None
     for provisioner in (template["spec"]["provisionerClassName"], bundles.REGISTRY, bundles.PLAIN):
         spec = {"provisionerClassName": provisioner, "source": {"type": "image", "image": {"ref": image}}}
         if bundle_name(world.name, spec) == world.active_bundle:
-            notes = (template.get("metadata") or {}).get("annotations") or {}
+            annotations = (template.get("metadata") or {}).get("annotations") or {}
             kinds = [{"type": GVK, "value": api.dump()} for api in known.apis]
             return BundleRecord(
                 bundle=world.active_bundle,
                 name=known.name,
                 version=known.version,
-                package=notes.get(PACKAGE_ANNOTATION),
+                package=annotations.get(PACKAGE_ANNOTATION),
                 catalog=known.catalog,
                 channel=known.channel,
                 properties=orjson.dumps(kinds).decode(),
@@ -110,11 +110,11 @@ def derive_record(world: World, operator: OperatorStatus) -> BundleRecord | None
     return None
 
 
-def differs(bundle: BundleInfo, wanted: Mapping[str, Any]) -> bool:
-    """Something we want is not so, or a word about the bundle is no longer in the template."""
-    annotations = wanted.get("annotations", {})
+def differs(bundle: BundleInfo, desired: Mapping[str, Any]) -> bool:
+    """Whether a label or annotation of the desired metadata is missing, or one of ours is no longer in the template."""
+    annotations = desired.get("annotations", {})
     return (
-        not wanted["labels"].items() <= bundle.labels.items()
+        not desired["labels"].items() <= bundle.labels.items()
         or not annotations.items() <= bundle.annotations.items()
         or any(name.startswith(ANNOTATION_PREFIX) and name not in annotations for name in bundle.annotations)
     )

@@ -1,7 +1,7 @@
-"""What is kept of objects as they are read: identity, who applied which fields, health. Their other content is dropped.
+"""Transforms of informers, and conversions of objects to values of the World: identity, field managers, health.
 
-Transforms of olmkit.runtime.informer and conversions to values of the World, used by rukpak.bundledeployment.reconciler,
-inventory and rest_mapper. A transformed object keeps the metadata that an informer needs, and the value. Pure.
+Called by olmkit.runtime.informer, and by rukpak.bundledeployment.reconciler, inventory and rest_mapper. A transformed object
+keeps the metadata that an informer needs, and the value; the rest is dropped. Pure.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def crd(obj: Object) -> Object:
 
 
 def _problem(conditions: Mapping[str, Mapping[str, Any]]) -> str:
-    """Why a CRD cannot be established as it is; empty while it is only not established yet."""
+    """Why a CRD cannot be established; empty if it is only not established yet."""
     accepted = conditions.get("NamesAccepted", {})
     return str(accepted.get("message", "")) if accepted.get("status") == "False" else ""
 
@@ -206,7 +206,7 @@ def api_service(obj: Object) -> Object:
 
 
 def custom_resource(obj: Object) -> CustomResource:
-    """A custom resource as listed, as metadata alone."""
+    """A custom resource as listed, metadata-only."""
     metadata = obj["metadata"]
     return CustomResource(
         key=object_key(obj),

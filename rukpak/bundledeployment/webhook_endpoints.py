@@ -1,4 +1,5 @@
-"""Which webhook configurations have no endpoints: their Service has no ready endpoint, so what they match cannot be deleted.
+"""Which webhook configurations have no endpoints: their Service has no ready endpoint, so objects that they match cannot be
+deleted.
 
 Called by rukpak.bundledeployment.reconciler for a BundleDeployment that is being deleted. Never writes.
 """

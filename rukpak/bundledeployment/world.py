@@ -1,6 +1,6 @@
-"""What the install controller looks at: the World of one BundleDeployment, and two errors about it.
+"""The World of one BundleDeployment, and two errors about it.
 
-Gathered by rukpak.bundledeployment.observe, judged by decide, removal and report. Values only. Pure.
+Made by rukpak.bundledeployment.reconciler, read by decide and report and the rules that they call. Values only. Pure.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from rukpak.format.objects import ObjectKey
 NAMESPACE = ("", "Namespace")
 CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 RELEASED_ANNOTATION = "core.rukpak.io/released"
-"""On a CRD or Namespace that left its bundle and stayed because it was in use; the value is the BundleDeployment that had it.
-Whoever has such a CRD in a bundle takes it over."""
+"""On a CRD or Namespace that is no longer in its bundle and was kept because it was in use; the value is the BundleDeployment
+that had it. A BundleDeployment with such a CRD in its bundle takes it over."""
 ABANDON_ANNOTATION = "core.rukpak.io/abandon"
-"""On a BundleDeployment that is being deleted, value "true": what is stuck is left behind."""
+"""On a BundleDeployment that is being deleted, value "true": objects that cannot be deleted are left behind."""
 
 
 def manager_name(deployment: str) -> str:
@@ -41,7 +41,7 @@ def member_label(uid: str) -> str:
 
 @dataclass(frozen=True)
 class ConflictingObject:
-    """An object of somebody else that is where one of the bundle has to be."""
+    """An object of others with the key of an object of the bundle."""
 
     kind: Kind
     namespace: str
@@ -49,9 +49,9 @@ class ConflictingObject:
 
 
 class ApplyRejected(Waiting):
-    """Only a person can help. The same is looked at again after `after`, and when one of the `blockers` changes.
+    """User action is required. The apply is retried after `after`, and when one of the `conflicting_objects` changes.
 
-    `applied` holds what the same pass applied before it came to this.
+    `applied` holds what the same pass had applied before.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class ApplyRejected(Waiting):
         message: str,
         after: timedelta,
         applied: frozenset[ObjectKey] = frozenset(),
-        blockers: frozenset[ConflictingObject] = frozenset(),
+        conflicting_objects: frozenset[ConflictingObject] = frozenset(),
     ) -> None:
         super().__init__(reason, message, after)
         self.applied = applied
-        self.conflicting_objects = blockers
+        self.conflicting_objects = conflicting_objects
 
 
 REVERT_WINDOW = timedelta(minutes=1)
@@ -72,7 +72,7 @@ MAX_QUICK_REVERTS = 3
 
 
 class BriefWait(Waiting):
-    """Known in a moment and no news for anybody: what the status says stays as it is, unless the moment gets long."""
+    """A wait of a moment: the status is left unchanged unless the wait gets long."""
 
 
 # --- what the cluster shows
@@ -90,10 +90,9 @@ class LabeledObject:
     last_changed_by: str = ""
     """The field manager of others that wrote to it last."""
     deletion_timestamp: datetime | None = None
-    """When somebody asked for it to go."""
     finalizers: tuple[str, ...] = ()
     is_scaled_by_others: bool = False
-    """Somebody else owns spec.replicas."""
+    """Another field manager owns spec.replicas."""
     health: Health | None = None
 
 
@@ -126,7 +125,7 @@ class NamespaceInfo:
 
 @dataclass(frozen=True)
 class CrdInfo:
-    """A CustomResourceDefinition, whoever has it."""
+    """A CustomResourceDefinition, whether it is in a bundle or not."""
 
     name: str
     uid: str
@@ -142,7 +141,7 @@ class CrdInfo:
 
 @dataclass(frozen=True)
 class CustomResource:
-    """A custom resource of a CRD that is being removed."""
+    """A custom resource of a CRD of a BundleDeployment that is being deleted."""
 
     key: ObjectKey
     uid: str
@@ -152,13 +151,13 @@ class CustomResource:
 
 
 class Usage(StrEnum):
-    """Whether somebody uses a CustomResourceDefinition or a Namespace that left its bundle."""
+    """Whether a CustomResourceDefinition or a Namespace that is no longer in its bundle is in use."""
 
     NEVER_ESTABLISHED = "never established"
     """A CustomResourceDefinition that the API server never served: it can have no custom resources."""
     UNUSED = "unused"
     IN_USE = "in use"
-    """It has custom resources, or holds objects that somebody created."""
+    """It has custom resources, or contains objects of others."""
     UNLISTABLE = "unlistable"
     """A CustomResourceDefinition that was established and serves no version: its custom resources cannot be listed."""
 
@@ -173,7 +172,7 @@ class ForeignObjects:
 
 
 class UnpackState(StrEnum):
-    """How far a Bundle is."""
+    """The progress of a Bundle."""
 
     PENDING = "pending"
     RETRYING = "retrying"
@@ -199,8 +198,8 @@ class BundleInfo:
 
 def record_of(bundle: BundleInfo) -> BundleRecord:
     """The record of a Bundle."""
-    notes = bundle.annotations
-    known = {field: notes[name] for field, name in RECORDED_ANNOTATIONS.items() if notes.get(name)}
+    annotations = bundle.annotations
+    known = {field: annotations[name] for field, name in RECORDED_ANNOTATIONS.items() if annotations.get(name)}
     return BundleRecord(
         bundle=bundle.name, image=bundle.image or None, spec=BundleSpec.load(dict(bundle.spec)), **known
     )
@@ -208,16 +207,16 @@ def record_of(bundle: BundleInfo) -> BundleRecord:
 
 @dataclass(frozen=True)
 class LastApplied:
-    """What we applied last, and what the API server made of it: the digest of the manifest and the hash of our fields."""
+    """The last apply of an object: the digest of the manifest, and the hash of our fields as the API server stored them."""
 
     digest: str
     fields_hash: str
     at: datetime
     quick_reverts: int = 0
-    """How many times in a row the same had to be applied again soon after."""
+    """How often in a row the same manifest had to be applied again soon after."""
 
     def backs_off_until(self) -> datetime:
-        """While somebody else changes an object over and over, it is not changed back each time."""
+        """Until when an object that others change repeatedly is not reverted."""
         return self.at + (
             REVERT_WINDOW * 2 ** min(self.quick_reverts - MAX_QUICK_REVERTS, 6)
             if self.quick_reverts >= MAX_QUICK_REVERTS
@@ -225,7 +224,7 @@ class LastApplied:
         )
 
     def next(self, digest: str, entry: str, now: datetime) -> LastApplied:
-        """The note of the next apply."""
+        """The record of the next apply."""
         is_soon = digest == self.digest and now - self.at < REVERT_WINDOW + (self.backs_off_until() - self.at)
         return LastApplied(digest, entry, now, self.quick_reverts + 1 if is_soon else 0)
 
@@ -249,43 +248,43 @@ class World:
     bundles: Mapping[str, BundleInfo] = field(default_factory=dict)
     """Its own Bundles."""
     bundle_owner: str = ""
-    """Who has the Bundle of the wanted name, when it is somebody else's."""
+    """The owner of the Bundle of the desired name, when it is not this BundleDeployment."""
     is_active_name_taken: bool = False
-    """The Bundle of the active name is somebody else's."""
+    """The Bundle of the active name has another owner."""
     derived_record: BundleRecord | None = None
     """What the active Bundle was, from the Operator's status; only when the Bundle is missing and status has no record of it."""
     content: Content = field(default_factory=MissingContent)
-    """Of the wanted Bundle."""
+    """Of the desired Bundle."""
     active_content: Content = field(default_factory=MissingContent)
     """Of the active Bundle, when that is another one."""
     inventory: frozenset[tuple[str, str]] = frozenset()
     """Group-kinds of the annotation."""
     labeled: Mapping[ObjectKey, LabeledObject] = field(default_factory=dict)
     unsynced: frozenset[tuple[str, str]] = frozenset()
-    """Kinds of the inventory that have not been read yet, those that cannot be read included."""
+    """Kinds of the inventory that have not been listed yet, including those that cannot be listed."""
     unreachable_kinds: frozenset[tuple[str, str]] = frozenset()
-    """Kinds of the inventory that cannot be read because their API server is away."""
+    """Kinds of the inventory that cannot be listed because their API server is unavailable."""
     stale: frozenset[tuple[str, str]] = frozenset()
-    """Kinds of the inventory, and Namespaces, whose watch is not open: there may be objects that are not known."""
+    """Kinds of the inventory, and Namespaces, whose watch is not open: more objects may exist."""
     namespaces: Mapping[str, NamespaceInfo] = field(default_factory=dict)
-    """Those that are wanted or were released, and those it is a member of."""
+    """Those that are in the bundle or were released, and those it is a member of."""
     crds: Mapping[str, CrdInfo] = field(default_factory=dict)
-    """Those that are wanted or were released."""
+    """Those that are in the bundle or were released."""
     custom_resources: tuple[CustomResource, ...] | None = None
-    """While it is being deleted: custom resources of the CRDs it has; None when they cannot be seen."""
+    """While it is being deleted: custom resources of the CRDs it has; None when they cannot be listed."""
     webhooks_without_endpoints: frozenset[ObjectKey] = frozenset()
-    """While it is being deleted: its webhook configurations that nobody answers for."""
+    """While it is being deleted: its webhook configurations that have no endpoints."""
     undeletable: frozenset[str] = frozenset()
     """While it is being deleted: uids of objects that the API server refuses to delete."""
     namespace_finalizers: Mapping[str, Mapping[ObjectKey, tuple[str, ...]]] = field(default_factory=dict)
-    """Of Namespaces that are being deleted: the objects with finalizers that they wait for, with those."""
+    """By name of the Namespaces that are being deleted: the objects in them that have finalizers."""
     foreign_objects: Mapping[str, ForeignObjects] = field(default_factory=dict)
     """While it is being deleted: by uid of the Namespaces that are deleted with it, once they have been listed."""
     usage: Mapping[str, Usage | ApiError] = field(default_factory=dict)
     """By uid: of CustomResourceDefinitions and Namespaces that left the bundle; an error if it could not be read."""
     last_applied: Mapping[ObjectKey, LastApplied] = field(default_factory=dict)
     brief_wait_since: datetime | None = None
-    """When what is known in a moment began to be waited for, without a pass that came further since."""
+    """Since when every pass has ended with a BriefWait; None: the last one did not."""
 
     @property
     def name(self) -> str:
@@ -303,7 +302,7 @@ class World:
         return self.deployment.status.active_bundle
 
     def record(self, active: str | None) -> BundleRecord | None:
-        """What a Bundle that is active is: as it says itself, else as it was recorded; None when that is not known."""
+        """The record of an active Bundle: from the Bundle, else from the status; None if there is none."""
         bundle = self.bundles.get(active or "")
         if bundle is not None and bundle.image:
             return record_of(bundle)
@@ -312,31 +311,31 @@ class World:
 
     @property
     def abandoned(self) -> bool:
-        """What is stuck may be left behind."""
+        """Objects that cannot be deleted may be left behind."""
         return self.deployment.metadata.annotations.get(ABANDON_ANNOTATION) == "true"
 
     @cached_property
     def owned(self) -> Mapping[ObjectKey, LabeledObject]:
-        """Members that we applied. Others got our label as a copy: controllers copy a Service's labels to its Endpoints."""
+        """Labeled objects that we applied. Others have a copy of our label: controllers copy a Service's labels to Endpoints."""
         manager = manager_name(self.name)
         return {key: member for key, member in self.labeled.items() if manager in member.applied_fields}
 
     def is_up_to_date(self, item: RenderedObject) -> bool:
-        """The object is there as we applied it last, and nobody changed what is ours in it (or does so over and over)."""
-        note = self.last_applied.get(item.key)
+        """Whether the object is as we applied it last; also while it is contested."""
+        last = self.last_applied.get(item.key)
         entry = self._entry(item.key)
-        if note is None or note.digest != item.digest or entry is None:
+        if last is None or last.digest != item.digest or entry is None:
             return False
-        return entry == note.fields_hash or (
-            note.quick_reverts >= MAX_QUICK_REVERTS and self.now < note.backs_off_until()
+        return entry == last.fields_hash or (
+            last.quick_reverts >= MAX_QUICK_REVERTS and self.now < last.backs_off_until()
         )
 
     def is_contested(self, item: RenderedObject) -> bool:
-        """Somebody changes the object over and over, and it is left so for a while."""
+        """Whether others change our fields of the object repeatedly, and it is left unchanged for a while."""
         return self.is_up_to_date(item) and self._entry(item.key) != self.last_applied[item.key].fields_hash
 
     def _entry(self, key: ObjectKey) -> str | None:
-        """The hash of what we applied to an object that is there, empty when nothing is ours; None: there is none."""
+        """The hash of our fields of the object, empty if there are none; None: the object does not exist."""
         manager = manager_name(self.name)
         if key[:2] == NAMESPACE:
             namespace = self.namespaces.get(key.name)
@@ -345,7 +344,7 @@ class World:
         return member.applied_fields.get(manager, "") if member is not None else None
 
     def is_deleting(self, key: ObjectKey) -> bool:
-        """Somebody asked for the object to go, and it is not gone yet."""
+        """Whether the object is being deleted."""
         if key[:2] == NAMESPACE:
             namespace = self.namespaces.get(key.name)
             return namespace is not None and namespace.deletion_timestamp is not None

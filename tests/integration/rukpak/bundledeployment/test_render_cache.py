@@ -12,10 +12,10 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from olmkit.store.store import Store
 from rukpak.bundle.storage import BUNDLE_FILE, PLAIN, REGISTRY, TYPE_FILE
-from rukpak.bundledeployment.render_cache import JOINED, RenderCache
+from rukpak.bundledeployment.content import Content, MissingContent, RenderedBundle
+from rukpak.bundledeployment.render_cache import EXTERNAL_NAMESPACE_DIGEST, RenderCache
 from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, RestMapper
 from rukpak.bundledeployment.world import NAMESPACE
-from rukpak.bundledeployment.content import Content, MissingContent, RenderedBundle
 from rukpak.format import BadBundle, PlainBundle, to_json
 from rukpak.format.bundle import FORMAT_VERSION
 from rukpak.format.objects import ObjectKey
@@ -91,7 +91,7 @@ async def test_a_namespace_that_objects_are_in_is_joined(tmp_path: Path) -> None
     assert isinstance(content, RenderedBundle)
     assert content.external_namespaces == {"harbour"}, "Kubernetes' own are nobody's to remove"
     assert [(item.key, item.digest) for item in content.phases[0].objects] == [
-        (ObjectKey(*NAMESPACE, "", "harbour"), JOINED)
+        (ObjectKey(*NAMESPACE, "", "harbour"), EXTERNAL_NAMESPACE_DIGEST)
     ]
 
 

@@ -32,7 +32,7 @@ from rukpak.bundledeployment.plan import (
     UpdateInventory,
 )
 from rukpak.bundledeployment.retention import Retention
-from rukpak.bundledeployment.template import wanted_bundle
+from rukpak.bundledeployment.template import desired_bundle_body
 from rukpak.bundledeployment.world import NAMESPACE, ApplyRejected, BriefWait, LastApplied, UnpackState, Usage, World
 from rukpak.format import BadBundle
 from rukpak.format.objects import ObjectKey
@@ -95,11 +95,11 @@ def test_the_finalizer_comes_before_anything_is_made() -> None:
     assert plan_of(world(raw(finalizers=["other"]))) == AddFinalizer()
 
 
-def test_the_wanted_bundle_is_made_as_the_template_says() -> None:
+def test_the_desired_bundle_body_is_made_as_the_template_says() -> None:
     template = {"labels": {"a": "b", "core.rukpak.io/owner-name": "x"}, "annotations": {"c": "d"}}
     seen = world(raw(template=template))
     plan = plan_of(seen)
-    assert plan == ApplyBundle(wanted_bundle(seen), is_new=True)
+    assert plan == ApplyBundle(desired_bundle_body(seen), is_new=True)
     assert plan.body["spec"] == seen.raw["spec"]["template"]["spec"]
     metadata = plan.body["metadata"]
     assert metadata["labels"] == {
@@ -185,7 +185,7 @@ def test_labels_and_annotations_of_the_bundle_follow_the_template(
     known = bundle(seen.desired_bundle, UnpackState.PENDING)
     seen = replace(seen, bundles={seen.desired_bundle: replace(known, **facts)})
     if is_applied:
-        assert plan_of(seen) == ApplyBundle(wanted_bundle(seen), is_new=False)
+        assert plan_of(seen) == ApplyBundle(desired_bundle_body(seen), is_new=False)
     else:
         with pytest.raises(Waiting):
             plan_of(seen)

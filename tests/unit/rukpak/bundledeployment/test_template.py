@@ -10,7 +10,13 @@ import pytest
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, RECORDED_ANNOTATIONS, BundleDeployment, BundleRecord
 from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, BundleSpec
 from olmkit.api.operators import InstalledBundle, OperatorStatus, ProvidedApi
-from rukpak.bundledeployment.template import bundle_name, derive_record, differs, recorded_bundle, wanted_bundle
+from rukpak.bundledeployment.template import (
+    bundle_name,
+    derive_record,
+    desired_bundle_body,
+    differs,
+    recorded_bundle_body,
+)
 from rukpak.bundledeployment.world import World, record_of
 from tests.unit.rukpak.bundledeployment.worlds import NAME, UID, bundle, installed, raw, world
 
@@ -41,7 +47,7 @@ def test_a_bundle_and_its_record_say_the_same() -> None:
     notes = {name: f"{field} of it" for field, name in RECORDED_ANNOTATIONS.items()}
     known = record_of(replace(bundle(active()), annotations={**notes, "other": "x"}, image=DIGEST, spec=spec(TAG)))
     assert known.annotations() == notes
-    body = recorded_bundle(world(), known)
+    body = recorded_bundle_body(world(), known)
     assert body["spec"] == spec(TAG)
     metadata = body["metadata"]
     assert metadata["name"] == active()
@@ -51,7 +57,7 @@ def test_a_bundle_and_its_record_say_the_same() -> None:
 
 
 def test_a_bundle_that_is_made_again_says_that_its_image_was_given_also_when_it_is_named_by_its_digest() -> None:
-    body = recorded_bundle(world(), record(DIGEST))
+    body = recorded_bundle_body(world(), record(DIGEST))
     assert body["metadata"]["annotations"] == {IMAGE_BY_DIGEST_ANNOTATION: DIGEST}
 
 
@@ -62,16 +68,16 @@ def upgraded(**bundles: Any) -> World:
     return replace(seen, raw=obj, deployment=BundleDeployment.load(obj), bundles=bundles)
 
 
-def test_a_wanted_bundle_that_is_made_again_keeps_its_digest() -> None:
-    body = wanted_bundle(upgraded())
+def test_a_desired_bundle_body_that_is_made_again_keeps_its_digest() -> None:
+    body = desired_bundle_body(upgraded())
     assert body["metadata"]["annotations"] == {IMAGE_BY_DIGEST_ANNOTATION: DIGEST}
     again = replace(bundle(active()), annotations=body["metadata"]["annotations"])
-    assert not differs(again, wanted_bundle(upgraded(**{active(): again}))["metadata"])
+    assert not differs(again, desired_bundle_body(upgraded(**{active(): again}))["metadata"])
 
 
 def test_a_bundle_that_was_never_away_is_not_written_for_its_digest() -> None:
     known = replace(bundle(active()), image=DIGEST, spec=spec(TAG))
-    assert "annotations" not in wanted_bundle(upgraded(**{active(): known}))["metadata"]
+    assert "annotations" not in desired_bundle_body(upgraded(**{active(): known}))["metadata"]
 
 
 def operator(ref: str | None = DIGEST, **changes: Any) -> OperatorStatus:

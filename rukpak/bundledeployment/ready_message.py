@@ -1,0 +1,110 @@
+"""The message of the condition Ready of a BundleDeployment: progress, error, or success with warnings.
+
+Called by rukpak.bundledeployment.report, which uses it for the other conditions too. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, ConditionType, Reason
+from olmkit.api.conditions import find_condition
+from olmkit.errors import OlmError, Waiting
+from rukpak.bundledeployment.content import RenderedBundle
+from rukpak.bundledeployment.evaluate import Evaluation
+from rukpak.bundledeployment.plan import Apply, Done
+from rukpak.bundledeployment.shared_namespaces import namespace_warnings
+from rukpak.bundledeployment.world import ApplyRejected, World
+from rukpak.format.objects import ObjectKey
+from rukpak.format.text import list_names
+
+Outcome = Done | Exception
+"""Of the pass: what was done, or why nothing was."""
+
+
+def ready_message(world: World, evaluation: Evaluation, outcome: Outcome, active: str | None) -> str:
+    """The message of Ready: the progress or the error; when there is neither, that it is installed, with warnings."""
+    is_installing = is_under_way(world, active)
+    if isinstance(outcome, Done):
+        if not is_installing:
+            return "; ".join([f"Instantiated bundle {active} successfully", *_warnings(world)])
+        return "; ".join(filter(None, [_progress(world, outcome, active), evaluation.irreversible]))
+    reason = str(outcome) if isinstance(outcome, OlmError) else f"{type(outcome).__name__}: {outcome}"
+    if not is_installing:
+        return _no_repair(outcome, reason)
+    if active is None:
+        return reason
+    verb = _verb(world, active) if _is_pause(outcome) else f"cannot {_verb(world, active, doing=False)}"
+    new = list_names(map(str, _new_objects(world, outcome)))
+    parts = [f"{verb} {_target(world)}: {reason}", f"already new: {new}" if new else "", evaluation.irreversible]
+    return "; ".join(filter(None, parts))
+
+
+def is_under_way(world: World, active: str | None) -> bool:
+    """Whether its objects are not those of the desired bundle; also when the template was reverted during an upgrade."""
+    if active != world.desired_bundle:
+        return True
+    ready = find_condition(world.deployment.status.conditions, ConditionType.READY)
+    if ready is None or ready.reason != Reason.UPGRADING or world.active_bundle != world.desired_bundle:
+        return False
+    content = world.content
+    return not (isinstance(content, RenderedBundle) and all(world.is_up_to_date(item) for item in content.objects()))
+
+
+def _no_repair(outcome: Exception, reason: str) -> str:
+    error = outcome.reason if isinstance(outcome, OlmError) else ""
+    if error == Reason.UNPACK_PENDING:
+        return "cannot repair: content unavailable"
+    if error == Reason.UNPACK_FAILED:
+        return f"cannot repair: content unavailable: {reason}"
+    return reason if _is_pause(outcome) else f"cannot repair: {reason}"
+
+
+def _is_pause(outcome: Outcome) -> bool:
+    return isinstance(outcome, Waiting) and not isinstance(outcome, ApplyRejected)
+
+
+def _progress(world: World, done: Done, active: str | None) -> str:
+    text = f"{_verb(world, active)} {_target(world)}"
+    if isinstance(done.plan, Apply) and done.plan.content.bundle == world.desired_bundle:
+        content = done.plan.content
+        text += f", phase {done.plan.steps[-1].phase} of {len(content.phases)}"
+    return text
+
+
+def _verb(world: World, active: str | None, *, doing: bool = True) -> str:
+    if active is None:
+        return "installing" if doing else "install"
+    if active == world.desired_bundle:
+        return "returning to" if doing else "return to"
+    return "upgrading to" if doing else "upgrade to"
+
+
+def _target(world: World) -> str:
+    """The name of the desired bundle, for users."""
+    metadata = world.deployment.spec.template.metadata
+    annotations = (metadata.annotations if metadata else None) or {}
+    return annotations.get(BUNDLE_NAME_ANNOTATION) or world.desired_bundle
+
+
+def _new_objects(world: World, outcome: Outcome) -> list[ObjectKey]:
+    """Objects of the desired bundle that are applied, and that the active one lacks or has in another form."""
+    if not isinstance(world.content, RenderedBundle) or not isinstance(world.active_content, RenderedBundle):
+        return []
+    old = {item.key: item.digest for item in world.active_content.objects()}
+    now = outcome.applied if isinstance(outcome, ApplyRejected) else frozenset()
+    return [
+        item.key
+        for item in world.content.objects()
+        if old.get(item.key) != item.digest and (world.is_up_to_date(item) or item.key in now)
+    ]
+
+
+def _warnings(world: World) -> Iterable[str]:
+    content = world.content
+    if not isinstance(content, RenderedBundle):
+        return
+    yield from content.warnings
+    yield from namespace_warnings(world)
+    if content.left_out:
+        yield f"left out, because the cluster lacks their kinds: {list_names(map(str, content.left_out))}"
