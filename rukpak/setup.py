@@ -1,4 +1,4 @@
-"""What rukpak is made of: the controllers of Bundles and BundleDeployments over one store. Called by rukpak.__main__."""
+"""Builds the controllers of Bundles and BundleDeployments, which share one store. Called by rukpak.__main__."""
 
 from __future__ import annotations
 

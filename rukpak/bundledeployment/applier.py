@@ -157,11 +157,11 @@ def _log_change(current: _ApplyPass, item: RenderedObject, result: Mapping[str, 
     `entry`: the hash of our fields after it. A repair takes fields back. If our fields are those that were observed before, other
     managers took over some (as a scaler takes spec.replicas), and the resourceVersion was changed by their write.
     """
-    world, note = current.world, current.last_applied.get(item.key)
+    world, last = current.world, current.last_applied.get(item.key)
     known = world.namespaces.get(item.key.name) if item.key[:2] == NAMESPACE else world.labeled.get(item.key)
     if known is not None and known.resource_version == result["resourceVersion"]:
         return
-    is_drift, bundle = note is not None and note.digest == item.digest, f"bundle {current.plan.content.bundle}"
+    is_drift, bundle = last is not None and last.digest == item.digest, f"bundle {current.plan.content.bundle}"
     if is_drift and known is not None and known.applied_fields.get(manager_name(world.name), "") == entry:
         return
     if known is None:
@@ -170,7 +170,7 @@ def _log_change(current: _ApplyPass, item: RenderedObject, result: Mapping[str, 
         verb, why = (
             (Verb.REVERTED, f"changed by {known.last_changed_by or 'somebody'}") if is_drift else (Verb.CHANGED, bundle)
         )
-    change = ObjectChange(item.key, verb, why, is_first=note is None or note.quick_reverts == 0)
+    change = ObjectChange(item.key, verb, why, is_first=last is None or last.quick_reverts == 0)
     current.changes.append(change)
     log.info("%s", change)
 

@@ -105,7 +105,7 @@ def _require_known(world: World) -> None:
 
 
 def _delete_objects(world: World) -> Plan | None:
-    """Everything but Namespaces, wave after wave."""
+    """Everything but Namespaces, in waves."""
     resources = {entry.key: entry for entry in world.custom_resources or ()}
     remaining: list[LabeledObject | CustomResource] = [*resources.values()]
     remaining += [entry for key, entry in world.owned.items() if key not in resources]

@@ -45,7 +45,7 @@ def candidates(world: World, content: RenderedBundle) -> Candidates:
 
 
 def prune(world: World, content: RenderedBundle) -> Prune | None:
-    """The next removal; None when everything that left the bundle is removed or being deleted.
+    """The next removal; None when all objects that are not in the bundle are removed or being deleted.
 
     Raises Waiting when nothing can be removed because usage cannot be read.
     """

@@ -1,7 +1,7 @@
-"""The reconciler of kind BundleDeployment: observes its World out of informers and rendered content, and runs the five steps.
+"""Reconciles BundleDeployments: observes the World of one from informers and rendered content, and runs the five steps.
 
-Set up by rukpak.setup. A pass over an object of which nothing changed sends no request. What has to be read from the API server
-is read only when decide or finalize needs it.
+Built by rukpak.setup. Changes nothing but the status; what a Plan changes is in rukpak.bundledeployment.act. A pass over an
+unchanged object sends no request: the API server is read only for facts that the next decision depends on and no informer has.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ MAX_FAILED_DELETIONS = 3
 
 @dataclass(frozen=True)
 class BundleDeploymentReconciler:
-    """Observes and publishes for all BundleDeployments."""
+    """Observes and publishes; `actions` carries out Plans."""
 
     client: Client
     informers: Informers
@@ -82,8 +82,8 @@ class BundleDeploymentReconciler:
         self.memories.update({key: Memory(memory.uid) for key, memory in self.memories.items()})
 
     async def observe(self, key: str) -> World | DeletedWorld | None:
-        """None: the BundleDeployment does not exist, and nothing is remembered of it. Raises ApiError only when the API server
-        does not report which kinds it serves.
+        """None: the BundleDeployment does not exist, and this process has no Memory of it. Raises ApiError only when the API
+        server does not report which kinds it serves.
         """
         raw, memory = self.informers.deployments.get(key), self.memories.get(key)
         uid = raw["metadata"]["uid"] if raw is not None else None

@@ -119,10 +119,10 @@ class RenderCache:
     async def _render(self, identity: _Identity) -> Content:
         served = self._rest_mapper.recorded_lookups()
         failed, version = self._rest_mapper.failed_groups, self._rest_mapper.server_version
-        facts = ClusterInfo(served, failed, version, self._suite_namespaces)
-        work = _Work(self._store, identity, facts, self._rest_mapper.scopes())
+        cluster_info = ClusterInfo(served, failed, version, self._suite_namespaces)
+        render_work = _RenderWork(self._store, identity, cluster_info, self._rest_mapper.scopes())
         async with self._render_limit:
-            content, bodies = await asyncio.to_thread(work)
+            content, bodies = await asyncio.to_thread(render_work)
         if isinstance(content, MissingContent):
             self._on_missing(identity.bundle)
             return content
@@ -148,12 +148,12 @@ def _size(bodies: Bodies) -> int:
 
 
 @dataclass(frozen=True)
-class _Work:
+class _RenderWork:
     """Reading, rendering and checking of one bundle; called in a thread."""
 
     store: Store
     identity: _Identity
-    facts: ClusterInfo
+    cluster_info: ClusterInfo
     scopes: Scopes
 
     def __call__(self) -> tuple[RenderedBundle | BadBundle | MissingContent | Waiting, dict[ObjectKey, bytes]]:
@@ -171,46 +171,46 @@ class _Work:
             return BadBundle(REASON, f"the bundle cannot be rendered: {type(error).__name__}: {error}"), {}
 
     def _prepared(self, content: Bundle) -> tuple[RenderedBundle, dict[ObjectKey, bytes]]:
-        namespace, notes = self._namespace(content)
+        namespace, warnings = self._namespace(content)
         manifests = render(content, RenderOptions(namespace, scopes=self.scopes))
-        ready = check(manifests, content, self.facts)
+        ready = check(manifests, content, self.cluster_info)
         bodies = {item.key: orjson.dumps(item.body, option=orjson.OPT_SORT_KEYS) for item in ready.manifests}
-        return self._rendered(namespace, notes, ready, bodies), bodies
+        return self._rendered(namespace, warnings, ready, bodies), bodies
 
     def _namespace(self, content: Bundle) -> tuple[str, tuple[str, ...]]:
         if isinstance(content, PlainBundle):
             return namespace_for(self.identity.deployment), ()
-        return install_namespace(content, self.facts.suite_namespaces)
+        return install_namespace(content, self.cluster_info.suite_namespaces)
 
-    def _rendered(self, namespace: str, notes: tuple[str, ...], ready: Preflight, bodies: Bodies) -> RenderedBundle:
-        stages = [
+    def _rendered(self, namespace: str, warnings: tuple[str, ...], ready: Preflight, bodies: Bodies) -> RenderedBundle:
+        install_phases = [
             InstallPhase(phase.name, tuple(_item(manifest, bodies[manifest.key]) for manifest in phase.manifests))
             for phase in phases(ready.manifests)
         ]
         included = tuple(_namespace_item(item) for item in ready.manifests if item.key[:2] == NAMESPACE)
         external = self._external_namespaces(ready.manifests, {item.name for item in included})
         if external:
-            first = stages.pop(0).objects if included else ()
+            first = install_phases.pop(0).objects if included else ()
             items = tuple(
                 RenderedObject(ObjectKey(*NAMESPACE, "", item.name), "v1", EXTERNAL_NAMESPACE_DIGEST)
                 for item in external
             )
-            stages.insert(0, InstallPhase(NAMESPACES, (*first, *items)))
-        assert isinstance(self.facts.served, RecordedLookups)
-        answers = self.facts.served.answers
+            install_phases.insert(0, InstallPhase(NAMESPACES, (*first, *items)))
+        assert isinstance(self.cluster_info.served, RecordedLookups)
+        answers = self.cluster_info.served.answers
         return RenderedBundle(
             bundle=self.identity.bundle,
             content=self.identity.digest,
             namespace=namespace,
-            phases=tuple(stages),
+            phases=tuple(install_phases),
             namespaces=(*included, *external),
-            warnings=notes,
+            warnings=warnings,
             left_out=ready.left_out,
             missing_kinds=ready.missing,
             faults=ready.faults,
             unsupported=ready.unsupported,
             absent_kinds=frozenset(kind for kind, versions in answers.items() if not versions),
-            unreachable_groups=frozenset(group for group, _ in answers).intersection(self.facts.failed_groups),
+            unreachable_groups=frozenset(group for group, _ in answers).intersection(self.cluster_info.failed_groups),
         )
 
     def _external_namespaces(
@@ -221,7 +221,7 @@ class _Work:
         return tuple(
             RenderedNamespace(name, is_in_bundle=False)
             for name in used
-            if not why_not(name, self.facts.suite_namespaces)
+            if not why_not(name, self.cluster_info.suite_namespaces)
         )
 
 

@@ -231,7 +231,7 @@ class LastApplied:
 
 @dataclass(frozen=True)
 class DeletedWorld:
-    """The World of a BundleDeployment that does not exist any more, and of which this process remembers something."""
+    """The World of a BundleDeployment that does not exist, and that this process still watches objects for."""
 
     name: str
 
