@@ -1,4 +1,4 @@
-"""rukpak at work beside each test that asks for it."""
+"""Runs rukpak for each test that asks for it."""
 
 from __future__ import annotations
 

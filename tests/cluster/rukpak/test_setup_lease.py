@@ -1,4 +1,4 @@
-"""rukpak that loses its lease and wins it again, against the real API server: nothing is believed of before."""
+"""rukpak that loses its lease and wins it again, against the real API server: nothing from before is relied on."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Process:
     registries: Path
 
     async def kubectl(self, *arguments: str, input: str | None = None) -> str:
-        """kubectl, beside the controller under test."""
+        """kubectl, in addition to the controller under test."""
         return await asyncio.to_thread(self.cluster.kubectl, *arguments, input=input)
 
     async def bundle(self) -> None:
@@ -53,7 +53,7 @@ class Process:
         spec = {"holderIdentity": holder, "leaseDurationSeconds": 3600 if holder else 1}
         await self.manager.client.patch(LEASE, "rukpak", {"spec": spec}, self.name)
         async with asyncio.timeout(60):
-            while self.manager.is_leading == bool(holder):  # noqa: ASYNC110 a manager tells nobody
+            while self.manager.is_leading == bool(holder):  # noqa: ASYNC110 a manager has no such event
                 await asyncio.sleep(0.05)
 
 

@@ -102,7 +102,7 @@ async def test_definitions_and_their_objects_come_in_one_bundle(at: Harbour, run
     assert space["metadata"]["labels"]["team"] == "blue"
 
 
-async def test_labels_of_the_bundle_are_kept_and_what_only_a_server_may_say_is_dropped(
+async def test_labels_of_the_bundle_are_kept_and_what_only_a_server_may_set_is_dropped(
     at: Harbour, running: Client
 ) -> None:
     body = config_map("log", at.name)
@@ -164,7 +164,7 @@ async def test_a_restart_writes_nothing_but_what_somebody_changed_meanwhile(at: 
     json_patch = [{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "x"}]
     await at.client.patch(DEPLOYMENTS, "engine", json_patch, at.name, content_type="application/json-patch+json")
     async with rukpak(at.cluster, tmp_path):
-        # The Deployment is of the last stage: once it is repaired, every stage before it was applied again.
+        # The Deployment is of the last phase: once it is repaired, every phase before it was applied again.
         await at.when(DEPLOYMENTS, "engine", at.name, lambda raw: _image(raw) == "registry.example.com/x:v1")
     assert await _versions(at) == before
 

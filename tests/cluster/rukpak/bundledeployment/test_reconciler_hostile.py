@@ -157,7 +157,7 @@ async def test_what_admission_forbids_to_delete_is_named_and_can_be_left(at: Har
 
 
 async def _until_forbidden(at: Harbour) -> None:
-    """A policy counts some time after it was made, and nothing tells when."""
+    """A policy counts some time after it was made, and no event reports when."""
     path = CONFIG_MAPS.path(at.name, "held")
     async with asyncio.timeout(60):
         while True:
@@ -168,9 +168,7 @@ async def _until_forbidden(at: Harbour) -> None:
             await asyncio.sleep(0.2)
 
 
-async def test_a_webhook_that_nobody_answers_for_does_not_hold_the_custom_resources(
-    at: Harbour, running: Client
-) -> None:
+async def test_a_webhook_without_endpoints_does_not_hold_the_custom_resources(at: Harbour, running: Client) -> None:
     boats = kind_of(at.group)
     webhook = {
         "apiVersion": f"{GROUP}/v1",

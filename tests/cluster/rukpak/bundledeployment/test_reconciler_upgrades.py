@@ -94,7 +94,7 @@ async def test_an_upgrade_that_the_server_refuses_changes_nothing_of_that_phase(
     await at.until(READY)
 
 
-async def test_a_first_installation_that_is_refused_says_so(at: Harbour, running: Client) -> None:
+async def test_a_first_installation_that_is_rejected_is_reported(at: Harbour, running: Client) -> None:
     body = config_map("log", at.name)
     body["dat"] = {"a": "b"}
     await at.install(at.push(plain(namespace(at.name), body)))
@@ -154,15 +154,15 @@ async def test_an_upgrade_that_moves_a_storage_version_is_announced_first(at: Ha
     crd = f"boats.{at.group}"
     await at.install(at.push(plain(definition(at.group))))
     await at.until(READY)
-    heard: list[Object] = []  # each version of it: what is said is soon over, and may be before this test has its turn
+    heard: list[Object] = []  # each version of it: a message may be replaced before this test reads it
     at.deployments.subscribe(lambda change: heard.append(change.new) if change.new else None)
     moved = asyncio.create_task(at.when(CRDS, crd, "", lambda found: _stored(found) == "v2"))
     await at.install(at.push(plain(definition(at.group, "Boat", "v1", "v2")), "v2"))
     await at.until(READY)
     sentence = f"it moves the storage version of {crd} from v1 to v2"
-    said = [raw for raw in heard if raw["metadata"]["name"] == at.name and sentence in triple(raw, "Ready")[2]]
-    assert said
-    assert int(version_of(said[0])) < int(version_of(await moved))
+    found = [raw for raw in heard if raw["metadata"]["name"] == at.name and sentence in triple(raw, "Ready")[2]]
+    assert found
+    assert int(version_of(found[0])) < int(version_of(await moved))
 
 
 def _stored(crd: Object | None) -> str:

@@ -29,7 +29,7 @@ from tests.cluster.rukpak.harness import (
 
 
 def unclear(raw: Object) -> bool:
-    """Ready is False, and neither Reconciling nor Stalled says what that means."""
+    """Ready is False, and neither Reconciling nor Stalled is True."""
     held = {entry["type"]: entry["status"] for entry in raw["status"].get("conditions", ())}
     return held.get("Ready") == "False" and "True" not in (held.get("Reconciling"), held.get("Stalled"))
 
@@ -55,7 +55,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name.startswith("rukpak")]
 
 
-async def test_an_ordinary_installation_and_rollout_are_no_warning_and_always_say_how_they_stand(
+async def test_an_ordinary_installation_and_rollout_are_no_warning_and_always_report_their_progress(
     at: Harbour, running: Client
 ) -> None:
     statuses: list[Object] = []
@@ -94,7 +94,7 @@ async def test_drift_that_was_repaired_is_one_warning_that_names_the_object_and_
 async def test_drift_that_is_repaired_once_is_no_contest_and_never_makes_it_unready(
     at: Harbour, running: Client
 ) -> None:
-    # A Deployment beside it: a repair of the last stage alone writes no status.
+    # With a Deployment: a repair of the last phase alone writes no status.
     engine = deployment("engine", at.name)
     await at.install(at.push(plain(namespace(at.name), config_map("log", at.name, ours="1"), engine)))
     raw = await at.until(READY)

@@ -205,7 +205,7 @@ async def test_a_bundle_of_the_wanted_name_that_is_another_s_is_not_used(at: Har
     body = {"apiVersion": "core.rukpak.io/v1alpha1", "kind": "Bundle", "metadata": {"name": active}, "spec": spec}
     await at.create(bundles.KIND, body)
     await at.install(ref)
-    await at.until(says("Stalled", "True", "Blocked", f"the Bundle {active} belongs to nobody"))
+    await at.until(says("Stalled", "True", "Blocked", f"the Bundle {active} belongs to an unknown owner"))
     await at.client.delete(bundles.KIND, active)
     await at.until(READY)
 

@@ -26,7 +26,7 @@ SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "log", "nam
 
 
 class Shelf:
-    """A store with one bundle, and the Bundles whose content was said to be lost."""
+    """A store with one bundle, and the Bundles whose content was reported missing."""
 
     def __init__(self, root: Path, *objects: Mapping[str, Any]) -> None:
         self.store = Store(root)
@@ -106,7 +106,7 @@ async def test_an_object_that_could_not_be_read_does_not_end_the_informer() -> N
     assert kinds.failed_groups == frozenset()
 
 
-async def test_a_group_is_away_as_soon_as_its_api_service_says_so() -> None:
+async def test_a_group_is_unavailable_as_soon_as_its_api_service_is() -> None:
     nobody = cast(Client, None)
     api_services = Informer(nobody, API_SERVICES)
     kinds = RestMapper(nobody, Informer(nobody, CRDS), api_services)

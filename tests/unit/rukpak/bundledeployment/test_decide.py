@@ -208,7 +208,7 @@ def test_a_bundle_that_the_template_left_before_it_was_installed_goes_at_once() 
         pytest.param(UnpackState.FAILED, Blocked, Reason.UNPACK_FAILED, "Bundle: no answer", id="never to be unpacked"),
     ],
 )
-def test_what_the_bundle_says_is_passed_on(
+def test_what_the_bundle_reports_is_passed_on(
     unpacking: UnpackState, error: type[Exception], reason: str, text: str
 ) -> None:
     seen = world()
@@ -309,7 +309,7 @@ def test_crds_are_waited_for() -> None:
         plan_of(replace(seen, crds={DEFINITION.name: crd(is_established=False)}))
 
 
-def test_a_crd_whose_name_is_taken_says_so() -> None:
+def test_a_crd_whose_name_is_taken_is_named() -> None:
     seen = applied(unpacked(), ROLE, SECRET, WORKLOAD, BOAT)
     with pytest.raises(Waiting, match=r"boats.example.com \(boats is in use\)") as caught:
         plan_of(replace(seen, crds={DEFINITION.name: crd(is_established=False, problem="boats is in use")}))

@@ -67,7 +67,7 @@ def torn(seen: World) -> list[list[str]]:
     return [[entry.key.name for entry in group] for group in plan.groups]
 
 
-def test_without_our_finalizer_it_is_nobody_s_business() -> None:
+def test_without_our_finalizer_there_is_nothing_to_do() -> None:
     assert plan_of(deleting(finalizers=["other"])) == Keep()
 
 
@@ -142,13 +142,13 @@ def test_what_else_is_in_a_namespace_is_said_before_it_goes() -> None:
     seen = replace(seen, foreign_objects={ours.uid: ForeignObjects(("ConfigMap ship-system/notes",), 1)})
     assert unlisted_namespaces(seen) == ()
     assert plan_of(seen) == Announce()
-    told = report_of(seen, Done(Announce()))
+    result = report_of(seen, Done(Announce()))
     text = "objects that the bundle did not bring are deleted with their Namespace: ConfigMap ship-system/notes"
-    assert [(notice.type, notice.reason, notice.message) for notice in told.events] == [
+    assert [(notice.type, notice.reason, notice.message) for notice in result.events] == [
         ("Warning", "NamespaceNotEmpty", text)
     ]
-    assert {each.message for each in told.status.conditions} == {f"removing; {text}"}
-    seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": told.status}))
+    assert {each.message for each in result.status.conditions} == {f"removing; {text}"}
+    seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": result.status}))
     assert plan_of(seen) == LeaveNamespaces((other,), (ours,))
     assert report_of(seen, Done(LeaveNamespaces((), (ours,)))).events == ()
     shared = replace(seen, namespaces={ours.name: namespace(NS.name, UID, "uid-other")})
@@ -166,8 +166,8 @@ def test_a_long_list_of_what_goes_with_a_namespace_is_said_once_although_it_is_c
     seen = replace(
         having(namespaces=(namespace(),)), foreign_objects={namespace().uid: ForeignObjects(many, len(many))}
     )
-    told = report_of(seen, Done(Announce()))
-    seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": told.status}))
+    result = report_of(seen, Done(Announce()))
+    seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": result.status}))
     assert plan_of(seen) == LeaveNamespaces((), (namespace(),))
 
 
@@ -221,7 +221,7 @@ def test_what_a_namespace_waits_for_is_named() -> None:
     assert caught.value.after == timedelta(seconds=3)
 
 
-def test_it_is_looked_at_again_when_something_gets_stuck() -> None:
+def test_the_next_pass_is_when_something_gets_stuck() -> None:
     with pytest.raises(Waiting) as caught:
         plan_of(having(member(SECRET, deletion_timestamp=NOW - STUCK_AFTER + timedelta(seconds=20))))
     assert caught.value.after == timedelta(seconds=20)

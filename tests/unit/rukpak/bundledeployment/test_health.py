@@ -146,7 +146,7 @@ def test_failed(body: Body, message: str) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        pytest.param(deployment(**{**RUNNING, "observedGeneration": 1}), LATE, id="a change nobody has seen"),
+        pytest.param(deployment(**{**RUNNING, "observedGeneration": 1}), LATE, id="a change that was not observed"),
         pytest.param(live("apps/v1", "Deployment"), "waiting for the Deployment controller", id="a new Deployment"),
         pytest.param(deployment(2, updatedReplicas=1), "1 of 2 replicas are updated", id="rolling out"),
         pytest.param(deployment(updatedReplicas=1), "0 of 1 replicas are available", id="none available"),

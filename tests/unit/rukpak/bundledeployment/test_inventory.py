@@ -17,7 +17,7 @@ from rukpak.bundledeployment.inventory import GroupKind, format_annotation, pars
         ),
     ],
 )
-def test_the_annotation_says_the_kinds_and_back(kinds: set[GroupKind], annotation: str) -> None:
+def test_the_annotation_and_the_kinds_are_converted_both_ways(kinds: set[GroupKind], annotation: str) -> None:
     assert format_annotation(kinds) == annotation
     assert parse_annotation(annotation) == kinds
 

@@ -1,4 +1,4 @@
-"""What the status of a BundleDeployment says."""
+"""The status of a BundleDeployment."""
 
 from __future__ import annotations
 
@@ -78,22 +78,22 @@ from tests.unit.rukpak.bundledeployment.worlds import (
 )
 
 MINUTE = timedelta(minutes=1)
-Told = StatusReport[BundleDeploymentStatus]
+Report = StatusReport[BundleDeploymentStatus]
 
 
-def conditions(told: Told) -> dict[str, tuple[str, str, str]]:
+def conditions(result: Report) -> dict[str, tuple[str, str, str]]:
     """Status, reason and message by type."""
-    return {entry.type: (entry.status, entry.reason, entry.message) for entry in told.status.conditions}
+    return {entry.type: (entry.status, entry.reason, entry.message) for entry in result.status.conditions}
 
 
-def brief(told: Told) -> dict[str, str]:
+def brief(result: Report) -> dict[str, str]:
     """`Status/Reason` by type."""
-    return {kind: f"{status}/{reason}" for kind, (status, reason, _) in conditions(told).items()}
+    return {kind: f"{status}/{reason}" for kind, (status, reason, _) in conditions(result).items()}
 
 
-def ready(told: Told) -> str:
+def ready(result: Report) -> str:
     """The message of Ready."""
-    return conditions(told)["Ready"][2]
+    return conditions(result)["Ready"][2]
 
 
 def apply(seen: World, last: int = 2) -> Done:
@@ -179,7 +179,7 @@ def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed()
                 "Reconciling": "True/UnpackPending",
             },
             "Waiting for the ship-.* Bundle to be unpacked",
-            id="at first sight",
+            id="before it is reported",
         ),
         pytest.param(
             pending(UnpackState.RETRYING, "no answer"),
@@ -411,11 +411,11 @@ def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed()
     ],
 )
 def test_conditions(seen: World, outcome: Done | Exception, expected: dict[str, str], message: str) -> None:
-    told = report_of(seen, outcome)
-    assert brief(told) == expected
-    assert re.search(message, ready(told))
-    assert told.status.observed_generation == seen.deployment.metadata.generation
-    assert {entry.observed_generation for entry in told.status.conditions} == {seen.deployment.metadata.generation}
+    result = report_of(seen, outcome)
+    assert brief(result) == expected
+    assert re.search(message, ready(result))
+    assert result.status.observed_generation == seen.deployment.metadata.generation
+    assert {entry.observed_generation for entry in result.status.conditions} == {seen.deployment.metadata.generation}
     assert not {"Reconciling", "Stalled"} <= expected.keys()
 
 
@@ -426,14 +426,14 @@ def test_every_reason_is_said_somewhere() -> None:
 
 
 def test_the_literals_of_the_guide() -> None:
-    told = conditions(report_of(installed(), Done(Keep())))
+    result = conditions(report_of(installed(), Done(Keep())))
     name = installed().desired_bundle
-    assert told["HasValidBundle"][2] == f"Successfully unpacked the {name} Bundle"
-    assert told["Installed"][2] == f"Instantiated bundle {name} successfully"
-    assert told["Healthy"][2] == "BundleDeployment is healthy"
-    told = conditions(report_of(pending(UnpackState.PENDING), Done(Keep())))
-    assert told["HasValidBundle"][2] == f"Waiting for the {world().desired_bundle} Bundle to be unpacked"
-    assert told["Healthy"][2] == "Installed condition is false"
+    assert result["HasValidBundle"][2] == f"Successfully unpacked the {name} Bundle"
+    assert result["Installed"][2] == f"Instantiated bundle {name} successfully"
+    assert result["Healthy"][2] == "BundleDeployment is healthy"
+    result = conditions(report_of(pending(UnpackState.PENDING), Done(Keep())))
+    assert result["HasValidBundle"][2] == f"Waiting for the {world().desired_bundle} Bundle to be unpacked"
+    assert result["Healthy"][2] == "Installed condition is false"
 
 
 def test_the_target_is_named_as_people_know_it() -> None:
@@ -446,12 +446,12 @@ def test_the_active_bundle_is_the_old_one_until_the_new_one_is_whole() -> None:
     seen = upgrading()
     assert report_of(seen, apply(seen)).status.active_bundle == seen.active_bundle
     assert report_of(seen, REFUSED).status.active_bundle == seen.active_bundle
-    told = report_of(applied(seen), Done(Activate()))
-    assert told.status.active_bundle == seen.desired_bundle
-    assert conditions(told)["Installed"][2] == f"Instantiated bundle {seen.desired_bundle} successfully"
+    result = report_of(applied(seen), Done(Activate()))
+    assert result.status.active_bundle == seen.desired_bundle
+    assert conditions(result)["Installed"][2] == f"Instantiated bundle {seen.desired_bundle} successfully"
 
 
-def test_a_failed_upgrade_says_which_objects_are_new() -> None:
+def test_a_failed_upgrade_names_which_objects_are_new() -> None:
     seen = upgrading(rendered(NS, DEFINITION, ROLE, SECRET, WORKLOAD, digest="v2"))
     seen = replace(seen, last_applied={**seen.last_applied, DEFINITION: LastApplied("v2", ENTRY, ago(hours=1))})
     error = ApplyRejected(Reason.BLOCKED, "no", MINUTE, frozenset({ROLE}))
@@ -485,7 +485,7 @@ def test_what_is_superseded_in_a_moment_is_not_written(outcome: Done | Exception
     assert report_of(FIRST, outcome).status.observed_generation == 1
 
 
-def test_a_lost_race_says_nothing() -> None:
+def test_a_conflict_reports_nothing() -> None:
     assert report_of(FIRST, Conflict(409, "Conflict", "x")) == BundleDeploymentReport(FIRST.deployment.status)
 
 
@@ -497,7 +497,7 @@ def test_a_repair_and_a_removal_of_leftovers_are_no_news() -> None:
         assert report_of(seen, done) == BundleDeploymentReport(before)
 
 
-def test_at_most_three_objects_that_are_not_well_are_told_in_full() -> None:
+def test_at_most_three_objects_that_are_not_well_are_named() -> None:
     ill = [
         member(ObjectKey("apps", "Deployment", "n", f"d{number}"), health=Health("False", "x")) for number in range(5)
     ]
@@ -516,12 +516,12 @@ def test_what_is_odd_is_said_when_all_is_well() -> None:
         seen,
         content=replace(seen.content, left_out=(monitor,), warnings=("a template does not parse",)),
     )
-    told = report_of(seen, Done(Keep()))
-    assert ready(told) == (
+    result = report_of(seen, Done(Keep()))
+    assert ready(result) == (
         f"Instantiated bundle {seen.desired_bundle} successfully; a template does not parse; "
         "left out, because the cluster lacks their kinds: ServiceMonitor.monitoring.coreos.com ship-system/m"
     )
-    assert told.status.left_out == [
+    assert result.status.left_out == [
         ObjectReference(group="monitoring.coreos.com", kind="ServiceMonitor", namespace="ship-system", name="m")
     ]
 
@@ -533,11 +533,11 @@ def conditions_of(seen: World, outcome: Done | Exception) -> dict[str, tuple[str
 def test_an_object_that_is_not_there_is_not_well_whatever_the_pass_waits_for() -> None:
     seen = installed()
     seen = replace(seen, labeled={key: entry for key, entry in seen.labeled.items() if key != SECRET})
-    told = conditions_of(
+    result = conditions_of(
         seen, Waiting(Reason.RETRYING, "waiting until it is gone: Namespace ship-system", timedelta(1))
     )
-    assert told["Healthy"] == ("Unknown", "Secret ship-system/log: it does not exist")
-    assert told["Ready"][0] == "False"
+    assert result["Healthy"] == ("Unknown", "Secret ship-system/log: it does not exist")
+    assert result["Ready"][0] == "False"
 
 
 def test_an_object_that_others_change_over_and_over_is_not_well() -> None:
@@ -547,14 +547,14 @@ def test_an_object_that_others_change_over_and_over_is_not_well() -> None:
         labeled={**seen.labeled, SECRET: member(SECRET, applied_fields={MANAGER: "else"})},
         last_applied={**seen.last_applied, SECRET: LastApplied("v1", ENTRY, seen.now, quick_reverts=3)},
     )
-    told = conditions_of(seen, Done(Keep()))
-    assert told["Ready"] == (
+    result = conditions_of(seen, Done(Keep()))
+    assert result["Ready"] == (
         "False",
         "Secret ship-system/log: changed repeatedly by others, and left unchanged for a while",
     )
 
 
-def test_what_was_released_is_named_while_it_is_there_and_nobody_s() -> None:
+def test_what_was_released_is_named_while_it_is_there_and_without_an_owner() -> None:
     note = {RELEASED_ANNOTATION: "ship"}
     crds = [
         crd("a.x", owner_uid="", released_by="ship"),
@@ -599,15 +599,15 @@ def test_what_is_left_out_stays_known_while_the_content_is_away() -> None:
 def test_deletion_leaves_what_was_said_of_the_bundle() -> None:
     seen = installed()
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": report_of(seen, Done(Keep())).status}))
-    told = report_of(replace(deleting(seen), deployment=_deleted(seen)), Done(DeleteObjects("custom resources", ())))
-    assert brief(told) == {
+    result = report_of(replace(deleting(seen), deployment=_deleted(seen)), Done(DeleteObjects("custom resources", ())))
+    assert brief(result) == {
         "HasValidBundle": "True/UnpackSuccessful",
         "Installed": "True/InstallationSucceeded",
         "Healthy": "True/Healthy",
         "Ready": "False/Removing",
         "Reconciling": "True/Removing",
     }
-    assert ready(told) == "removing custom resources"
+    assert ready(result) == "removing custom resources"
     assert ready(report_of(deleting(), Unavailable(503, "x", "y"))) == "cannot remove: Unavailable: y"
     assert ready(report_of(deleting(), Done(Keep()))) == "removing"
 
@@ -620,17 +620,17 @@ def _deleted(seen: World) -> Any:
 # --- Events
 
 
-def told_after(steps: list[tuple[World, Done | Exception]]) -> list[tuple[str, str]]:
+def events_after(steps: list[tuple[World, Done | Exception]]) -> list[tuple[str, str]]:
     """Type and reason of the Events of several passes, each over the status of the one before."""
     status, trouble = steps[0][0].deployment.status, ""
     events: list[tuple[str, str]] = []
     for seen, outcome in steps:
         seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
-        told = report_of(seen, outcome)
-        before, after = (each.dump().get("conditions", []) for each in (status, told.status))
-        choice = choose_events(before, after, told.transitions, trouble)
-        events += [(notice.type, notice.reason) for notice in (*told.events, *choice.events)]
-        status, trouble = told.status, choice.failure
+        result = report_of(seen, outcome)
+        before, after = (each.dump().get("conditions", []) for each in (status, result.status))
+        choice = choose_events(before, after, result.transitions, trouble)
+        events += [(notice.type, notice.reason) for notice in (*result.events, *choice.events)]
+        status, trouble = result.status, choice.failure
     return events
 
 
@@ -638,8 +638,8 @@ def step(plan: Plan) -> Done:
     return Done(plan)
 
 
-def test_an_installation_is_told_in_few_events_and_none_of_them_is_a_warning() -> None:
-    assert told_after(
+def test_an_installation_has_few_events_and_no_warning() -> None:
+    assert events_after(
         [
             (world(raw(finalizers=[])), step(AddFinalizer())),
             (world(), step(ApplyBundle({}, is_new=True))),
@@ -653,9 +653,9 @@ def test_an_installation_is_told_in_few_events_and_none_of_them_is_a_warning() -
     ) == [("Normal", "InstallationSucceeded"), ("Normal", "Succeeded")]
 
 
-def test_an_upgrade_is_told_in_few_events_and_none_of_them_is_a_warning() -> None:
+def test_an_upgrade_has_few_events_and_no_warning() -> None:
     seen = upgrading()
-    assert told_after(
+    assert events_after(
         [
             (installed(), Done(Keep())),
             (seen, apply(seen, 3)),
@@ -666,7 +666,7 @@ def test_an_upgrade_is_told_in_few_events_and_none_of_them_is_a_warning() -> Non
 
 
 def test_a_workload_that_fails_is_one_warning_and_its_recovery_one_event() -> None:
-    assert told_after(
+    assert events_after(
         [
             (installed(), Done(Keep())),
             (ROLLING_OUT, Done(Keep())),
@@ -683,7 +683,7 @@ def test_a_workload_that_fails_is_one_warning_and_its_recovery_one_event() -> No
         pytest.param(
             Blocked(Reason.UNPACK_FAILED, "x"),
             ("Warning", "UnpackFailed"),
-            id="what only a person can mend is told once",
+            id="what needs user action is reported once",
         ),
         pytest.param(
             Waiting(Reason.UNPACK_FAILED, "x", MINUTE), ("Warning", "UnpackFailed"), id="a failure that may pass"
@@ -692,10 +692,10 @@ def test_a_workload_that_fails_is_one_warning_and_its_recovery_one_event() -> No
         pytest.param(KIND, ("Normal", "WaitingForKind"), id="a missing kind"),
     ],
 )
-def test_what_goes_wrong_is_told_once(error: OlmError, event: tuple[str, str]) -> None:
+def test_what_goes_wrong_is_reported_once(error: OlmError, event: tuple[str, str]) -> None:
     unpacking = UnpackState.FAILED if isinstance(error, Blocked) else UnpackState.RETRYING
     seen = FIRST if error in (KIND, REFUSED) else pending(unpacking, "x")
-    assert told_after([(seen, error), (seen, error)]) == [event]
+    assert events_after([(seen, error), (seen, error)]) == [event]
 
 
 def changes(*changed: ObjectChange) -> Done:
@@ -731,9 +731,9 @@ RECREATED = ObjectChange(WORKLOAD, Verb.RECREATED, "somebody deleted it")
     ],
 )
 def test_drift_that_was_repaired_is_one_warning(changed: list[ObjectChange], expected: str) -> None:
-    told = report_of(installed(), changes(*changed))
-    assert [notice.message for notice in told.events] == ([expected] if expected else [])
-    assert {(notice.type, notice.reason) for notice in told.events} <= {("Warning", "DriftRepaired")}
+    result = report_of(installed(), changes(*changed))
+    assert [notice.message for notice in result.events] == ([expected] if expected else [])
+    assert {(notice.type, notice.reason) for notice in result.events} <= {("Warning", "DriftRepaired")}
 
 
 def test_drift_that_was_reported_when_its_repair_exceeded_the_deadline_is_not_reported_again() -> None:
@@ -745,7 +745,7 @@ def test_drift_that_was_reported_when_its_repair_exceeded_the_deadline_is_not_re
 
 def test_what_somebody_deleted_is_one_warning_also_when_it_takes_a_while_to_go() -> None:
     """As it is for a Namespace with what is in it, and for a CRD with its custom resources."""
-    assert told_after(
+    assert events_after(
         [
             (installed(), Done(Keep())),
             (HELD, WAITS),
@@ -767,8 +767,8 @@ def test_what_somebody_deleted_is_one_warning_also_when_it_takes_a_while_to_go()
 def test_progress_is_ordinary_until_its_deadline(began: int, deadline: timedelta | None, expected: str) -> None:
     seen = unwell(Health("Unknown", "0 of 1 run", deadline))
     began_at = format_timestamp(ago(minutes=began))
-    told = report_of(reported(seen, Done(Keep()), last_transition_time=began_at), Done(Keep()))
-    assert brief(told)["Healthy"] == expected
+    result = report_of(reported(seen, Done(Keep()), last_transition_time=began_at), Done(Keep()))
+    assert brief(result)["Healthy"] == expected
 
 
 def test_what_exceeded_its_deadline_has_failed_until_it_is_well_also_after_a_restart() -> None:
@@ -813,15 +813,15 @@ def returning() -> World:
 
 def test_on_the_way_back_to_what_is_installed_it_is_not_ready() -> None:
     seen = returning()
-    told = report_of(seen, apply(seen))
-    assert brief(told) == {
+    result = report_of(seen, apply(seen))
+    assert brief(result) == {
         "HasValidBundle": "True/UnpackSuccessful",
         "Installed": "True/InstallationSucceeded",
         "Healthy": "True/Healthy",
         "Ready": "False/Upgrading",
         "Reconciling": "True/Upgrading",
     }
-    assert ready(told) == f"returning to {seen.desired_bundle}, phase 2 of 6"
+    assert ready(result) == f"returning to {seen.desired_bundle}, phase 2 of 6"
     assert (
         ready(report_of(seen, REFUSED))
         == f"cannot return to {seen.desired_bundle}: Secret ship-system/log is another's"
@@ -840,5 +840,5 @@ def test_what_should_be_known_in_a_moment_is_said_when_it_is_not() -> None:
     seen = installed()
     assert report_of(seen, settling).status == seen.deployment.status
     assert report_of(replace(seen, brief_wait_since=ago(seconds=29)), settling).status == seen.deployment.status
-    told = report_of(replace(seen, brief_wait_since=ago(seconds=30)), settling)
-    assert conditions(told)["Reconciling"] == ("True", "Retrying", "reading what there is of Cup")
+    result = report_of(replace(seen, brief_wait_since=ago(seconds=30)), settling)
+    assert conditions(result)["Reconciling"] == ("True", "Retrying", "reading what there is of Cup")

@@ -56,7 +56,7 @@ def test_what_others_wrote_stays_theirs() -> None:
         pytest.param("baseline", "privileged", None, id="theirs permits more: it stays"),
         pytest.param("baseline", "baseline", "baseline", id="the same is ours too"),
         pytest.param("restricted", None, None, id="a namespace without a level permits everything: it stays so"),
-        pytest.param("odd", "privileged", "odd", id="a level that nobody knows permits everything"),
+        pytest.param("odd", "privileged", "odd", id="an unknown level permits everything"),
     ],
 )
 def test_of_pod_security_levels_the_most_permissive_wins(ours: str, theirs: str | None, applied: str | None) -> None:

@@ -43,7 +43,7 @@ def test_the_name_of_a_bundle_hashes_the_spec_and_not_the_order_of_its_fields() 
     assert len(bundle_name("x" * 45, one)) == 52
 
 
-def test_a_bundle_and_its_record_say_the_same() -> None:
+def test_a_bundle_and_its_record_are_equal() -> None:
     notes = {name: f"{field} of it" for field, name in RECORDED_ANNOTATIONS.items()}
     known = record_of(replace(bundle(active()), annotations={**notes, "other": "x"}, image=DIGEST, spec=spec(TAG)))
     assert known.annotations() == notes
@@ -56,7 +56,7 @@ def test_a_bundle_and_its_record_say_the_same() -> None:
     assert [(owner["uid"], owner["controller"]) for owner in metadata["ownerReferences"]] == [(UID, True)]
 
 
-def test_a_bundle_that_is_made_again_says_that_its_image_was_given_also_when_it_is_named_by_its_digest() -> None:
+def test_a_bundle_that_is_created_again_has_the_annotation_of_its_image_also_when_it_is_named_by_its_digest() -> None:
     body = recorded_bundle_body(world(), record(DIGEST))
     assert body["metadata"]["annotations"] == {IMAGE_BY_DIGEST_ANNOTATION: DIGEST}
 
@@ -87,7 +87,7 @@ def operator(ref: str | None = DIGEST, **changes: Any) -> OperatorStatus:
 
 
 @pytest.mark.parametrize("provisioner", ["core-rukpak-io-registry", "core-rukpak-io-plain"])
-def test_a_record_is_derived_from_what_the_operator_says_is_installed(provisioner: str) -> None:
+def test_a_record_is_derived_from_what_the_operator_reports_as_installed(provisioner: str) -> None:
     obj = raw(status={"activeBundle": active(DIGEST, provisioner)}, template={"annotations": {PACKAGE_ANNOTATION: "p"}})
     assert derive_record(world(obj), operator()) == BundleRecord(
         bundle=active(DIGEST, provisioner),
@@ -105,8 +105,8 @@ def test_a_record_is_derived_from_what_the_operator_says_is_installed(provisione
 @pytest.mark.parametrize(
     ("name", "status"),
     [
-        pytest.param(active(DIGEST), operator(None), id="the Operator says nothing of an image"),
-        pytest.param(active(DIGEST), operator(installed=None), id="the Operator says nothing of a bundle"),
+        pytest.param(active(DIGEST), operator(None), id="the Operator reports no image"),
+        pytest.param(active(DIGEST), operator(installed=None), id="the Operator reports no bundle"),
         pytest.param(active(TAG), operator(), id="another image has another name"),
         pytest.param("made-by-hand", operator(), id="a name that no image leads to"),
     ],

@@ -122,7 +122,7 @@ def test_who_changed_it_last(managed: list[Object], expected: str) -> None:
     assert transforms.labeled_object(obj(metadata={"managedFields": managed}))["labeled"].last_changed_by == expected
 
 
-def test_health_is_told_of_the_kinds_that_have_a_rule() -> None:
+def test_kinds_that_have_a_rule_have_health() -> None:
     budget = transforms.labeled_object(
         obj("PodDisruptionBudget", "policy/v1", status={"currentHealthy": 0, "desiredHealthy": 1})
     )
@@ -173,7 +173,7 @@ def test_a_crd_that_goes_away_is_not_served() -> None:
 @pytest.mark.parametrize(
     ("conditions", "problem"),
     [
-        pytest.param([], "", id="nobody looked at it yet"),
+        pytest.param([], "", id="its controller has not observed it"),
         pytest.param(
             [
                 {"type": "NamesAccepted", "status": "True", "message": "no conflicts found"},
@@ -197,7 +197,7 @@ def test_why_a_crd_is_not_established(conditions: list[Object], problem: str) ->
     assert (found.info.is_established, found.info.problem, found.is_served) == (False, problem, False)
 
 
-def test_a_crd_that_was_released_is_nobody_s() -> None:
+def test_a_crd_that_was_released_has_no_owner() -> None:
     facts = definition(ESTABLISHED, labels={}, annotations={"core.rukpak.io/released": "ship"}).info
     assert (facts.owner_uid, facts.released_by) == ("", "ship")
 

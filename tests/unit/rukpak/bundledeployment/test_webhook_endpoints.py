@@ -27,7 +27,7 @@ def test_the_service_that_answers(config: Any, expected: tuple[str, str] | None)
     [
         pytest.param([{"conditions": {"ready": True}}], True, id="one that is ready"),
         pytest.param([{"conditions": {"ready": False}}, {"conditions": {"ready": True}}], True, id="one of two"),
-        pytest.param([{}], True, id="one that says nothing of itself"),
+        pytest.param([{}], True, id="one without conditions"),
         pytest.param([{"conditions": {"ready": False}}], False, id="one that is not ready"),
         pytest.param(None, False, id="none"),
     ],

@@ -1,4 +1,4 @@
-"""Worlds of one BundleDeployment for tables: each function says one thing about it, the rest is as ordinary as can be."""
+"""Worlds of one BundleDeployment for tables: each function changes one part of an ordinary one."""
 
 from __future__ import annotations
 
