@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 from olmkit.api import bundledeployments, bundles
 from olmkit.jobs import Jobs, Sandbox
 from olmkit.jobs.memory_budget import job_memory_budget
+from olmkit.runtime.api_server_addresses import ApiServerAddresses
 from olmkit.runtime.controller import ConsecutivePasses, Controller
-from olmkit.runtime.manager import Manager
+from olmkit.runtime.manager import Manager, Settings
 from olmkit.runtime.publish import Publisher
 from olmkit.sources.access import Access
 from olmkit.store.store import Store
-from rukpak.bundle import reconciler as bundle
+from rukpak.bundle.act import BundleActions
+from rukpak.bundle.events import keys_of_bundle, keys_of_conflicting_bundles, keys_of_deployment
+from rukpak.bundle.garbage_collector import GarbageCollector
+from rukpak.bundle.reconciler import BundleReconciler
 from rukpak.bundle.unpack import UNPACK, UnpackResult
 from rukpak.bundledeployment import transforms
 from rukpak.bundledeployment.act import BundleDeploymentActions
@@ -28,6 +33,7 @@ from rukpak.bundledeployment.render_cache import RenderCache
 from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES, RestMapper
 from rukpak.bundledeployment.usage import UsageReader
 
+BUNDLE_CONTROLLER = "bundle"
 BUNDLE_DEPLOYMENT_CONTROLLER = "bundledeployment"
 FIELD_MANAGER = "rukpak"
 """Field manager of statuses, and reporting controller of Events."""
@@ -43,15 +49,41 @@ async def build(manager: Manager) -> None:
     # Invalid configuration ends the process now, and not each job later.
     access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr)
     access.check()
-    store = Store(bundle.store_folder(settings))
-    sandbox = Sandbox(reads=(*access.config_files(), bundle.store_folder(settings)))
+    store = Store(store_folder(settings))
+    sandbox = Sandbox(reads=(*access.config_files(), store_folder(settings)))
     memory = job_memory_budget(settings.jobs_memory)
     jobs = Jobs[UnpackResult](
-        lambda name: bundle_controller.enqueue(name), preload=[UNPACK.module], sandbox=sandbox, memory=memory
+        lambda name: bundles_controller.enqueue(name), preload=[UNPACK.module], sandbox=sandbox, memory=memory
     )
     manager.on_close(jobs.close)
-    bundle_controller = bundle.controller(manager, jobs, store)
-    bundle_deployment_controller(manager, store, bundle_controller.enqueue)
+    bundles_controller = bundle_controller(manager, jobs, store)
+    bundle_deployment_controller(manager, store, bundles_controller.enqueue)
+
+
+def store_folder(settings: Settings) -> Path:
+    """Where the Store of bundles is, for this process and for its jobs."""
+    return settings.cache_dir / "bundles"
+
+
+def bundle_controller(manager: Manager, jobs: Jobs[UnpackResult], store: Store) -> Controller:
+    """The controller of Bundles, added to the manager. `store` is at `store_folder`; `jobs` has to enqueue the key of a job here
+    when it ends.
+    """
+    settings, client = manager.settings, manager.client
+    informer, deployments = manager.informer(bundles.KIND), manager.informer(bundledeployments.KIND)
+    collector = GarbageCollector(informer, jobs, store)
+    access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr)
+    actions = BundleActions(jobs, store, store_folder(settings), access, ApiServerAddresses(client), collector)
+    publisher = Publisher(client, bundles.KIND, FIELD_MANAGER, informer)
+    reconciler = BundleReconciler(actions, publisher, informer, deployments)
+    controller = Controller(BUNDLE_CONTROLLER, reconciler.steps())
+    controller.watch(informer, keys_of_bundle)
+    controller.watch(informer, lambda change: keys_of_conflicting_bundles(change, informer))
+    controller.watch(deployments, keys_of_deployment)
+    manager.on_started_leading(reconciler.start_leading)
+    manager.add_controller(controller)
+    manager.add_runnable(collector.run, every_replica=False)
+    return controller
 
 
 def bundle_deployment_controller(

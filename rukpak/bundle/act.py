@@ -21,7 +21,7 @@ PROGRESS_INTERVAL = timedelta(seconds=10)
 
 
 @dataclass(frozen=True)
-class Actor:
+class BundleActions:
     """`folder` is that of the store, `access` how registries are reached, without the addresses of the API server."""
 
     jobs: Jobs[UnpackResult]

@@ -1,4 +1,4 @@
-"""Event mapping of the controller of Bundles: which keys a change in an informer enqueues. Called by rukpak.bundle.reconciler."""
+"""Event mapping of the controller of Bundles: which keys a change in an informer enqueues. Registered by rukpak.setup."""
 
 from __future__ import annotations
 

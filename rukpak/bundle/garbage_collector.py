@@ -1,6 +1,6 @@
 """Removes content that no Bundle has from the store. Bundles have no finalizer: this is how their content is deleted.
 
-A runnable of the manager, on the leader only, made by rukpak.bundle.reconciler; rukpak.bundle.act requests a collection when a
+A runnable of the manager, on the leader only, built by rukpak.setup; rukpak.bundle.act requests a collection when a
 Bundle is gone. Never removes content while a job is queued or runs: which content the job is about to publish is not known.
 """
 

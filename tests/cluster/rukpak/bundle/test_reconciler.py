@@ -24,11 +24,11 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.controller import Controller
 from olmkit.runtime.manager import Manager, Settings
 from olmkit.store.store import Store
-from rukpak.bundle.reconciler import controller, store_folder
 from rukpak.bundle.storage import load
 from rukpak.bundle.unpack import UNPACK, UnpackResult
 from rukpak.format import PlainBundle, RegistryBundle, from_json
 from rukpak.format.bundle import FORMAT_VERSION
+from rukpak.setup import bundle_controller, store_folder
 from tests import images
 from tests.cluster.rukpak.harness import Object
 from tests.conditions import triple
@@ -118,7 +118,7 @@ async def unpacking(
         store = Store(store_folder(settings))
         sandbox = Sandbox(reads=(settings.registries_conf or cache, store_folder(settings)))
         jobs = Jobs[UnpackResult](lambda key: built[0].enqueue(key), preload=[UNPACK.module], sandbox=sandbox)
-        built.append(controller(manager, jobs, store))
+        built.append(bundle_controller(manager, jobs, store))
         run = asyncio.create_task(manager.run())
         try:
             yield store
