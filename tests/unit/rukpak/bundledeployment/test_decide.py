@@ -15,9 +15,10 @@ from olmkit.api.bundles import BundleSpec
 from olmkit.api.conditions import format_timestamp
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Waiting
+from olmkit.runtime.reconciler import Decision
 from rukpak.bundledeployment.content import MissingContent, RenderedBundle, RenderedNamespace, RenderedObject
-from rukpak.bundledeployment.decide import prune_candidates
-from rukpak.bundledeployment.evaluate import irreversible
+from rukpak.bundledeployment.decide import decide, prune_candidates
+from rukpak.bundledeployment.evaluate import Evaluation, irreversible
 from rukpak.bundledeployment.health import Health
 from rukpak.bundledeployment.plan import (
     Activate,
@@ -26,14 +27,26 @@ from rukpak.bundledeployment.plan import (
     Apply,
     ApplyBundle,
     DeleteBundles,
+    Done,
     Keep,
     NamespaceRemoval,
     Prune,
+    Release,
     UpdateInventory,
 )
+from rukpak.bundledeployment.report import report
 from rukpak.bundledeployment.retention import Retention
 from rukpak.bundledeployment.template import desired_bundle_body
-from rukpak.bundledeployment.world import NAMESPACE, ApplyRejected, BriefWait, LastApplied, UnpackState, Usage, World
+from rukpak.bundledeployment.world import (
+    NAMESPACE,
+    ApplyRejected,
+    BriefWait,
+    DeletedWorld,
+    LastApplied,
+    UnpackState,
+    Usage,
+    World,
+)
 from rukpak.format import BadBundle
 from rukpak.format.objects import ObjectKey
 from tests.unit.rukpak.bundledeployment.worlds import (
@@ -197,7 +210,13 @@ def test_a_bundle_that_the_template_left_before_it_was_installed_goes_at_once() 
     assert plan_of(replace(seen, bundles={stale.name: stale, going.name: going})) == DeleteBundles((stale,))
 
 
-# --- what is in the way
+def test_a_bundle_deployment_that_does_not_exist_is_released() -> None:
+    decision = decide(DeletedWorld("ship"))
+    assert decision == Decision(Release(), Evaluation())
+    assert report(DeletedWorld("ship"), decision.evaluation, Done(Release())) is None
+
+
+# --- what blocks the installation
 
 
 @pytest.mark.parametrize(
