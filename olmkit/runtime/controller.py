@@ -220,7 +220,7 @@ class Controller:
         metrics.RECONCILE_TIME.labels(self.name).observe(time.monotonic() - started)
 
     async def _reconcile_with_deadline(self, queue: Queue, key: str) -> timedelta | None:
-        """The passes over one key; a cancellation that is not meant for the worker (what it awaited was cancelled) is an error."""
+        """The passes over one key; a cancellation that is not meant for the worker (of what it awaited) is an error."""
         try:
             return await self._make_passes(queue, key)
         except asyncio.CancelledError as error:
