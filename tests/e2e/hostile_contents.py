@@ -119,9 +119,9 @@ REFUSED = (
     Refused(
         "YAML blocks 100,000 deep", lambda: catalog((b"schema: x\na:\n " + b"- " * 100_000, 1), name=_YAML), "deeper"
     ),
-    Refused("a bomb of aliases", lambda: catalog((_aliases(), 1), name=_YAML), "when its aliases are written out"),
-    Refused("a bomb of merges", lambda: catalog((_merges(), 1), name=_YAML), "when its aliases are written out"),
-    Refused("a bomb of lists of merges", lambda: catalog((_merges_of_lists(), 1), name=_YAML), "written out"),
+    Refused("a bomb of aliases", lambda: catalog((_aliases(), 1), name=_YAML), "when its aliases are expanded"),
+    Refused("a bomb of merges", lambda: catalog((_merges(), 1), name=_YAML), "when its aliases are expanded"),
+    Refused("a bomb of lists of merges", lambda: catalog((_merges_of_lists(), 1), name=_YAML), "are expanded"),
     Refused(
         "a document of 2 GB", lambda: catalog((_A + b'"', 1), (b"x" * (16 * MEGABYTE), 127)), "a document is larger"
     ),
