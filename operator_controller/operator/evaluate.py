@@ -36,7 +36,7 @@ from operator_controller.resolve.candidates import Candidate
 from operator_controller.resolve.explained_resolution import ExplainedResolution
 from operator_controller.resolve.formatting import format_versions
 from operator_controller.resolve.package import DEFAULT_MEDIA_TYPE
-from operator_controller.resolve.resolution import Chosen, Kept, Outcome, Resolution, SuccessorCatalog
+from operator_controller.resolve.resolution import Chosen, Kept, Resolution, ResolutionOutcome, SuccessorCatalog
 from operator_controller.resolve.snapshot import PackageRequest, Snapshot
 from operator_controller.resolve.version_range import EXAMPLES, MastermindsRange
 
@@ -295,7 +295,7 @@ def _successor_record(
     return with_successor(world.operator, deployment, successor)
 
 
-def _ready_reason(outcome: Outcome) -> Reason:
+def _ready_reason(outcome: ResolutionOutcome) -> Reason:
     """Why the running bundle stays although its catalog has no upgrade for it."""
     if isinstance(outcome, Kept) and outcome.is_not_offered:
         return Reason.NOT_OFFERED

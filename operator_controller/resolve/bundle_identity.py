@@ -1,6 +1,6 @@
 """Whether a package contains the same bundle as the one that runs, whatever registry it comes from.
 
-Called by resolver.py, candidates.py, explain.py and operator/decide.py. Pure.
+Called by resolver.py, candidates.py, explain.py and operator/bundle_deployment.py. Pure.
 """
 
 from __future__ import annotations

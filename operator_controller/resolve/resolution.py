@@ -85,7 +85,7 @@ class SourceCatalogMissing:
     message: str
 
 
-Outcome = (
+ResolutionOutcome = (
     Chosen
     | Kept
     | NoMatchingBundle
@@ -110,7 +110,7 @@ class SuccessorCatalog:
 class Resolution:
     """An outcome and its trace."""
 
-    outcome: Outcome
+    outcome: ResolutionOutcome
     snapshot: Snapshot
     catalogs: tuple[CatalogCandidates, ...] = ()
     """The catalogs that were considered."""

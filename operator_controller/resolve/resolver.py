@@ -21,8 +21,8 @@ from operator_controller.resolve.resolution import (
     Kept,
     NoDirectUpgrade,
     NoMatchingBundle,
-    Outcome,
     Resolution,
+    ResolutionOutcome,
     SourceCatalogMissing,
     SuccessorCatalog,
     TooLargeToResolve,
@@ -85,7 +85,9 @@ def _successor_catalog(running: RunningBundle, source: CatalogOffer | None) -> S
     return SuccessorCatalog(running.catalog, source.catalog, channel)
 
 
-def _resolve_without_catalog(snapshot: Snapshot, running: RunningBundle, source: CatalogOffer | None) -> Outcome:
+def _resolve_without_catalog(
+    snapshot: Snapshot, running: RunningBundle, source: CatalogOffer | None
+) -> ResolutionOutcome:
     if _satisfies_request(running, snapshot.request):
         return Kept(running, source.state if source is not None else None)
     if source is not None and source.state is CatalogState.TOO_LARGE:
@@ -102,7 +104,7 @@ def _satisfies_request(running: RunningBundle, request: PackageRequest) -> bool:
 # --- a first installation
 
 
-def _resolve_installation(snapshot: Snapshot, catalogs: Sequence[CatalogCandidates]) -> Outcome:
+def _resolve_installation(snapshot: Snapshot, catalogs: Sequence[CatalogCandidates]) -> ResolutionOutcome:
     """The best candidate of all catalogs, or an ambiguity."""
     matching = [candidate for catalog in catalogs for candidate in catalog.matching]
     if not matching:
@@ -118,7 +120,7 @@ def _resolve_installation(snapshot: Snapshot, catalogs: Sequence[CatalogCandidat
     return Chosen(choice, choice)
 
 
-def _no_match(catalogs: Sequence[CatalogCandidates]) -> Outcome:
+def _no_match(catalogs: Sequence[CatalogCandidates]) -> ResolutionOutcome:
     too_large = next((one.offer for one in catalogs if one.offer.state is CatalogState.TOO_LARGE), None)
     return NoMatchingBundle() if too_large is None else TooLargeToResolve(too_large.catalog, too_large.message)
 
@@ -126,7 +128,9 @@ def _no_match(catalogs: Sequence[CatalogCandidates]) -> Outcome:
 # --- an upgrade
 
 
-def _resolve_upgrade(snapshot: Snapshot, running: RunningBundle, catalogs: Sequence[CatalogCandidates]) -> Outcome:
+def _resolve_upgrade(
+    snapshot: Snapshot, running: RunningBundle, catalogs: Sequence[CatalogCandidates]
+) -> ResolutionOutcome:
     """The best candidate that the upgrade edges lead to, one step at a time. A bundle that is no longer offered stays if it
     satisfies the request."""
     steps = [step for catalog in catalogs if (step := _next_step(snapshot, running, catalog)) is not None]
@@ -178,8 +182,8 @@ def _no_direct_upgrade(running: RunningBundle, wanted: Candidate, catalog: Catal
 
 
 def _refuse_dependencies(
-    outcome: Outcome, running: RunningBundle | None, catalogs: Sequence[CatalogCandidates]
-) -> Outcome:
+    outcome: ResolutionOutcome, running: RunningBundle | None, catalogs: Sequence[CatalogCandidates]
+) -> ResolutionOutcome:
     """A choice with dependencies is refused, never replaced by an older one; the running bundle is not refused again.
 
     A bundle that needs certificates is refused by operator/evaluate.py, which reads here which versions need none.

@@ -10,9 +10,8 @@ import pytest
 
 from olmkit.api.operators import FINALIZER
 from olmkit.errors import Blocked, OlmError, Waiting
-from operator_controller.operator.bundle_deployment import bundle_deployment_for, differs
 from operator_controller.operator.decide import WATCH_RETRY_DELAY, decide
-from operator_controller.operator.evaluate import CATALOG_RETRY_DELAY, RESYNC_DELAY, make_snapshot
+from operator_controller.operator.evaluate import CATALOG_RETRY_DELAY, RESYNC_DELAY
 from operator_controller.operator.world import (
     AddFinalizer,
     ApplyBundleDeployment,
@@ -23,9 +22,7 @@ from operator_controller.operator.world import (
     RemoveFinalizer,
     World,
 )
-from operator_controller.resolve.resolution import Chosen
-from operator_controller.resolve.resolver import resolve
-from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest
+from operator_controller.resolve.snapshot import CatalogOffer, CatalogState
 from tests.unit.operator_controller.operator.worlds import (
     bundle,
     bundle_annotations,
@@ -409,19 +406,6 @@ def test_an_applied_bundle_deployment_is_kept_in_the_next_pass() -> None:
     applied["metadata"] = {**applied["metadata"], "uid": "uid-deployment", "generation": 1}
     observed = deployment("1.1.0")
     assert plan_of(world(bundle_deployment=type(observed).load(applied))) == Keep()
-
-
-def test_properties_beyond_the_limit_are_left_out() -> None:
-    many = [{"type": "olm.gvk", "value": {"group": "g", "version": "v1", "kind": "K" * 1000}}] * 500
-    observed = world(offers=(offer("1.0.0", bundle={"properties": many}),))
-    outcome = resolve(make_snapshot(observed, PackageRequest("p"))).outcome
-    assert isinstance(outcome, Chosen)
-    desired = bundle_deployment_for(observed.operator, outcome.candidate)
-    assert desired is not None
-    text = desired["spec"]["template"]["metadata"]["annotations"]["operators.operatorframework.io/properties"]
-    assert len(text) <= 131_072
-    assert text.endswith("}]")
-    assert not differs(type(deployment("1.0.0")).load({**desired, "status": {}}), desired)
 
 
 def test_following_another_catalog_changes_the_record_alone() -> None:
