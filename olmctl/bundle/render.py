@@ -1,7 +1,7 @@
-"""`olm bundle render FOLDER`: print the objects that install a bundle, without a cluster.
+"""`olm bundle render FOLDER`: print the objects that install a bundle, without a cluster. Also run by `python -m rukpak.render`.
 
 A folder with manifests/ and metadata/ is a registry+v1 bundle, one with manifests/ alone is a plain+v0 bundle. When a
-bundle is refused, all faults are printed to standard error and nothing to standard output.
+bundle is invalid, all errors are printed to standard error and nothing to standard output.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from olmctl.commands import SETTINGS, Directory, fail, reports_errors
 from olmkit.gocompat.yaml_dumper import TreeDumper
 from olmkit.gocompat.yaml_scalars import is_plain_string
 from rukpak.format import BadBundle, Bundle, PlainBundle, read_plain, read_registry
+from rukpak.format.errors import BUNDLE_LOAD_FAILED, UNPACK_FAILED
 from rukpak.format.objects import BundleObject
-from rukpak.render.namespaces import install_namespace, namespace_for, why_not
+from rukpak.render.namespaces import default_namespace, install_namespace, namespace_error
 from rukpak.render.preflight import unsupported
 from rukpak.render.renderer import RenderOptions
 from rukpak.render.renderer import render as render_objects
@@ -34,7 +35,7 @@ from rukpak.render.renderer import render as render_objects
     multiple=True,
     help='A namespace to watch; "" for all namespaces. May be repeated.  [default: what the bundle supports]',
 )
-@click.option("--upstream", is_flag=True, help="Print exactly the objects that upstream's renderer generates.")
+@click.option("--upstream", is_flag=True, help="Print exactly the objects that the renderer of OLM v1 generates.")
 @click.option(
     "-o", "--output", type=click.Choice(("yaml", "json")), default="yaml", help="Output format.  [default: yaml]"
 )
@@ -42,13 +43,14 @@ from rukpak.render.renderer import render as render_objects
 def render(folder: str, namespace: str | None, watch_namespace: tuple[str, ...], upstream: bool, output: str) -> int:
     """Print the objects that install the bundle in FOLDER.
 
-    FOLDER holds manifests/ and, for a registry+v1 bundle, metadata/.
+    FOLDER contains manifests/ and, for a registry+v1 bundle, metadata/. The exit status is 0 when the bundle can be
+    rendered. Otherwise it is 1, and the errors are printed to standard error.
     """
     try:
         manifests = _rendered(Path(folder), namespace, watch_namespace or None, upstream)
     except BadBundle as error:
-        for fault in error.errors:
-            print(fault, file=sys.stderr)
+        for message in error.errors:
+            print(message, file=sys.stderr)
         return 1
     except OSError as error:
         return fail(f"{folder}: {error.strerror}")
@@ -62,14 +64,14 @@ def _rendered(
     bundle = _read(folder)
     notes: tuple[str, ...] = ()
     if isinstance(bundle, PlainBundle):
-        suggested = namespace_for(folder.resolve().name)
+        suggested = default_namespace(folder.resolve().name)
     else:
         suggested, notes = install_namespace(bundle)
-        if not upstream and (faults := unsupported(bundle)):
-            raise BadBundle.of("BundleLoadFailed", faults)
+        if not upstream and (errors := unsupported(bundle)):
+            raise BadBundle.of(BUNDLE_LOAD_FAILED, errors)
     namespace = given_namespace or suggested
-    if problem := why_not(namespace):
-        raise BadBundle("BundleLoadFailed", f'namespace "{namespace}" {problem}')
+    if problem := namespace_error(namespace):
+        raise BadBundle(BUNDLE_LOAD_FAILED, f'namespace "{namespace}" {problem}')
     for note in () if given_namespace else notes:
         print(f"note: {note}", file=sys.stderr)
     return render_objects(bundle, RenderOptions(namespace, watch_namespaces, upstream))
@@ -77,7 +79,7 @@ def _rendered(
 
 def _read(folder: Path) -> Bundle:
     if not folder.is_dir():
-        raise BadBundle("UnpackFailed", f"{folder}: no such folder")
+        raise BadBundle(UNPACK_FAILED, f"{folder}: no such folder")
     files = {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for part in ("manifests", "metadata")
@@ -86,7 +88,7 @@ def _read(folder: Path) -> Bundle:
     }
     if not any(name.startswith("manifests/") for name in files):
         text = f'{folder} has no "manifests" folder with files in it: give the folder of one version of one bundle'
-        raise BadBundle("UnpackFailed", text)
+        raise BadBundle(UNPACK_FAILED, text)
     return read_registry(files) if (folder / "metadata").is_dir() else read_plain(files)
 
 

@@ -15,13 +15,13 @@ from olmkit.gocompat.text import quoted
 
 _SCRATCH = "scratch"
 _PLAIN_NAME = re.compile(r"[\w.-]+")
-_UNNAMEABLE = re.compile(r"""[$*?\[\]\\"'\x00-\x1f\x7f]""")
-"""Characters with a meaning of their own in a Dockerfile, also in its JSON form."""
+_UNSAFE_CHARACTERS = re.compile(r"""[$*?\[\]\\"'\x00-\x1f\x7f]""")
+"""Characters with a special meaning in a Dockerfile, also in its JSON form."""
 
 
-@click.group("generate", context_settings=SETTINGS, subcommand_metavar="THING")
+@click.group("generate", context_settings=SETTINGS, subcommand_metavar="COMMAND")
 def generate() -> None:
-    """Write files that building a catalog image needs."""
+    """Generate files for building a catalog image."""
 
 
 @generate.command("dockerfile")
@@ -31,17 +31,17 @@ def generate() -> None:
 )
 @reports_errors
 def dockerfile(directory: str, binary_image: str) -> int:
-    """Write DIR.Dockerfile next to DIR. Build it with the folder that holds both as the context."""
+    """Write DIR.Dockerfile next to DIR. Build it with the folder that contains both as the context."""
     given = Path(directory)
     folder = given.absolute() if given.name not in ("", "..") else given.resolve()
     if not given.exists():
         return fail(f"stat {given}: no such file or directory")
     if not given.is_dir():
         return fail(f"provided root path {quoted(str(given))} is not a directory")
-    if not folder.name or _UNNAMEABLE.search(folder.name):
+    if not folder.name or _UNSAFE_CHARACTERS.search(folder.name):
         return fail(f"a Dockerfile cannot name a folder {quoted(folder.name or str(folder))}: give it another name")
-    if binary_image != _SCRATCH and (words := pull_spec_error(binary_image)):
-        return fail(f"invalid image pull spec {quoted(binary_image)}: {words}")
+    if binary_image != _SCRATCH and (error := pull_spec_error(binary_image)):
+        return fail(f"invalid image pull spec {quoted(binary_image)}: {error}")
     path = folder.parent / f"{folder.name}.Dockerfile"
     try:
         _write(path, _text(folder.name, binary_image))

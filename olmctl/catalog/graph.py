@@ -19,8 +19,8 @@ from olmkit.fbc.graph_drawing import DrawingInput
 from olmkit.gocompat.text import quoted
 
 _WRITERS = {"mermaid": graph_drawing.mermaid, "dot": graph_drawing.dot}
-_SHOWN = 10
-"""Names that an error lists at most."""
+_MAX_LISTED_NAMES = 10
+"""Names that an error lists."""
 
 
 @click.command("graph")
@@ -32,13 +32,14 @@ _SHOWN = 10
     "--output",
     type=click.Choice(tuple(_WRITERS)),
     default="mermaid",
-    help="The program that draws it.  [default: mermaid]",
+    help="The format: for Mermaid or for Graphviz.  [default: mermaid]",
 )
 @reports_errors
 def graph(directory: str, package: str, channel: str | None, output: str) -> int:
-    """Print the upgrade graph of a package of the catalog in DIR: which bundle can be upgraded to which, and why.
+    """Print the upgrade graph of a package.
 
-    Files that .indexignore excludes are not read.
+    The graph shows which bundle of the catalog in DIR can be upgraded to which, and why. Files that .indexignore excludes
+    are not read.
     """
     root = Path(directory)
     if not root.is_dir():
@@ -89,12 +90,12 @@ def _parts(blobs: Iterable[Blob]) -> DrawingInput:
 def _version(bundle: catalog.Bundle) -> str:
     try:
         return bundle.version()[0]
-    except BadBlob:  # drawn without a version; `validate` reports the fault
+    except BadBlob:  # drawn without a version; `olm catalog validate` reports the error
         return ""
 
 
 def _unknown(what: str, name: str, where: str, known: set[str]) -> str:
-    there = get_close_matches(name, sorted(known), n=3) or sorted(known)[:_SHOWN]
-    listed = ", ".join(quoted(each) for each in there)
-    more = f" and {len(known) - len(there)} more" if len(known) > len(there) else ""
+    shown = get_close_matches(name, sorted(known), n=3) or sorted(known)[:_MAX_LISTED_NAMES]
+    listed = ", ".join(quoted(each) for each in shown)
+    more = f" and {len(known) - len(shown)} more" if len(known) > len(shown) else ""
     return f"{where} has no {what} {quoted(name)}: it has {listed}{more}" if known else f"{where} has no {what}"

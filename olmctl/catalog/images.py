@@ -1,7 +1,7 @@
-"""Images for the commands that take them: what kind one is, and its files in a folder for a while.
+"""Pulls the image of a catalog or bundle into a temporary folder, and detects which of the two it is.
 
-Called by olmctl.catalog.render only. The one module below olmkit.fbc that knows olmkit.sources: a command may use what is
-above the format it is about. Says by its labels what an image is (formats 1.8), and by its files when those say nothing.
+Called by olmctl.catalog.render, which imports it only for images. The labels of an image show what it contains (formats 1.8); if
+they do not, its files do. Never runs anything from an image and never writes outside the temporary folder.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _ABSENT = (
     SourceReason.REGISTRY_BLOCKED,
     SourceReason.ADDRESS_REFUSED,
 )
-"""Reasons why nobody knows whether there is such an image, or there is none."""
+"""Reasons that leave open whether the image exists."""
 _LOGIN_KEYS = ("auth", "username", "password", "identitytoken", "registrytoken")
 
 
 @dataclass(frozen=True)
 class Unpacked:
-    """An image's files below `root`: of a catalog those its label names, of a bundle all. `package` is what a label says."""
+    """The files of an image below `root`: of a catalog those that its label names, of a bundle all. `package` is from a label."""
 
     root: Path
     is_catalog: bool
@@ -55,18 +55,21 @@ class Unpacked:
 
 
 class NoFolder(ValueError):
-    """A reference that names no registry, and no image either: most likely a folder that is not there."""
+    """A reference without a registry of which there is no image: most likely a folder that does not exist."""
 
     def __init__(self, meant: str, why: str) -> None:
-        words = f"an image is written with its registry, and {quoted(meant)} cannot be had: {why}"
-        super().__init__(f"there is no such folder; {words}")
+        hint = f"an image is written with its registry, and {quoted(meant)} cannot be pulled: {why}"
+        super().__init__(f"there is no such folder; {hint}")
 
 
 @contextmanager
 def unpacked(
     reference: str, registries_conf: Path | None, ca_folder: Path | None, allowed: Sequence[str]
 ) -> Iterator[Unpacked]:
-    """The image for as long as the block runs; the rest as in Access. Raises Blocked, Waiting, NoFolder."""
+    """The image's files, which are removed at the end of the block. For the other arguments see Access.
+
+    Raises Blocked, Waiting, NoFolder.
+    """
     access = Access(registries_conf, ca_folder, tuple(allowed), credentials=_credentials())
     registries = access.registries()
     with tempfile.TemporaryDirectory(prefix="olm-render-") as folder:
@@ -77,9 +80,9 @@ def unpacked(
                 raise NoFolder(meant, error.message) from error
             if error.reason != SourceReason.UNAUTHORIZED:
                 raise
-            words = f"the registry does not let you have {quoted(reference)}, or has no such image"
+            problem = f"the registry denies access to {quoted(reference)}, or has no such image"
             hint = f"log in with docker, podman or buildah ({_login_file()} is read)"
-            raise Blocked(error.reason, f"{words}: {hint}") from error
+            raise Blocked(error.reason, f"{problem}: {hint}") from error
         yield found
 
 
@@ -91,23 +94,23 @@ async def _unpack(reference: str, into: Path, registries: Registries) -> Unpacke
         pulled = await image.pull(found.ref_by_digest, into, registries, only=only)
         return Unpacked(into / pulled.root, is_catalog=True)
     if DATABASE_LABEL in labels:
-        words = "the catalog in it is a database of the old kind, which is not read: ask for a file-based one"
-        raise Blocked(SourceReason.UNSUPPORTED, f"render {quoted(reference)}: {words}")
+        problem = "it contains a catalog as a SQLite database, which is not supported: use a file-based catalog"
+        raise Blocked(SourceReason.UNSUPPORTED, f"render {quoted(reference)}: {problem}")
     await image.pull(found.ref_by_digest, into, registries, limits=BUNDLE_LIMITS)
     if not (into / MANIFESTS).is_dir():
         shown = "".join(f"\n  {key}={value}" for key, value in sorted(labels.items()))
-        words = f"found labels{shown}" if shown else "image has no labels"
+        found_labels = f"found labels{shown}" if shown else "image has no labels"
         raise Blocked(
             SourceReason.UNSUPPORTED,
-            f"render {quoted(reference)}: image type could not be determined, {words}\n"
-            "A catalog's image says where its files are, a bundle's holds them in /manifests.",
+            f"render {quoted(reference)}: image type could not be determined, {found_labels}\n"
+            f"The image of a catalog has the label {CONFIGS_LABEL}, the image of a bundle has the folder /manifests.",
         )
     is_plain = labels.get(MEDIA_TYPE_LABEL) in _PLAIN or not (into / METADATA).is_dir()
     return Unpacked(into, is_catalog=False, is_plain=is_plain, package=labels.get(PACKAGE_KEY, ""))
 
 
 def _credentials() -> Credentials:
-    """The logins that docker, podman or buildah keep for this user; those of credential helpers cannot be had."""
+    """The logins that docker, podman or buildah store for this user, without those of credential helpers."""
     path = _login_file()
     try:
         text = path.read_bytes()
@@ -133,7 +136,7 @@ def _credentials() -> Credentials:
 
 
 def _login_file() -> Path:
-    """The first that the user named, or that is there."""
+    """The file of logins that the environment names, else the one of podman if it exists, else the one of docker."""
     if named := os.environ.get("REGISTRY_AUTH_FILE"):
         return Path(named)
     docker = Path(os.environ.get("DOCKER_CONFIG") or Path("~/.docker").expanduser()) / "config.json"
@@ -143,7 +146,7 @@ def _login_file() -> Path:
 
 
 def _logins(document: Any) -> dict[str, Any]:
-    """The entries that hold a login."""
+    """The entries that contain a login."""
     auths = document.get("auths") if isinstance(document, dict) else None
     if not isinstance(auths, dict):
         return {}
@@ -155,15 +158,15 @@ def _logins(document: Any) -> dict[str, Any]:
 
 
 def _with_registry(text: str) -> str:
-    """What a reference that names no registry means, in full; "" for one that names its registry."""
+    """A reference without a registry, with the default registry; "" for one that names its registry."""
     found = parse(text)
     if found.written.startswith((f"{found.registry}/", "index.docker.io/")):
         return ""
     return str(replace(found, written=f"{found.registry}/{found.repository}"))
 
 
-def reference_fault(text: str) -> str:
-    """Why `text` can be no image reference; "" when it can."""
+def reference_error(text: str) -> str:
+    """The reason why `text` is no image reference; "" when it is one."""
     try:
         parse(text)
     except BadReference as error:

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from olmctl.catalog.images import Unpacked
 
 _LEVELS = ("none", "bundle-object-to-csv-metadata")
-_BUNDLE_LIMIT = 256 * 1024**2
+_MAX_BUNDLE_BYTES = 256 * 1024**2
 """Bytes of all files of a bundle together."""
-_CHECKS = {
+_SCHEMA_TYPES = {
     catalog.PACKAGE: catalog.package,
     catalog.CHANNEL: catalog.channel,
     catalog.BUNDLE: catalog.bundle,
@@ -68,7 +68,7 @@ class _Options:
     "--migrate-level",
     type=click.Choice(_LEVELS),
     default=_LEVELS[0],
-    help="Write olm.csv.metadata in place of the manifests.  [default: none]",
+    help="Write olm.csv.metadata in place of the manifests of bundles.  [default: none]",
 )
 @click.option("--image", default="", help="The image of a bundle whose folder is given.")
 @click.option("--package", default="", help="The package of a plain bundle.")
@@ -87,7 +87,7 @@ class _Options:
     "--allow-source-cidr",
     metavar="CIDR",
     multiple=True,
-    help="Loopback or link-local addresses that registries may have. May be repeated.",
+    help="A range of loopback or link-local addresses that registries may have. May be repeated.",
 )
 @reports_errors
 def render(references: tuple[str, ...], output: Format, **options: Any) -> int:
@@ -119,7 +119,7 @@ class _Rendering:
         if path.is_dir():
             yield from self._folder(path)
         elif path.exists():
-            raise BadCatalog("it is a file: give the folder that holds it")
+            raise BadCatalog("it is a file: give the folder that contains it")
         else:
             yield from self._image()
 
@@ -143,9 +143,9 @@ class _Rendering:
 
     def _image(self) -> Iterator[Blob]:
         # Imported here because the image source takes a third of a second to import.
-        from olmctl.catalog.images import NoFolder, reference_fault, unpacked
+        from olmctl.catalog.images import NoFolder, reference_error, unpacked
 
-        if why := reference_fault(self.reference):
+        if why := reference_error(self.reference):
             raise BadCatalog(f"there is no such folder, and it is no image: {why}")
         given = self.options
         access = (given.registries_conf, given.pull_cas_dir, given.allow_source_cidr)
@@ -165,8 +165,8 @@ class _Rendering:
 
     def _catalog(self, root: Path) -> Iterator[Blob]:
         for each in read_folder(root):
-            if each.schema in _CHECKS:
-                _CHECKS[each.schema](each.value)
+            if each.schema in _SCHEMA_TYPES:
+                _SCHEMA_TYPES[each.schema](each.value)  # raises BadBlob
             yield self._migrated(each)
 
     def _migrated(self, each: Blob) -> Blob:
@@ -197,7 +197,7 @@ class _Rendering:
 
 
 def _made(value: Mapping[str, Any]) -> Blob:
-    """A blob of a value that was made here."""
+    """The blob of a generated value."""
     return parse_blob(Document(value, orjson.dumps(value), 1))
 
 
@@ -209,13 +209,13 @@ def _check_image(image: str) -> None:
 def _files(root: Path) -> dict[str, bytes]:
     """The files of a bundle, by their paths relative to the bundle."""
     found: dict[str, bytes] = {}
-    left = _BUNDLE_LIMIT
+    left = _MAX_BUNDLE_BYTES
     for folder in (MANIFESTS, METADATA):
         for path in sorted((root / folder).rglob("*")):
             if path.is_file():
                 name = path.relative_to(root).as_posix()
                 left -= path.stat().st_size
                 if left < 0:
-                    raise BadBundleFiles(f"its files are larger than {_BUNDLE_LIMIT // 1024**2} MiB")
+                    raise BadBundleFiles(f"its files are larger than {_MAX_BUNDLE_BYTES // 1024**2} MiB")
                 found[name] = path.read_bytes()
     return found

@@ -17,7 +17,7 @@ from olmkit.gocompat.text import quoted
 from olmkit.gocompat.yaml_dumper import UNLIMITED_WIDTH, TreeDumper
 
 _FORMATS = ("json", "yaml")
-_HTML = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+_GO_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 """Characters that Go's JSON encoder escapes in addition, so that the output equals opm's."""
 
 
@@ -28,7 +28,7 @@ _HTML = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\
 def validate(directory: str, output: str) -> int:
     """Check the file-based catalog in DIR as opm does.
 
-    The exit status is 0 when the catalog is valid. Otherwise it is 1, and the faults are printed to standard error.
+    The exit status is 0 when the catalog is valid. Otherwise it is 1, and the errors are printed to standard error.
     Files that .indexignore excludes are not read.
     """
     root = Path(directory)
@@ -37,18 +37,18 @@ def validate(directory: str, output: str) -> int:
         return fail(f"{quoted(directory)} is not a directory" if root.exists() else missing)
     if output and output not in _FORMATS:
         return fail(f"invalid --output value {quoted(output)}, expected (json|yaml)")
-    refusal = validate_folder(root)
+    failure = validate_folder(root)
     if output:
-        print(_formatted(refusal, output))
-    elif refusal:
-        print(refusal.opm_message, *([f"in {refusal.place}"] if refusal.place else []), sep="\n", file=sys.stderr)
-    return 1 if refusal else 0
+        print(_formatted(failure, output))
+    elif failure:
+        print(failure.opm_message, *([f"in {failure.place}"] if failure.place else []), sep="\n", file=sys.stderr)
+    return 1 if failure else 0
 
 
-def _formatted(refusal: ValidationFailure | None, form: str) -> str:
-    verdict: dict[str, Any] = {"passed": refusal is None}
-    if refusal:
-        verdict["error"] = {"message": refusal.opm_message}
+def _formatted(failure: ValidationFailure | None, form: str) -> str:
+    result: dict[str, Any] = {"passed": failure is None}
+    if failure:
+        result["error"] = {"message": failure.opm_message}
     if form == "json":
-        return json.dumps(verdict, indent=2, ensure_ascii=False).translate(_HTML)
-    return yaml.dump(verdict, Dumper=TreeDumper, allow_unicode=True, width=UNLIMITED_WIDTH)
+        return json.dumps(result, indent=2, ensure_ascii=False).translate(_GO_ESCAPES)
+    return yaml.dump(result, Dumper=TreeDumper, allow_unicode=True, width=UNLIMITED_WIDTH)

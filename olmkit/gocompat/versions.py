@@ -40,11 +40,11 @@ Order = tuple[Precedence, tuple[Identifier, ...]]
 
 
 class BadVersion(ValueError):
-    """The text is no version; says why."""
+    """The text is no version. The message is that of blang/semver."""
 
 
 class BadRange(ValueError):
-    """The text is no range; says why."""
+    """The text is no range. The message is that of blang/semver."""
 
 
 @total_ordering
@@ -61,7 +61,7 @@ class Version:
     precedence: Precedence = field(init=False, repr=False)
     """What ranges compare: everything but build metadata and release."""
     order: Order = field(init=False, repr=False)
-    """What versions compare. As the key of a sort it spares a call of Python for each comparison."""
+    """What versions compare. As the key of a sort it saves a Python call for each comparison."""
 
     def __post_init__(self) -> None:
         rank: tuple[Identifier | int, ...] = (0, *map(_identifier, self.prerelease)) if self.prerelease else (1,)
@@ -140,20 +140,6 @@ def parse_release(text: str) -> str:
     return text
 
 
-def parse_tolerant(text: str) -> Version:
-    """As people write versions of clusters and CSVs: blanks, one `v`, leading zeros, missing parts. Raises BadVersion."""
-    parts = text.strip().removeprefix("v").split(".", 2)
-    parts = [part if len(part) < 2 else _strip_zeros(part) for part in parts]
-    if len(parts) < 3 and re.search(r"[-+]", parts[-1]):
-        raise BadVersion("Short version cannot contain PreRelease/Build meta data")
-    return parse_version(".".join([*parts, "0", "0"][:3] if len(parts) < 3 else parts))
-
-
-def _strip_zeros(part: str) -> str:
-    rest = part.lstrip("0")
-    return rest if _NUMERIC.match(rest) else f"0{rest}"
-
-
 def _reason(text: str) -> str:
     """Why a text is no version, in the words of the library blang/semver: opm prints them, and catalogs' authors know them."""
     if not text:
@@ -223,7 +209,7 @@ class BlangRange:
 
     @classmethod
     def parse(cls, text: str) -> BlangRange:
-        """Raises BadRange. Remembered unless it is long, because one catalog repeats its ranges."""
+        """The range in a text, cached unless it is long, because one catalog repeats its ranges. Raises BadRange."""
         return _parse_blang(text) if len(text) <= MAX_CACHED_LENGTH else _parse_blang.__wrapped__(text)
 
     def matches(self, version: Version) -> bool:
@@ -279,7 +265,7 @@ def _plain_comparator(found: re.Match[str]) -> Comparator:
 
 
 def range_tokens(text: str) -> list[str]:
-    """Parts between blanks; a blank after <, > or = does not part. The library loses tokens of one byte, and so do we."""
+    """The parts between blanks; a blank after <, > or = does not separate. As blang/semver does, drops tokens of one byte."""
     tokens: list[str] = []
     start, previous = 0, ""
     for index, character in enumerate(text):
@@ -309,7 +295,7 @@ def _split_or(tokens: list[str]) -> list[list[str]]:
 
 
 def split_operator(token: str) -> tuple[str, str]:
-    """What stands before the first digit, and the rest. Raises BadRange when there is none."""
+    """The text before the first digit, and the rest. Raises BadRange when there is no digit."""
     digit = re.search(r"\d", token)
     if digit is None:
         raise BadRange(f"Could not get version from string: {quoted(token)}")
@@ -358,7 +344,7 @@ def _expand_wildcard(token: str) -> list[str]:
 
 
 def _ceiling(token: str, text: str, floor: str) -> str:
-    """The first version above all that the wildcard stands for."""
+    """The first version above all versions of the wildcard."""
     parts = floor.split(".")
     wild = text.split(".")
     place = len(wild) - 2

@@ -31,7 +31,7 @@ from rukpak.bundledeployment.rest_mapper import GroupKind, RecordedLookups, Rest
 from rukpak.bundledeployment.world import CRD, NAMESPACE
 from rukpak.format import BadBundle, Bundle, PlainBundle
 from rukpak.format.objects import BundleObject, ObjectKey, mapping, mappings
-from rukpak.render.namespaces import install_namespace, namespace_for, why_not
+from rukpak.render.namespaces import default_namespace, install_namespace, namespace_error
 from rukpak.render.phases import NAMESPACES, phases
 from rukpak.render.preflight import ClusterInfo, Preflight, check
 from rukpak.render.renderer import RenderOptions, render
@@ -179,7 +179,7 @@ class _RenderWork:
 
     def _namespace(self, content: Bundle) -> tuple[str, tuple[str, ...]]:
         if isinstance(content, PlainBundle):
-            return namespace_for(self.identity.deployment), ()
+            return default_namespace(self.identity.deployment), ()
         return install_namespace(content, self.cluster_info.suite_namespaces)
 
     def _rendered(self, namespace: str, warnings: tuple[str, ...], ready: Preflight, bodies: Bodies) -> RenderedBundle:
@@ -221,7 +221,7 @@ class _RenderWork:
         return tuple(
             RenderedNamespace(name, is_in_bundle=False)
             for name in used
-            if not why_not(name, self.cluster_info.suite_namespaces)
+            if not namespace_error(name, self.cluster_info.suite_namespaces)
         )
 
 

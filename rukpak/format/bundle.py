@@ -1,6 +1,6 @@
-"""The two kinds of bundle as values, and their JSON form. Made by rukpak.format.files, read by rukpak.bundledeployment. Pure.
+"""The two kinds of bundle as values, and their JSON form. Made by rukpak.format.files, read by rukpak.bundledeployment.
 
-The JSON form is what the store keeps: YAML is parsed once, in the job that unpacked the bundle. Bodies are never changed.
+The store holds the JSON form, so that YAML is parsed once, in the job that unpacks the bundle. Bodies are never changed. Pure.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ Body = Mapping[str, Any]
 """A Kubernetes object, or a part of one, as JSON values."""
 
 FORMAT_VERSION = 2
-"""Of the JSON form, and of what was checked before it was written; another number means: unpack again."""
+"""The version of the JSON form and of the checks before it was written; content of another version is unpacked again."""
 MAX_OBJECT_BYTES = 1_500_000
-"""Bytes of JSON of one object; etcd takes 1.5 MiB with what the API server adds."""
+"""Bytes of JSON of one object; etcd accepts 1.5 MiB, including what the API server adds."""
 MAX_BUNDLE_BYTES = 32 * 1024**2
-"""Bytes of the JSON form, and of what a bundle's Deployments may become by the CSV's annotations on each."""
+"""Bytes of the JSON form, and of the copies of the CSV's annotations on all Deployments of a bundle."""
 MAX_BUNDLE_VALUES = 500_000
-"""Values in the JSON form, about: each takes a hundred bytes and more of memory once it is read."""
+"""Approximate number of values in the JSON form: each takes a hundred bytes of memory or more when it is read."""
 
 INSTALL_MODES = frozenset({"OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces"})
 
 
 @dataclass(frozen=True)
 class RegistryBundle:
-    """A registry+v1 bundle. The CSV's install strategy and the CRDs are in the form that Kubernetes' own types write."""
+    """A registry+v1 bundle. The CSV's install strategy and the CRDs have the form in which Kubernetes' types write them."""
 
     package: str
     """From metadata/annotations.yaml; never empty."""
@@ -65,7 +65,7 @@ class RegistryBundle:
 
     @property
     def install_modes(self) -> tuple[str, ...]:
-        """The modes it supports, sorted; what is no mode does not count."""
+        """The supported install modes, sorted; unknown ones are ignored."""
         modes = self.spec.get("installModes") or ()
         return tuple(sorted(INSTALL_MODES & {mode.get("type", "") for mode in modes if mode.get("supported")}))
 
@@ -95,7 +95,7 @@ Bundle = RegistryBundle | PlainBundle
 
 
 def to_json(bundle: Bundle) -> bytes:
-    """The form that the store keeps."""
+    """The JSON form of a bundle, which the store holds."""
     if isinstance(bundle, PlainBundle):
         return orjson.dumps({"format": FORMAT_VERSION, "type": "plain+v0", "objects": bundle.objects})
     fields = {
@@ -110,7 +110,7 @@ def to_json(bundle: Bundle) -> bytes:
 
 
 def from_json(data: bytes) -> Bundle:
-    """The bundle that `to_json` wrote. Raises ValueError when the data is something else or of another format."""
+    """The bundle that `to_json` wrote. Raises ValueError for other data and for another FORMAT_VERSION."""
     raw = orjson.loads(data)
     if not isinstance(raw, dict) or raw.get("format") != FORMAT_VERSION:
         raise ValueError("no bundle of this format")

@@ -1,7 +1,7 @@
-"""The documents in a file of a bundle, as plain dicts, lists and scalars. Called by rukpak.format.files.
+"""The documents in a file of a bundle as dicts, lists and scalars. Called by rukpak.format.files.
 
-A file is JSON, with one or several texts after each other, or YAML as olmkit.gocompat.yaml_reader reads it. Numbers are what
-Kubernetes' own decoder makes of them: 1.0 is 1, and what does not fit in 64 bits is a float. Pure.
+A file is JSON, one or several concatenated texts, or YAML as olmkit.gocompat.yaml_reader reads it. Numbers are those of
+Kubernetes' decoder: 1.0 is the integer 1, and an integer of more than 64 bits is a float. Pure.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from olmkit.gocompat.parse_errors import ParseError
 from olmkit.gocompat.yaml_composer import ReadOptions
 
 MAX_DEPTH = 200
-"""Levels of nesting; the writer of JSON ends at 254."""
+"""Levels of nesting; orjson writes no more than 254."""
 MAX_BYTES = 32 * 1024**2
-"""Bytes, about, of one file's values as JSON, aliases expanded."""
+"""Approximate bytes of one file's values as JSON, with aliases expanded."""
 _OPTIONS: Final = ReadOptions(
     max_bytes=MAX_BYTES,
     max_depth=MAX_DEPTH,
-    bytes_per_value=4,  # quotes, comma, colon, brackets: what JSON writes around a value
+    bytes_per_value=4,  # what JSON writes around a value: quotes, comma, colon, brackets
     exact_numbers=False,
     text_in_binary=True,
 )
 
 
 def read(data: bytes) -> list[Any]:
-    """All documents of one file in order, empty ones left out. Raises ParseError."""
+    """All documents of one file in order, without empty ones. Raises ParseError."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -43,7 +43,7 @@ def read(data: bytes) -> list[Any]:
 
 
 def _json_documents(text: str) -> list[Any] | None:
-    """Texts of JSON one after the other; None when this is no JSON (it may still be YAML in flow style)."""
+    """The values of concatenated JSON texts; None when this is no JSON. It may be YAML in flow style."""
     try:
         return [_bounded(orjson.loads(text))]
     except orjson.JSONDecodeError:
@@ -72,9 +72,9 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _bounded(value: Any, depth: int = 0) -> Any:
-    """The value with its numbers as Kubernetes' decoder holds them.
+    """The value with the numbers of Kubernetes' decoder.
 
-    Raises ParseError for a value that nests too deep, ValueError for a number beyond all floats.
+    Raises ParseError for a value that nests too deep, ValueError for a number that is too large for a float.
     """
     if depth > MAX_DEPTH:
         raise ParseError(f"nests deeper than {MAX_DEPTH} levels")

@@ -1,5 +1,5 @@
-"""The error of a bundle whose content is wrong, with everything that is wrong with it. Raised by rukpak.format and rukpak.render
-for the reconcilers of Bundles and BundleDeployments. Pure.
+"""The error of a bundle with invalid content, which lists all its errors. Raised by rukpak.format and rukpak.render, reported by
+the reconcilers of Bundles and BundleDeployments and by olmctl.bundle.render. Pure.
 """
 
 from __future__ import annotations
@@ -8,12 +8,16 @@ from collections.abc import Sequence
 
 from olmkit.errors import Blocked
 
+UNPACK_FAILED = "UnpackFailed"
+"""The reason when files cannot be read as a bundle."""
+BUNDLE_LOAD_FAILED = "BundleLoadFailed"
+"""The reason when a bundle was read and cannot be installed."""
 MAX_ERRORS_SHOWN = 50
 """Errors that the message names; it counts the others."""
 
 
 class BadBundle(Blocked):
-    """The content itself is wrong: only another bundle helps. `errors` are sentences, in the order found."""
+    """The content is invalid, so that another bundle is needed. `errors` are the messages, in the order found."""
 
     def __init__(self, reason: str, message: str, errors: Sequence[str] = ()) -> None:
         super().__init__(reason, message)

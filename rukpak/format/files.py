@@ -1,8 +1,8 @@
-"""The files of a bundle -> the bundle, or every fault found in them at once. Called by the job that unpacks, and by the
-command that renders a folder. Pure: is handed bytes, never a path.
+"""Reads the files of a bundle as a value, or reports every error in them at once.
 
-registry+v1: manifests/ (flat, one ClusterServiceVersion, CRDs, other objects) and metadata/annotations.yaml;
-plain+v0: manifests/ (flat, at least one object). Files may be YAML or JSON, may hold several documents and lists.
+Called by rukpak.bundle.unpack_job and olmctl.bundle.render. A registry+v1 bundle has manifests/ (flat; one ClusterServiceVersion,
+CRDs, other objects) and metadata/annotations.yaml; a plain+v0 bundle has manifests/ (flat; at least one object). Files are YAML
+or JSON and may contain several documents and lists. Pure: reads bytes, never a path.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from olmkit.gocompat.parse_errors import ParseError
 from olmkit.gocompat.round_trip import Mismatch, round_trip
 from rukpak.format import documents
 from rukpak.format.bundle import MAX_BUNDLE_BYTES, MAX_OBJECT_BYTES, PlainBundle, RegistryBundle
-from rukpak.format.errors import BadBundle
-from rukpak.format.objects import BundleObject, group_of, unrepeated
+from rukpak.format.errors import UNPACK_FAILED, BadBundle
+from rukpak.format.objects import BundleObject, group_of, without_duplicates
 
 MANIFESTS = "manifests/"
 ANNOTATIONS_FILE = "metadata/annotations.yaml"
 PROPERTIES_FILE = "metadata/properties.yaml"
 PROPERTIES_ANNOTATION = "olm.properties"
 PACKAGE_ANNOTATION = "operators.operatorframework.io.bundle.package.v1"
-REASON = "UnpackFailed"
 
 CSV = "ClusterServiceVersion"
 CRD = "CustomResourceDefinition"
@@ -46,52 +45,52 @@ _CHECKED: Mapping[tuple[str, str], str] = {
     ("batch", "Job"): "Templated",
     ("", "ReplicationController"): "Templated",
 }
-"""(group, kind) of objects that rukpak looks into -> the type of what it looks at."""
+"""(group, kind) of objects of which rukpak reads parts -> the type of those parts."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """An object and the file it is in."""
+class _Manifest:
+    """An object and the file that contains it."""
 
     file: str
     body: dict[str, Any]
 
     @cached_property
-    def manifest(self) -> BundleObject:
+    def object(self) -> BundleObject:
         return BundleObject(self.body)
 
 
-def _manifest(found: Found) -> BundleObject:
-    return found.manifest
+def _object_of(manifest: _Manifest) -> BundleObject:
+    return manifest.object
 
 
 @dataclass
 class _Reading:
-    """What has been found so far in one bundle."""
+    """The files of one bundle, and the errors found so far."""
 
     files: Mapping[str, bytes]
-    faults: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
 
-    def fail_if_faulty(self) -> None:
-        if self.faults:
-            raise BadBundle.of(REASON, self.faults)
+    def raise_errors(self) -> None:
+        if self.errors:
+            raise BadBundle.of(UNPACK_FAILED, self.errors)
 
 
 def read_registry(files: Mapping[str, bytes]) -> RegistryBundle:
-    """The registry+v1 bundle in the files (path in the image -> content). Raises BadBundle with all faults."""
+    """The registry+v1 bundle in the files (path in the image -> content). Raises BadBundle with all errors."""
     reading = _Reading(files)
     annotations = _annotations(reading)
     properties = _properties(reading)
     found = _objects(reading)
-    csvs = unrepeated([item for item in found if item.body["kind"] == CSV], _manifest)
-    crds = unrepeated([item for item in found if item.body["kind"] == CRD], _manifest)
+    csvs = without_duplicates([item for item in found if item.body["kind"] == CSV], _object_of)
+    crds = without_duplicates([item for item in found if item.body["kind"] == CRD], _object_of)
     _check_one_csv(reading, csvs)
-    others = _once(reading, [item for item in found if item.body["kind"] not in (CSV, CRD)])
+    others = _deduplicated(reading, [item for item in found if item.body["kind"] not in (CSV, CRD)])
     csv = _typed_csv(reading, csvs[0], properties) if len(csvs) == 1 else {}
     typed_crds = tuple(_typed_crd(reading, item) for item in crds)
     for item in others:
-        _check_shape(reading, item)
-    reading.fail_if_faulty()
+        _check_types(reading, item)
+    reading.raise_errors()
     return RegistryBundle(
         package=annotations[PACKAGE_ANNOTATION],
         csv=csv,
@@ -103,25 +102,25 @@ def read_registry(files: Mapping[str, bytes]) -> RegistryBundle:
 
 
 def read_plain(files: Mapping[str, bytes]) -> PlainBundle:
-    """The plain+v0 bundle in the files (path in the image -> content). Raises BadBundle with all faults."""
+    """The plain+v0 bundle in the files (path in the image -> content). Raises BadBundle with all errors."""
     reading = _Reading(files)
-    found = _once(reading, _objects(reading))
+    found = _deduplicated(reading, _objects(reading))
     for item in found:
-        _check_shape(reading, item)
-    if not found and not reading.faults:
-        reading.faults.append(
+        _check_types(reading, item)
+    if not found and not reading.errors:
+        reading.errors.append(
             "invalid bundle: found zero objects: plain+v0 bundles are required to contain at least one object"
         )
-    reading.fail_if_faulty()
+    reading.raise_errors()
     return PlainBundle(objects=tuple(item.body for item in found))
 
 
 def _manifest_files(reading: _Reading) -> Iterator[tuple[str, bytes]]:
-    """Files directly in manifests/, by name; hidden ones are no part of a bundle."""
+    """The files directly in manifests/, by name. Hidden files are no part of a bundle."""
     subfolders: set[str] = set()
     names = sorted(path for path in reading.files if path.startswith(MANIFESTS))
     if not names:
-        reading.faults.append(
+        reading.errors.append(
             'the bundle has no "manifests" folder with files in it: was the image built from the right folder?'
         )
     for path in names:
@@ -130,34 +129,34 @@ def _manifest_files(reading: _Reading) -> Iterator[tuple[str, bytes]]:
             subfolders.add(MANIFESTS + name.partition("/")[0])
         elif not name.startswith("."):
             yield path, reading.files[path]
-    reading.faults += (
+    reading.errors += (
         'subdirectories are not allowed within the "manifests" directory of the bundle image filesystem: '
         f'found "{folder}"'
         for folder in sorted(subfolders)
     )
 
 
-def _objects(reading: _Reading) -> list[Found]:
-    found: list[Found] = []
+def _objects(reading: _Reading) -> list[_Manifest]:
+    found: list[_Manifest] = []
     for path, data in _manifest_files(reading):
         name = path.removeprefix(MANIFESTS)
         try:
             read = documents.read(data)
         except ParseError as error:
-            reading.faults.append(f'error parsing objects in "{name}": {error}')
+            reading.errors.append(f'error parsing objects in "{name}": {error}')
             continue
         for number, document in enumerate(read, start=1):
             where = f'"{name}"' if len(read) == 1 else f'"{name}", document {number}'
-            found += (Found(name, body) for body in _flattened(reading, where, document))
+            found += (_Manifest(name, body) for body in _flattened(reading, where, document))
     return found
 
 
 def _flattened(
     reading: _Reading, where: str, document: Any, inherited: Mapping[str, Any] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """The object, or those in it when it is a list; `inherited`: apiVersion and kind of an item that leaves them to its list."""
+    """The object, or the items of a list; `inherited` are apiVersion and kind for an item that does not have its own."""
     if not isinstance(document, dict):
-        reading.faults.append(
+        reading.errors.append(
             f"error parsing objects in {where}: an object is a mapping with apiVersion, kind and metadata"
         )
         return
@@ -173,7 +172,7 @@ def _flattened(
             return
     problem = _identity_problem(document) or _size_problem(document)
     if problem:
-        reading.faults.append(f"error parsing objects in {where}: {problem}")
+        reading.errors.append(f"error parsing objects in {where}: {problem}")
         return
     yield document
 
@@ -208,8 +207,8 @@ def _size_problem(body: dict[str, Any]) -> str:
     return f"{body['kind']} {name} has {size:,} bytes of JSON; the API server takes {MAX_OBJECT_BYTES:,}"
 
 
-def _check_shape(reading: _Reading, found: Found) -> None:
-    """Of objects that stay as they are written: what rukpak looks at in them is what it should be."""
+def _check_types(reading: _Reading, found: _Manifest) -> None:
+    """For an object that is applied as it is written: check the types of the parts that rukpak reads."""
     body = found.body
     checked = _CHECKED.get((group_of(body["apiVersion"]), body["kind"]))
     if checked is None:
@@ -217,39 +216,39 @@ def _check_shape(reading: _Reading, found: Found) -> None:
     try:
         round_trip(CRD if body["apiVersion"] == CRD_API_VERSION else checked, body)
     except Mismatch as error:
-        _add_mismatch(reading, found, f"{body['kind']} {found.manifest.name}: {error}")
+        _add_mismatch(reading, found, f"{body['kind']} {found.object.name}: {error}")
 
 
-def _add_mismatch(reading: _Reading, found: Found, problem: str) -> None:
-    reading.faults.append(f'error parsing objects in "{found.file}": {problem}')
+def _add_mismatch(reading: _Reading, found: _Manifest, problem: str) -> None:
+    reading.errors.append(f'error parsing objects in "{found.file}": {problem}')
 
 
-def _once(reading: _Reading, found: list[Found]) -> list[Found]:
-    """Each object once, where it is the same each time. Else which one would win depends on the order of files: all are named."""
-    kept = unrepeated(found, _manifest)
-    count = Counter(item.manifest.key for item in kept)
+def _deduplicated(reading: _Reading, found: list[_Manifest]) -> list[_Manifest]:
+    """The objects without exact duplicates. Objects of one name that differ are an error: the order of files would decide."""
+    kept = without_duplicates(found, _object_of)
+    count = Counter(item.object.key for item in kept)
     for key in sorted(key for key, number in count.items() if number > 1):
-        files = [item.file for item in found if item.manifest.key == key]
-        reading.faults.append(
+        files = [item.file for item in found if item.object.key == key]
+        reading.errors.append(
             f"{key} is there {len(files)} times, not the same each time (in {', '.join(sorted(set(files)))}): keep one"
         )
     return kept
 
 
-def _check_one_csv(reading: _Reading, csvs: list[Found]) -> None:
-    if len(csvs) == 1 or (not csvs and any(fault.startswith("error parsing") for fault in reading.faults)):
+def _check_one_csv(reading: _Reading, csvs: list[_Manifest]) -> None:
+    if len(csvs) == 1 or (not csvs and any(error.startswith("error parsing") for error in reading.errors)):
         return
     if not csvs:
-        reading.faults.append('no ClusterServiceVersion found in "manifests"')
+        reading.errors.append('no ClusterServiceVersion found in "manifests"')
         return
-    named = ", ".join(f'"{item.manifest.name}" in {item.file}' for item in csvs)
-    reading.faults.append(
+    named = ", ".join(f'"{item.object.name}" in {item.file}' for item in csvs)
+    reading.errors.append(
         f'{len(csvs)} ClusterServiceVersions found in "manifests" ({named}): a bundle holds exactly one'
     )
 
 
-def _typed_csv(reading: _Reading, found: Found, properties: tuple[dict[str, Any], ...]) -> dict[str, Any]:
-    """The CSV with those parts of its spec that are rendered or checked in the form of their types."""
+def _typed_csv(reading: _Reading, found: _Manifest, properties: tuple[dict[str, Any], ...]) -> dict[str, Any]:
+    """The CSV, in which the parts of its spec that are rendered or checked have the form of their types."""
     body = canonical_keys(found.body, ("spec",))
     spec = body.get("spec")
     try:
@@ -271,7 +270,7 @@ def _typed_csv(reading: _Reading, found: Found, properties: tuple[dict[str, Any]
 
 
 def _copies_problem(annotations: Mapping[str, str], spec: Mapping[str, Any]) -> str:
-    """Each Deployment gets the CSV's annotations: what is small as a CSV may be more than a process can hold."""
+    """The error of annotations that are too large together: each Deployment gets a copy of those of the CSV."""
     deployments = len((spec["install"].get("spec") or {}).get("deployments") or ())
     size = deployments * len(orjson.dumps(annotations))
     if size <= MAX_BUNDLE_BYTES:
@@ -282,14 +281,14 @@ def _copies_problem(annotations: Mapping[str, str], spec: Mapping[str, Any]) -> 
     )
 
 
-def _merged_properties(reading: _Reading, found: Found, text: str, properties: tuple[dict[str, Any], ...]) -> str:
-    """The CSV's olm.properties with those of metadata/properties.yaml after them, as Go writes JSON into text."""
+def _merged_properties(reading: _Reading, found: _Manifest, text: str, properties: tuple[dict[str, Any], ...]) -> str:
+    """The CSV's olm.properties followed by those of metadata/properties.yaml, as a JSON text of Go."""
     try:
         own = orjson.loads(text)
     except orjson.JSONDecodeError:
         own = None
     if not isinstance(own, list):
-        reading.faults.append(
+        reading.errors.append(
             f'error parsing objects in "{found.file}": annotation {PROPERTIES_ANNOTATION} must be a JSON list'
         )
         return text
@@ -304,14 +303,14 @@ def _go_escaped(text: str) -> str:
     return text
 
 
-def _typed_crd(reading: _Reading, found: Found) -> dict[str, Any]:
+def _typed_crd(reading: _Reading, found: _Manifest) -> dict[str, Any]:
     if found.body["apiVersion"] != CRD_API_VERSION:
-        _check_shape(reading, found)
+        _check_types(reading, found)
         return found.body
     try:
         typed: dict[str, Any] = round_trip("CustomResourceDefinition", found.body)
     except Mismatch as error:
-        _add_mismatch(reading, found, f"{CRD} {found.manifest.name}: {error}")
+        _add_mismatch(reading, found, f"{CRD} {found.object.name}: {error}")
         return {}
     return typed
 
@@ -320,29 +319,29 @@ def _metadata_file(reading: _Reading, path: str) -> dict[str, Any] | None:
     try:
         read = documents.read(reading.files[path])
     except ParseError as error:
-        reading.faults.append(f"{path}: {error}")
+        reading.errors.append(f"{path}: {error}")
         return None
     document = read[0] if read else {}
     if not isinstance(document, dict):
-        reading.faults.append(f"{path}: must be a mapping")
+        reading.errors.append(f"{path}: must be a mapping")
         return None
     return document
 
 
 def _annotations(reading: _Reading) -> dict[str, str]:
     if ANNOTATIONS_FILE not in reading.files:
-        reading.faults.append(f"{ANNOTATIONS_FILE} is missing: it names the package of the bundle")
+        reading.errors.append(f"{ANNOTATIONS_FILE} is missing: it names the package of the bundle")
         return {}
     document = _metadata_file(reading, ANNOTATIONS_FILE)
     if document is None:
         return {}
     annotations = canonical_keys(document, ("annotations",)).get("annotations")
     if not isinstance(annotations, dict):
-        reading.faults.append(f"{ANNOTATIONS_FILE}: has no mapping `annotations`")
+        reading.errors.append(f"{ANNOTATIONS_FILE}: has no mapping `annotations`")
         return {}
     package = annotations.get(PACKAGE_ANNOTATION)
     if not isinstance(package, str) or not package.strip():
-        reading.faults.append(f"package name is empty: {ANNOTATIONS_FILE} must name it as {PACKAGE_ANNOTATION}")
+        reading.errors.append(f"package name is empty: {ANNOTATIONS_FILE} must name it as {PACKAGE_ANNOTATION}")
         return {}
     return {key: value for key, value in annotations.items() if isinstance(value, str)}
 
@@ -355,6 +354,6 @@ def _properties(reading: _Reading) -> tuple[dict[str, Any], ...]:
         return ()
     properties = canonical_keys(document, ("properties",)).get("properties") or []
     if not isinstance(properties, list) or not all(isinstance(item, dict) and item.get("type") for item in properties):
-        reading.faults.append(f"{PROPERTIES_FILE}: `properties` must be a list of {{type, value}}")
+        reading.errors.append(f"{PROPERTIES_FILE}: `properties` must be a list of {{type, value}}")
         return ()
     return tuple(properties)

@@ -1,6 +1,6 @@
-"""A Kubernetes object on its way into a cluster, and the key that names it. Used by every pure part of rukpak. Pure.
+"""A Kubernetes object of a bundle, and the key that identifies it. Used by the pure modules of rukpak.
 
-The body is shared between values and is never changed: whoever needs another one makes a copy of what differs.
+Values share the body, so it is never changed: code that needs another body copies what differs. Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import orjson
 
 
 class ObjectKey(NamedTuple):
-    """What names an object whatever version it is written in; namespace is empty for cluster-scoped ones. Ordered."""
+    """Identifies an object in every API version; namespace is empty for cluster-scoped objects. Ordered."""
 
     group: str
     kind: str
@@ -23,60 +23,60 @@ class ObjectKey(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        """As people write it: `Deployment.apps ns/name`, `Namespace name`."""
+        """For messages: `Deployment.apps ns/name`, `Namespace name`."""
         kind = f"{self.kind}.{self.group}" if self.group else self.kind
         return f"{kind} {self.namespace}/{self.name}" if self.namespace else f"{kind} {self.name}"
 
 
 @dataclass(frozen=True)
 class BundleObject:
-    """One object as it is to be applied: apiVersion, kind and metadata.name are there."""
+    """One object to be applied, with apiVersion, kind and metadata.name."""
 
     body: Mapping[str, Any]
 
     @property
     def api_version(self) -> str:
-        """`group/version`, or `version` for core kinds."""
+        """`group/version`, or `version` for kinds of the core group."""
         version: str = self.body["apiVersion"]
         return version
 
     @property
     def group(self) -> str:
-        """Empty for core kinds."""
+        """The API group; empty for the core group."""
         return group_of(self.api_version)
 
     @property
     def version(self) -> str:
-        """Without the group."""
+        """The API version without the group."""
         return self.api_version.rpartition("/")[2]
 
     @property
     def kind(self) -> str:
-        """CamelCase singular."""
+        """The kind, such as Deployment."""
         kind: str = self.body["kind"]
         return kind
 
     @property
     def namespace(self) -> str:
-        """Empty when there is none."""
+        """metadata.namespace; empty when there is none."""
         return self.body["metadata"].get("namespace") or ""
 
     @property
     def name(self) -> str:
-        """metadata.name; empty when the object has none, which preflight refuses."""
+        """metadata.name; empty when there is none, which preflight refuses."""
         return self.body["metadata"].get("name") or ""
 
     @cached_property
     def key(self) -> ObjectKey:
-        """Group, kind, namespace, name."""
+        """The key of the object."""
         return ObjectKey(self.group, self.kind, self.namespace, self.name)
 
 
 Item = TypeVar("Item")
 
 
-def unrepeated(items: Sequence[Item], manifest_of: Callable[[Item], BundleObject]) -> list[Item]:
-    """The items without those whose object is there already, the same in everything. Objects of one name that differ stay."""
+def without_duplicates(items: Sequence[Item], manifest_of: Callable[[Item], BundleObject]) -> list[Item]:
+    """The items without exact duplicates of an earlier object. Objects of one name that differ are kept."""
     count = Counter(manifest_of(item).key for item in items)
     kept: dict[tuple[ObjectKey, bytes], Item] = {}
     for number, item in enumerate(items):
@@ -88,12 +88,12 @@ def unrepeated(items: Sequence[Item], manifest_of: Callable[[Item], BundleObject
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
-    """The value if it is a mapping, else an empty one: what a part of an object is that its author wrote as something else."""
+    """The value if it is a mapping, else an empty mapping, for parts of objects whose types have not been checked."""
     return value if isinstance(value, Mapping) else {}
 
 
 def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
-    """The mappings in a list; nothing when it is no list."""
+    """The mappings in a list; none when the value is no list."""
     return (item for item in value if isinstance(item, Mapping)) if isinstance(value, list) else iter(())
 
 

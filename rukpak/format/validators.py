@@ -1,5 +1,6 @@
-"""What a registry+v1 bundle must hold to, beyond being readable: upstream's thirteen checks, in its order and words. Called by
-rukpak.render.renderer before anything is rendered. Pure.
+"""Upstream's thirteen checks of a registry+v1 bundle, in upstream's order and with its messages (formats 2.5).
+
+Called by rukpak.render.renderer before it renders anything. Pure.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ NAMESPACED_KINDS = frozenset({
     "ClusterServiceVersion", "Service", "ServiceAccount", "Role", "RoleBinding", "PrometheusRule", "ServiceMonitor",
     "PodMonitor", "Secret", "ConfigMap", "PodDisruptionBudget", "NetworkPolicy",
 })  # fmt: skip
-"""Kinds that a registry+v1 bundle may hold and that go into the install namespace; matched by kind, whatever the group."""
+"""Kinds of a registry+v1 bundle whose objects go into the install namespace; compared by kind, in any group."""
 CLUSTER_KINDS = frozenset({
     "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "PriorityClass", "VerticalPodAutoscaler",
     "ConsoleYAMLSample", "ConsoleQuickStart", "ConsoleCLIDownload", "ConsoleLink", "ConsolePlugin",
 })  # fmt: skip
-"""Kinds that a registry+v1 bundle may hold and whose namespace upstream leaves alone."""
+"""Kinds of a registry+v1 bundle whose namespace upstream does not set."""
 
 CONVERSION = "ConversionWebhook"
 _SUBDOMAIN_HELP = (
@@ -36,8 +37,8 @@ _FORBIDDEN_ADMISSION = frozenset({
 
 
 def validation_errors(bundle: RegistryBundle) -> list[str]:
-    """Every rule that the bundle breaks, in the order of the rules."""
-    return [fault for rule in _RULES for fault in rule(bundle)]
+    """The errors of all checks, in the order of the checks."""
+    return [error for check in _CHECKS for error in check(bundle)]
 
 
 def _deployments(bundle: RegistryBundle) -> Iterator[str]:
@@ -158,7 +159,7 @@ def _kinds(bundle: RegistryBundle) -> Iterator[str]:
             yield f"unsupported resource {quoted(body['metadata']['name'])} with kind {quoted(body['kind'])}"
 
 
-_RULES: tuple[Callable[[RegistryBundle], Iterator[str]], ...] = (
+_CHECKS: tuple[Callable[[RegistryBundle], Iterator[str]], ...] = (
     _deployments_unique, _deployment_names, _crds_unique, _owned_crds_present, _package_named, _conversion_modes,
     _webhook_deployments, _webhooks_unique, _webhook_names, _one_conversion_each, _conversion_crds_owned, _webhook_rules,
     _kinds,

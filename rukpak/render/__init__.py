@@ -1,1 +1,1 @@
-"""From a bundle's values to the Kubernetes objects that install it. Pure."""
+"""Renders bundles: from the values of rukpak.format to the Kubernetes objects that install a bundle. Pure."""

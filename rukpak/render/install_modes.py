@@ -1,5 +1,6 @@
-"""Which namespaces an operator watches: what its bundle supports, what was asked for, and what follows when nothing was.
-Called by rukpak.render.renderer. Pure. Words and rules of upstream's render options.
+"""The namespaces that an operator watches: the default for a bundle, and the check of given ones against its install modes.
+
+Called by rukpak.render.renderer. Rules and messages are those of upstream's render options (formats 2.4). Pure.
 """
 
 from __future__ import annotations
@@ -8,14 +9,13 @@ from collections.abc import Sequence
 
 from olmkit.gocompat.text import format_list
 from rukpak.format.bundle import RegistryBundle
-from rukpak.format.errors import BadBundle
+from rukpak.format.errors import BUNDLE_LOAD_FAILED, BadBundle
 
 ALL, OWN, SINGLE, MULTI = "AllNamespaces", "OwnNamespace", "SingleNamespace", "MultiNamespace"
-REASON = "BundleLoadFailed"
 
 
 def default_targets(bundle: RegistryBundle, install_namespace: str) -> tuple[str, ...]:
-    """("",) for AllNamespaces, else the install namespace for OwnNamespace. Raises BadBundle naming the modes there are."""
+    """("",) for AllNamespaces, else the install namespace for OwnNamespace, else raises BadBundle."""
     modes = bundle.install_modes
     if ALL in modes:
         return ("",)
@@ -23,7 +23,7 @@ def default_targets(bundle: RegistryBundle, install_namespace: str) -> tuple[str
         return (install_namespace,)
     supported = f"supports only {', '.join(modes)}" if modes else "supports no install mode at all"
     raise BadBundle(
-        REASON,
+        BUNDLE_LOAD_FAILED,
         f'bundle "{bundle.csv_name}" {supported}: only AllNamespaces and OwnNamespace can be installed. '
         "Ask for a version that supports one of them",
     )
@@ -34,7 +34,8 @@ def check_targets(bundle: RegistryBundle, install_namespace: str, targets: Seque
     problem = _problem(bundle.install_modes, install_namespace, sorted(set(targets)))
     if problem:
         raise BadBundle(
-            REASON, f"invalid option(s): invalid target namespaces {format_list(sorted(set(targets)))}: {problem}"
+            BUNDLE_LOAD_FAILED,
+            f"invalid option(s): invalid target namespaces {format_list(sorted(set(targets)))}: {problem}",
         )
 
 

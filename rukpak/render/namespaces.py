@@ -1,5 +1,6 @@
-"""Where a bundle is installed: the namespace it suggests, or one made of its package's name. Called by
-rukpak.bundledeployment.decide and the render command. Pure.
+"""The install namespace of a bundle: the one that it suggests, or one made from the name of its package.
+
+Called by rukpak.render.renderer, rukpak.bundledeployment.render_cache and olmctl.bundle.render. Pure.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from rukpak.format.bundle import RegistryBundle
 TEMPLATE_ANNOTATION = "operatorframework.io/suggested-namespace-template"
 NAME_ANNOTATION = "operatorframework.io/suggested-namespace"
 SUITE_NAMESPACES = ("olm-suite-system", "olm-suite-keys")
-"""Where the suite itself lives and where its keys are, unless it was started with others."""
-MARKS = "core.rukpak.io"
-"""The domain, with all below it, of the labels and annotations by which rukpak knows what is whose."""
+"""The namespaces of the suite and of its keys, unless it was started with others."""
+RESERVED_DOMAIN = "core.rukpak.io"
+"""The domain, with its subdomains, of the labels and annotations that only rukpak may write: they record who owns an object."""
 
 
 def install_namespace(
     bundle: RegistryBundle, suite_namespaces: Collection[str] = SUITE_NAMESPACES
 ) -> tuple[str, tuple[str, ...]]:
-    """The namespace, and for each suggestion that was passed over one sentence saying why.
+    """The install namespace, and a message for each suggestion of the bundle that cannot be used.
 
-    The suggested-namespace-template's name, else suggested-namespace, else `<package>-system`.
+    The name in suggested-namespace-template, else suggested-namespace, else `<package>-system`.
     """
     notes: list[str] = []
     template, problem = _template(bundle)
@@ -38,20 +39,20 @@ def install_namespace(
     for source, name in suggestions:
         if not name:
             continue
-        fault = why_not(name, suite_namespaces)
-        if not fault:
+        error = namespace_error(name, suite_namespaces)
+        if not error:
             return name, tuple(notes)
-        notes.append(f'annotation {source}: namespace "{name}" {fault}')
-    name = namespace_for(bundle.package)
-    fault = why_not(name, suite_namespaces)
-    if fault:
-        notes.append(f'namespace "{name}" {fault}')
-        name = namespace_for(f"operator-{bundle.package}")
+        notes.append(f'annotation {source}: namespace "{name}" {error}')
+    name = default_namespace(bundle.package)
+    error = namespace_error(name, suite_namespaces)
+    if error:
+        notes.append(f'namespace "{name}" {error}')
+        name = default_namespace(f"operator-{bundle.package}")
     return name, tuple(notes)
 
 
-def why_not(name: str, suite_namespaces: Collection[str] = SUITE_NAMESPACES) -> str:
-    """Why nothing may be installed into the namespace of this name; empty when it may."""
+def namespace_error(name: str, suite_namespaces: Collection[str] = SUITE_NAMESPACES) -> str:
+    """The reason why nothing may be installed into the namespace of this name; "" when it may."""
     if not isinstance(name, str) or not is_dns1123_label(name):
         return "is no name of a namespace (lower-case letters, digits and `-`, at most 63)"
     if name == "default" or name.startswith("kube-"):
@@ -59,15 +60,15 @@ def why_not(name: str, suite_namespaces: Collection[str] = SUITE_NAMESPACES) -> 
     return "is the suite's own" if name in suite_namespaces else ""
 
 
-def namespace_for(name: str) -> str:
-    """`<name>-system` as a DNS label: dots become `-`, and it is cut to 63."""
+def default_namespace(name: str) -> str:
+    """`<name>-system` as a DNS label: other characters become `-`, and the name is truncated to 63 characters."""
     suffix = "-system"
     base = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name.lower())
     return (base[: MAX_LABEL_LENGTH - len(suffix)].strip("-") or "operator") + suffix
 
 
 def namespace_object(bundle: RegistryBundle | None, name: str) -> Mapping[str, Any]:
-    """The Namespace to be applied, with the labels and annotations of the bundle's template."""
+    """The Namespace object to apply, with the labels and annotations of the bundle's template."""
     template = _template(bundle)[0] if bundle else {}
     suggested = template.get("metadata") or {}
     metadata: dict[str, Any] = {"name": name}
@@ -75,22 +76,22 @@ def namespace_object(bundle: RegistryBundle | None, name: str) -> Mapping[str, A
         values = suggested.get(field)
         if isinstance(values, dict):
             texts = {key: value for key, value in sorted(values.items()) if isinstance(value, str)}
-            metadata[field] = without_marks(texts)
+            metadata[field] = without_reserved_keys(texts)
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
-def without_marks(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Labels or annotations of a bundle without those that only rukpak may write: nobody can claim what is another's."""
-    return {key: value for key, value in values.items() if not _is_mark(key)}
+def without_reserved_keys(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Labels or annotations of a bundle without those that only rukpak may write, so that no bundle can claim other objects."""
+    return {key: value for key, value in values.items() if not _is_reserved(key)}
 
 
-def _is_mark(key: str) -> bool:
+def _is_reserved(key: str) -> bool:
     domain = key.partition("/")[0] if "/" in key else ""
-    return domain == MARKS or domain.endswith(f".{MARKS}")
+    return domain == RESERVED_DOMAIN or domain.endswith(f".{RESERVED_DOMAIN}")
 
 
 def _template(bundle: RegistryBundle) -> tuple[Mapping[str, Any], str]:
-    """The template and, when there is one that cannot be used, why."""
+    """The template, and the error of one that cannot be used."""
     text = bundle.csv_annotations.get(TEMPLATE_ANNOTATION)
     if not text:
         return {}, ""

@@ -1,7 +1,7 @@
-"""The order in which a bundle's objects are applied: what others need comes first. Called by rukpak.bundledeployment. Pure.
+"""The order in which the objects of a bundle are applied: objects that others need come first. Called by rukpak.bundledeployment.
 
-namespaces, CRDs, accounts and roles, configuration, workloads, webhooks and API services, custom resources. A kind that
-nobody here knows counts as a custom resource: it may be of a CRD of this bundle. The same manifests give the same order.
+Namespaces, CRDs, accounts and roles, configuration, workloads, webhooks and API services, custom resources. An unknown kind
+counts as a custom resource, because a CRD of the bundle may define it. The same objects give the same order. Pure.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rukpak.format.objects import BundleObject, ObjectKey
 
 @dataclass(frozen=True)
 class Phase:
-    """Objects that are applied together; `name` is for people."""
+    """Objects that are applied together; `name` is used in messages."""
 
     name: str
     manifests: tuple[BundleObject, ...]
@@ -75,7 +75,7 @@ _KINDS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         ),
     ),
 )
-NAMES = (*(name for name, _ in _KINDS), CUSTOM_RESOURCES)
+PHASE_NAMES = (*(name for name, _ in _KINDS), CUSTOM_RESOURCES)
 """All phases in order."""
 
 _RANKS: dict[tuple[str, str], tuple[int, int]] = {
@@ -87,16 +87,16 @@ _LAST = (len(_KINDS), 0)
 
 
 def phases(manifests: Iterable[BundleObject]) -> tuple[Phase, ...]:
-    """The manifests in phases, those without any left out; within a phase by kind, then group, namespace and name."""
+    """The objects in phases, without empty phases; within a phase by kind, then group, namespace and name."""
     members: dict[str, list[BundleObject]] = {}
     for manifest in sorted(manifests, key=lambda item: _order(item.key)):
         members.setdefault(phase_of(manifest.key), []).append(manifest)
-    return tuple(Phase(name, tuple(members[name])) for name in NAMES if name in members)
+    return tuple(Phase(name, tuple(members[name])) for name in PHASE_NAMES if name in members)
 
 
 def phase_of(key: ObjectKey) -> str:
-    """The name of the phase that an object belongs to."""
-    return NAMES[_rank(key)[0]]
+    """The name of an object's phase."""
+    return PHASE_NAMES[_rank(key)[0]]
 
 
 def _rank(key: ObjectKey) -> tuple[int, int]:

@@ -1,7 +1,8 @@
-"""May a rendered bundle go into this cluster: checked before anything is written. Called by rukpak.bundledeployment. Pure.
+"""Checks whether a rendered bundle can be installed in a cluster, before anything is written.
 
-Three answers: faults (never, as it is), missing (not yet: the cluster lacks a kind), left out (goes in without: a kind of
-monitoring, autoscaling or console tools that the cluster lacks).
+Called by rukpak.bundledeployment.render_cache; olmctl.bundle.render uses `unsupported`. The result lists faults (the bundle can
+never be installed as it is), missing kinds (the cluster does not serve them yet) and objects that are left out (optional kinds of
+monitoring, autoscaling or console tools that the cluster does not serve). Pure.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from rukpak.format.text import list_names
 from rukpak.render.namespaces import SUITE_NAMESPACES
 
 OPTIONAL_GROUPS = frozenset({"monitoring.coreos.com", "autoscaling.k8s.io", "console.openshift.io"})
-"""An operator works without its objects of these groups."""
+"""API groups whose objects are optional: an operator works without them."""
 SUITE_GROUPS = frozenset({"catalogd.operatorframework.io", "core.rukpak.io", "operators.operatorframework.io"})
-"""Whoever writes these has the cluster: no bundle brings them."""
-ANNOTATIONS_LIMIT = 256 * 1024
-"""Bytes of all annotations of one object; the API server's limit."""
+"""The suite's API groups. No bundle may contain objects of them: writing them gives control of the cluster."""
+MAX_ANNOTATIONS_BYTES = 256 * 1024
+"""Bytes of all annotations of one object; the limit of the API server."""
 
 _CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _CSV = ("operators.coreos.com", "ClusterServiceVersion")
@@ -37,36 +38,36 @@ _VERSION = re.compile(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:[-+].*)?")
 
 @dataclass(frozen=True)
 class ClusterInfo:
-    """What the cluster says of itself."""
+    """Facts of the cluster, from discovery."""
 
     served: Collection[tuple[str, str, str]]
-    """(group, version, kind) of all it serves."""
+    """(group, version, kind) of all kinds that it serves."""
     failed_groups: Collection[str] = frozenset()
-    """Groups whose API server is away: whether they have a kind cannot be told."""
+    """Groups whose API server does not answer, so that their kinds are unknown."""
     server_version: str = ""
-    """gitVersion of the API server; empty: unknown, nothing is refused for it."""
+    """gitVersion of the API server; "" when it is unknown, so that minKubeVersion is not checked."""
     suite_namespaces: Collection[str] = SUITE_NAMESPACES
-    """Where the suite and its keys live."""
+    """The namespaces of the suite and of its keys."""
 
 
 @dataclass(frozen=True)
 class Preflight:
-    """What stands between a bundle and this cluster; each text is a sentence for people."""
+    """The result of the checks; each text is a message for users."""
 
     manifests: tuple[BundleObject, ...]
-    """Those to be applied, in the order given."""
+    """The objects to apply, in the order given."""
     faults: tuple[str, ...] = ()
-    """Why it can never go in as it is."""
+    """The reasons why the bundle can never be installed as it is."""
     unsupported: tuple[str, ...] = ()
-    """Those of the faults that hold on every cluster: what rukpak does not give yet."""
+    """Those of the faults that apply to every cluster: features that rukpak does not support."""
     left_out: tuple[ObjectKey, ...] = ()
-    """Objects that the operator does without while the cluster lacks their kind."""
+    """Optional objects whose kind the cluster does not serve."""
     missing: tuple[str, ...] = ()
-    """Kinds that must be there first."""
+    """Kinds that the cluster must serve first."""
 
 
 def check(manifests: Sequence[BundleObject], bundle: Bundle, facts: ClusterInfo) -> Preflight:
-    """The manifests of a bundle against the facts of a cluster."""
+    """Check the objects of a bundle against the facts of a cluster."""
     own = _own_kinds(manifests)
     absent = [manifest for manifest in manifests if not _served(manifest, own, facts)]
     left_out = {
@@ -76,8 +77,8 @@ def check(manifests: Sequence[BundleObject], bundle: Bundle, facts: ClusterInfo)
     missing = {
         _missing_kind(manifest, facts) for manifest in absent if manifest.key not in left_out and manifest not in csvs
     }
-    lacking = unsupported(bundle) if isinstance(bundle, RegistryBundle) else ()
-    faults = [*lacking, *_form_fault(csvs)]
+    not_supported = unsupported(bundle) if isinstance(bundle, RegistryBundle) else ()
+    faults = [*not_supported, *_form_fault(csvs)]
     if isinstance(bundle, RegistryBundle):
         faults += _kubernetes_version(bundle, facts.server_version)
         missing |= set(_required(bundle, own, facts))
@@ -85,14 +86,14 @@ def check(manifests: Sequence[BundleObject], bundle: Bundle, facts: ClusterInfo)
     return Preflight(
         manifests=tuple(manifest for manifest in manifests if manifest.key not in left_out),
         faults=tuple(dict.fromkeys(faults)),
-        unsupported=lacking,
+        unsupported=not_supported,
         left_out=tuple(sorted(left_out)),
         missing=tuple(sorted(missing)),
     )
 
 
 def unsupported(bundle: RegistryBundle) -> tuple[str, ...]:
-    """What the bundle needs and rukpak does not give yet: certificates for webhooks and for API services."""
+    """Messages about features that the bundle needs and rukpak does not support: webhooks and API services."""
     name = bundle.csv_name
     sentences: list[str] = []
     if bundle.webhooks:
@@ -111,7 +112,7 @@ def unsupported(bundle: RegistryBundle) -> tuple[str, ...]:
 
 
 def _form_fault(csvs: Sequence[BundleObject]) -> Iterator[str]:
-    """ClusterServiceVersions to be applied as they stand where nobody knows that kind: the bundle has the other form."""
+    """The fault of a plain bundle with ClusterServiceVersions, which the cluster does not serve: it is a registry+v1 bundle."""
     if csvs:
         named = list_names(manifest.name for manifest in csvs)
         yield (
@@ -121,7 +122,7 @@ def _form_fault(csvs: Sequence[BundleObject]) -> Iterator[str]:
 
 
 def _own_kinds(manifests: Iterable[BundleObject]) -> frozenset[tuple[str, str, str]]:
-    """(group, version, kind) that the CRDs among the manifests are going to serve."""
+    """(group, version, kind) of the kinds that the CRDs among the objects define."""
     return frozenset(
         (str(spec.get("group")), str(version.get("name")), str(mapping(spec.get("names")).get("kind")))
         for spec in _crd_specs(manifests)
@@ -172,7 +173,7 @@ def _numbers(version: str) -> tuple[int, int, int] | None:
 
 
 def _required(bundle: RegistryBundle, own: Collection[tuple[str, str, str]], facts: ClusterInfo) -> Iterator[str]:
-    """Kinds that the CSV requires of others."""
+    """Kinds that the CSV requires and that other bundles define."""
     for field in ("customresourcedefinitions", "apiservicedefinitions"):
         for item in (bundle.spec.get(field) or {}).get("required") or ():
             group = item["group"] if "group" in item else item["name"].partition(".")[2]
@@ -193,7 +194,7 @@ def _object_faults(manifests: Sequence[BundleObject], facts: ClusterInfo) -> Ite
 
 
 def is_path_segment(name: str) -> bool:
-    """Whether it is a name that stays one part of an address: what every kind of Kubernetes asks for at the least."""
+    """Whether the name is one segment of a URL path, which Kubernetes requires of the names of all kinds."""
     return 0 < len(name) <= 253 and name not in (".", "..") and not set(name) & set("/%") and name.isprintable()
 
 
@@ -215,8 +216,8 @@ def _size_faults(manifest: BundleObject) -> Iterator[str]:
     for holder in (manifest.body, template):
         annotations = mapping(mapping(holder.get("metadata")).get("annotations"))
         total = sum(len(key.encode()) + len(str(value or "").encode()) for key, value in annotations.items())
-        if total > ANNOTATIONS_LIMIT:
-            yield f"{manifest.key} has {total:,} bytes of annotations; the API server takes {ANNOTATIONS_LIMIT:,}"
+        if total > MAX_ANNOTATIONS_BYTES:
+            yield f"{manifest.key} has {total:,} bytes of annotations; the API server takes {MAX_ANNOTATIONS_BYTES:,}"
 
 
 def _trust_faults(manifest: BundleObject, facts: ClusterInfo) -> Iterator[str]:

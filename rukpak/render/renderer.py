@@ -1,10 +1,10 @@
-"""A bundle -> the Kubernetes objects that install it. Called by rukpak.bundledeployment.reconciler and the render command. Pure.
+"""Renders a bundle as the Kubernetes objects that install it (formats 2.6, 2.7).
 
-registry+v1 follows upstream's renderer, names, hashes and order included. `upstream=True` gives exactly its output; without
-it the Namespace comes first, what Kubernetes fills in by itself is dropped, so are the labels and annotations by which
-rukpak knows its own, and objects of namespaced kinds that upstream takes for cluster-scoped go into the install namespace
-too. Webhooks need rukpak.render.webhooks.
-Bodies share what did not change with the bundle: never change them in place.
+Called by rukpak.bundledeployment.render_cache and olmctl.bundle.render. registry+v1 bundles are rendered as by upstream,
+including names, hashes and order. `upstream=True` gives exactly upstream's output. Without it the Namespace comes first; fields
+that the API server writes, and the labels and annotations that only rukpak may write, are dropped; and objects of namespaced
+kinds that upstream treats as cluster-scoped go into the install namespace too. Bodies share their unchanged parts with the
+bundle: never change them in place. Pure.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rukpak.format.bundle import Body, Bundle, PlainBundle, RegistryBundle
-from rukpak.format.errors import BadBundle
-from rukpak.format.objects import BundleObject, mapping, unrepeated
+from rukpak.format.errors import BUNDLE_LOAD_FAILED, BadBundle
+from rukpak.format.objects import BundleObject, mapping, without_duplicates
 from rukpak.format.validators import NAMESPACED_KINDS, validation_errors
 from rukpak.render import webhooks
-from rukpak.render.install_modes import REASON, check_targets, default_targets
-from rukpak.render.namespaces import install_namespace, namespace_object, without_marks
+from rukpak.render.install_modes import check_targets, default_targets
+from rukpak.render.namespaces import install_namespace, namespace_object, without_reserved_keys
 from rukpak.render.scopes import Scopes, is_namespaced
 
 __all__ = ["RenderOptions", "install_namespace", "render"]
 
 RBAC = "rbac.authorization.k8s.io"
-NAME_LIMIT = 63
+MAX_NAME_CHARACTERS = 63
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _NAMESPACES_RULE = {"verbs": ["get", "list", "watch"], "apiGroups": [""], "resources": ["namespaces"]}
 _SERVER_FIELDS = frozenset({
     "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers", "generateName", "generation",
     "managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid",
 })  # fmt: skip
-"""Of metadata: what the API server writes, and what would tie an object to others of its old cluster."""
+"""Fields of metadata that the API server writes, or that refer to other objects of the cluster they were exported from."""
 _TEMPLATED_GROUPS = frozenset({"", "apps", "batch"})
 
 
@@ -43,36 +43,36 @@ class RenderOptions:
     """How a bundle is to be rendered."""
 
     install_namespace: str
-    """Where namespaced objects go."""
+    """The namespace of namespaced objects."""
     target_namespaces: tuple[str, ...] | None = None
-    """Namespaces to watch; ("",) is all; None: what the bundle supports, AllNamespaces before OwnNamespace."""
+    """Namespaces to watch; ("",) is all; None is what the bundle supports, AllNamespaces before OwnNamespace."""
     upstream: bool = False
-    """Exactly what upstream's renderer gives, certificates by cert-manager included."""
+    """Exactly the output of upstream's renderer, including certificates by cert-manager."""
     scopes: Scopes = field(default_factory=dict)
-    """(group, kind) -> namespaced, as the cluster says; kinds that are not in it are looked up among Kubernetes' own."""
+    """The scopes of the cluster's kinds; those of other kinds are looked up in rukpak.render.scopes."""
 
 
 def render(bundle: Bundle, options: RenderOptions) -> list[BundleObject]:
-    """The objects in the order of upstream's generators. Raises BadBundle with every fault."""
+    """The objects in the order of upstream's generators. Raises BadBundle with all errors."""
     if isinstance(bundle, PlainBundle):
         return _render_plain(bundle, options)
-    broken = validation_errors(bundle)
-    if broken:
-        raise BadBundle.of(REASON, broken, separator="\n")
+    errors = validation_errors(bundle)
+    if errors:
+        raise BadBundle.of(BUNDLE_LOAD_FAILED, errors, separator="\n")
     targets = options.target_namespaces
     if targets is None:
         targets = default_targets(bundle, options.install_namespace)
     check_targets(bundle, options.install_namespace, targets)
-    bodies = list(_generate(_Job(bundle, options.install_namespace, tuple(sorted(set(targets))))))
+    bodies = list(_generate(_Installation(bundle, options.install_namespace, tuple(sorted(set(targets))))))
     if options.upstream:
         return [BundleObject(body) for body in bodies]
     namespace = namespace_object(bundle, options.install_namespace)
     manifests = [BundleObject(_applicable(body, options)) for body in bodies]
-    return [BundleObject(namespace), *unrepeated(_without_second_accounts(manifests), _itself)]
+    return [BundleObject(namespace), *without_duplicates(_without_second_accounts(manifests), _itself)]
 
 
 def _without_second_accounts(manifests: list[BundleObject]) -> list[BundleObject]:
-    """ServiceAccounts are generated first: where the bundle brings one of the same name, that one is the fuller."""
+    """Of two ServiceAccounts of one name, keep the second: the first is generated, the one that the bundle contains has more."""
     last = {manifest.key: manifest for manifest in manifests if manifest.kind == "ServiceAccount"}
     return [manifest for manifest in manifests if last.get(manifest.key, manifest) is manifest]
 
@@ -90,11 +90,11 @@ def _render_plain(bundle: PlainBundle, options: RenderOptions) -> list[BundleObj
     used = any(manifest.namespace == options.install_namespace for manifest in placed)
     if used and options.install_namespace not in given:
         placed.insert(0, BundleObject(namespace_object(None, options.install_namespace)))
-    return unrepeated(placed, _itself)
+    return without_duplicates(placed, _itself)
 
 
 def _scopes_of(bodies: Sequence[Body]) -> dict[tuple[str, str], bool]:
-    """Scopes of the kinds that CRDs among the bodies define."""
+    """The scopes of the kinds that CRDs among the bodies define."""
     scopes: dict[tuple[str, str], bool] = {}
     for body in bodies:
         if body["kind"] == "CustomResourceDefinition":
@@ -105,9 +105,11 @@ def _scopes_of(bodies: Sequence[Body]) -> dict[tuple[str, str], bool]:
 
 
 def _applicable(body: Body, options: RenderOptions, scopes: Scopes | None = None) -> Body:
-    """The body without what only the API server and rukpak may say, and with the namespace where it belongs."""
+    """The body to apply: with its namespace, without the fields that only the API server and rukpak write."""
     manifest = BundleObject(body)
-    metadata = _unmarked({name: value for name, value in body["metadata"].items() if name not in _SERVER_FIELDS})
+    metadata = _metadata_without_reserved(
+        {name: value for name, value in body["metadata"].items() if name not in _SERVER_FIELDS}
+    )
     namespaced = is_namespaced(manifest.group, manifest.kind, scopes if scopes is not None else options.scopes)
     if namespaced is False:
         metadata.pop("namespace", None)
@@ -116,82 +118,84 @@ def _applicable(body: Body, options: RenderOptions, scopes: Scopes | None = None
     first = {"apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": metadata}
     rest = {name: value for name, value in body.items() if name not in first and name != "status"}
     if manifest.key[:2] == (RBAC, "ClusterRole") and rest.get("aggregationRule") is not None:
-        rest.pop("rules", None)  # Kubernetes' own controller writes them, and would set back ours
+        rest.pop("rules", None)  # a controller of Kubernetes writes them, and would revert ours
     if "spec" in rest and manifest.group in _TEMPLATED_GROUPS:
-        rest["spec"] = _templates_unmarked(rest["spec"])
+        rest["spec"] = _without_reserved_in_templates(rest["spec"])
     return first | rest
 
 
-def _unmarked(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _metadata_without_reserved(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: without_marks(value) if name in ("labels", "annotations") and isinstance(value, Mapping) else value
+        name: without_reserved_keys(value)
+        if name in ("labels", "annotations") and isinstance(value, Mapping)
+        else value
         for name, value in metadata.items()
     }
 
 
-def _templates_unmarked(spec: Any) -> Any:
-    """Pods, jobs and claims made from templates are objects too, and would be taken for what their labels say."""
+def _without_reserved_in_templates(spec: Any) -> Any:
+    """The spec without reserved labels and annotations in its templates, because controllers make objects from them."""
     if not isinstance(spec, Mapping):
         return spec
-    changed = {name: _template_unmarked(spec[name]) for name in ("template", "jobTemplate") if name in spec}
+    changed = {name: _template_without_reserved(spec[name]) for name in ("template", "jobTemplate") if name in spec}
     claims = spec.get("volumeClaimTemplates")
     if isinstance(claims, list):
-        changed["volumeClaimTemplates"] = [_template_unmarked(claim) for claim in claims]
+        changed["volumeClaimTemplates"] = [_template_without_reserved(claim) for claim in claims]
     return {**spec, **changed}
 
 
-def _template_unmarked(template: Any) -> Any:
+def _template_without_reserved(template: Any) -> Any:
     if not isinstance(template, Mapping):
         return template
     result = dict(template)
     if isinstance(result.get("metadata"), Mapping):
-        result["metadata"] = _unmarked(result["metadata"])
+        result["metadata"] = _metadata_without_reserved(result["metadata"])
     if "spec" in result:
-        result["spec"] = _templates_unmarked(result["spec"])
+        result["spec"] = _without_reserved_in_templates(result["spec"])
     return result
 
 
 @dataclass(frozen=True)
-class _Job:
+class _Installation:
     bundle: RegistryBundle
     namespace: str
     targets: tuple[str, ...]
 
     @property
-    def everywhere(self) -> bool:
+    def watches_all_namespaces(self) -> bool:
         return self.targets == ("",)
 
 
-def _generate(job: _Job) -> Iterator[Body]:
-    spec = job.bundle.install_spec
+def _generate(installation: _Installation) -> Iterator[Body]:
+    spec = installation.bundle.install_spec
     permissions = list(spec.get("permissions") or ())
     cluster_permissions = list(spec.get("clusterPermissions") or ())
-    yield from _service_accounts(job, [*permissions, *cluster_permissions])
-    if job.everywhere:
+    yield from _service_accounts(installation, [*permissions, *cluster_permissions])
+    if installation.watches_all_namespaces:
         cluster_permissions += [_promoted(permission) for permission in permissions]
     else:
-        for namespace in job.targets:
+        for namespace in installation.targets:
             for permission in permissions:
-                yield from _role_pair(job, permission, namespace)
+                yield from _role_pair(installation, permission, namespace)
     for permission in cluster_permissions:
-        yield from _role_pair(job, permission, "")
-    hooks = webhooks.plan(job.bundle, job.namespace, job.targets)
-    for crd in job.bundle.crds:
-        yield webhooks.converted(crd, hooks)
-    for other in job.bundle.others:
-        yield _placed(other, job.namespace)
+        yield from _role_pair(installation, permission, "")
+    hooks = webhooks.webhooks_of(installation.bundle, installation.namespace, installation.targets)
+    for crd in installation.bundle.crds:
+        yield webhooks.with_conversion(crd, hooks)
+    for other in installation.bundle.others:
+        yield _placed(other, installation.namespace)
     for deployment in spec.get("deployments") or ():
-        yield webhooks.mounted(_deployment(job, deployment), hooks)
-    yield from webhooks.objects(hooks)
+        yield webhooks.with_certificate(_deployment(installation, deployment), hooks)
+    yield from webhooks.webhook_objects(hooks)
 
 
-def _service_accounts(job: _Job, permissions: Sequence[Body]) -> Iterator[Body]:
+def _service_accounts(installation: _Installation, permissions: Sequence[Body]) -> Iterator[Body]:
     names = {permission["serviceAccountName"] for permission in permissions} - {"", "default"}
     for name in sorted(names):
         yield {
             "kind": "ServiceAccount",
             "apiVersion": "v1",
-            "metadata": {"name": name, "namespace": job.namespace},
+            "metadata": {"name": name, "namespace": installation.namespace},
         }
 
 
@@ -199,18 +203,20 @@ def _promoted(permission: Body) -> Body:
     return {**permission, "rules": [*(permission.get("rules") or ()), _NAMESPACES_RULE]}
 
 
-def _role_pair(job: _Job, permission: Body, namespace: str) -> Iterator[Body]:
+def _role_pair(installation: _Installation, permission: Body, namespace: str) -> Iterator[Body]:
     """Role and RoleBinding in the namespace, or ClusterRole and ClusterRoleBinding when it is empty."""
     account = permission["serviceAccountName"]
     prefix = "" if namespace else "Cluster"
-    metadata = {"name": role_name(job.bundle.csv_name, permission)} | ({"namespace": namespace} if namespace else {})
+    metadata = {"name": role_name(installation.bundle.csv_name, permission)} | (
+        {"namespace": namespace} if namespace else {}
+    )
     api_version = f"{RBAC}/v1"
     yield {"kind": f"{prefix}Role", "apiVersion": api_version, "metadata": metadata, "rules": permission.get("rules")}
     yield {
         "kind": f"{prefix}RoleBinding",
         "apiVersion": api_version,
         "metadata": metadata,
-        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": job.namespace}],
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": installation.namespace}],
         "roleRef": {"apiGroup": RBAC, "kind": f"{prefix}Role", "name": metadata["name"]},
     }
 
@@ -228,8 +234,8 @@ def role_name(csv_name: str, permission: Body) -> str:
         text = text.replace(character, f"\\u{ord(character):04x}")
     suffix = _base36(int.from_bytes(hashlib.sha224(text.encode() + b"\n").digest()))
     base = f"{csv_name}-{permission['serviceAccountName'] or 'default'}"
-    if len(base) + len(suffix) > NAME_LIMIT:
-        base = base[: NAME_LIMIT - len(suffix) - 1]
+    if len(base) + len(suffix) > MAX_NAME_CHARACTERS:
+        base = base[: MAX_NAME_CHARACTERS - len(suffix) - 1]
     return f"{base}-{suffix}"
 
 
@@ -252,18 +258,18 @@ def _placed(body: Body, namespace: str) -> Body:
     return {**body, "metadata": {**body["metadata"], "namespace": namespace}}
 
 
-def _deployment(job: _Job, deployment: Body) -> Body:
-    metadata: dict[str, Any] = {"name": deployment["name"], "namespace": job.namespace}
+def _deployment(installation: _Installation, deployment: Body) -> Body:
+    metadata: dict[str, Any] = {"name": deployment["name"], "namespace": installation.namespace}
     if deployment.get("label"):
         metadata["labels"] = deployment["label"]
     spec = deployment["spec"]
     template = spec["template"]
     template_metadata = template.get("metadata") or {}
     annotations = {
-        **job.bundle.csv_annotations,
+        **installation.bundle.csv_annotations,
         **(template_metadata.get("annotations") or {}),
-        "olm.targetNamespaces": ",".join(job.targets),
-        "olm.operatorNamespace": job.namespace,
+        "olm.targetNamespaces": ",".join(installation.targets),
+        "olm.operatorNamespace": installation.namespace,
     }
     template = {**template, "metadata": {**template_metadata, "annotations": annotations}}
     return {

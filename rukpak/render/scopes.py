@@ -1,11 +1,14 @@
-"""Which kinds live in namespaces. Used where no cluster was asked, and before a bundle's own CRDs are there. Pure."""
+"""The scopes of well-known kinds: namespaced or cluster-scoped.
+
+Used by rukpak.render.renderer for kinds whose scope the caller does not know from a cluster. Pure.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 Scopes = Mapping[tuple[str, str], bool]
-"""(group, kind) -> it is namespaced."""
+"""(group, kind) -> whether the kind is namespaced."""
 
 _NAMESPACED = {
     "": (
@@ -49,9 +52,9 @@ WELL_KNOWN: Scopes = {
     for group, kinds in table.items()
     for kind in kinds.split()
 }
-"""Kubernetes' own kinds, and those of others that bundles commonly hold."""
+"""The kinds of Kubernetes, and others that bundles often contain."""
 
 
 def is_namespaced(group: str, kind: str, scopes: Scopes) -> bool | None:
-    """As `scopes` says, else as is well known; None when nobody knows."""
+    """The scope in `scopes`, else in WELL_KNOWN; None when it is in neither."""
     return scopes.get((group, kind), WELL_KNOWN.get((group, kind)))

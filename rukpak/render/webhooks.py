@@ -1,5 +1,7 @@
-"""What a bundle's webhook definitions become: configurations, Services, certificates, conversion stanzas and volumes. Called by
-rukpak.render.renderer. Pure. Upstream's rules with certificates by cert-manager; a bundle without webhooks passes unchanged.
+"""Renders the webhook definitions of a bundle: configurations, Services, certificates, conversion stanzas and volumes.
+
+Called by rukpak.render.renderer. The rules are upstream's, with certificates by cert-manager. A bundle without webhooks does not
+change. Pure.
 """
 
 from __future__ import annotations
@@ -10,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rukpak.format.bundle import Body, RegistryBundle
-from rukpak.format.errors import BadBundle
+from rukpak.format.errors import BUNDLE_LOAD_FAILED, BadBundle
 from rukpak.format.validators import CONVERSION
 
-NAME_LIMIT = 63
+MAX_NAME_CHARACTERS = 63
 DEFAULT_PORT = 443
 INJECT_CA = "cert-manager.io/inject-ca-from"
 _CONFIGURATIONS = (
@@ -27,36 +29,36 @@ _VOLUMES = {
     "webhook-cert": ("/tmp/k8s-webhook-server/serving-certs", "tls.crt", "tls.key"),
     "apiservice-cert": ("/apiserver.local.config/certificates", "apiserver.crt", "apiserver.key"),
 }
-"""Volume -> where it is mounted, and what certificate and key are called there."""
+"""Volume -> its mount path, and the file names of certificate and key."""
 _MOUNT_PATHS = frozenset(path for path, *_ in _VOLUMES.values())
 
 
 @dataclass(frozen=True)
-class Hooks:
-    """A bundle's webhooks, and where they are going to live."""
+class BundleWebhooks:
+    """The webhooks of a bundle, and the namespaces they are rendered for."""
 
     bundle: RegistryBundle
     namespace: str
     targets: Sequence[str]
     by_deployment: Mapping[str, Sequence[Body]]
-    """Name of a deployment -> the webhooks it serves."""
+    """Name of a deployment -> the webhooks that it serves."""
     conversions: Mapping[str, Body]
     """Name of a CRD -> the first webhook that converts its objects."""
 
-    def service(self, deployment: str) -> str:
-        """Name of the Service in front of a deployment."""
-        return fitted(deployment.replace(".", "-"), "service")
+    def service_name(self, deployment: str) -> str:
+        """The name of the Service of a deployment."""
+        return name_with_suffix(deployment.replace(".", "-"), "service")
 
-    def certificate(self, deployment: str) -> str:
-        """Name of the Certificate, and of the Secret it fills."""
-        return fitted(self.service(deployment), "cert")
+    def certificate_name(self, deployment: str) -> str:
+        """The name of the Certificate of a deployment, and of its Secret."""
+        return name_with_suffix(self.service_name(deployment), "cert")
 
-    def injection(self, deployment: str) -> Mapping[str, str]:
-        """The annotation that asks for the CA."""
-        return {INJECT_CA: f"{self.namespace}/{self.certificate(deployment)}"}
+    def injection_annotation(self, deployment: str) -> Mapping[str, str]:
+        """The annotation at which cert-manager injects the CA."""
+        return {INJECT_CA: f"{self.namespace}/{self.certificate_name(deployment)}"}
 
 
-def plan(bundle: RegistryBundle, namespace: str, targets: Sequence[str]) -> Hooks:
+def webhooks_of(bundle: RegistryBundle, namespace: str, targets: Sequence[str]) -> BundleWebhooks:
     """The webhooks of a bundle that is installed into the namespace and watches the targets."""
     by_deployment: dict[str, list[Body]] = {}
     conversions: dict[str, Body] = {}
@@ -64,18 +66,18 @@ def plan(bundle: RegistryBundle, namespace: str, targets: Sequence[str]) -> Hook
         by_deployment.setdefault(hook.get("deploymentName", ""), []).append(hook)
         for crd in (hook.get("conversionCRDs") or ()) if hook["type"] == CONVERSION else ():
             conversions.setdefault(crd, hook)
-    return Hooks(bundle, namespace, targets, by_deployment, conversions)
+    return BundleWebhooks(bundle, namespace, targets, by_deployment, conversions)
 
 
-def fitted(base: str, suffix: str) -> str:
-    """`<base>-<suffix>`; base is cut so that it fits into 63, except that 64 is let through, as upstream does."""
-    if len(base) + len(suffix) > NAME_LIMIT:
-        base = base[: NAME_LIMIT - len(suffix) - 1]
+def name_with_suffix(base: str, suffix: str) -> str:
+    """`<base>-<suffix>`, the base truncated to a name of at most 63 characters. As upstream does, 64 characters are kept."""
+    if len(base) + len(suffix) > MAX_NAME_CHARACTERS:
+        base = base[: MAX_NAME_CHARACTERS - len(suffix) - 1]
     return f"{base}-{suffix}"
 
 
-def converted(crd: Body, hooks: Hooks) -> Body:
-    """The CRD with its conversion webhook, if it has one. Raises BadBundle when it cannot have it."""
+def with_conversion(crd: Body, hooks: BundleWebhooks) -> Body:
+    """The CRD with its conversion webhook, if it has one. Raises BadBundle for a CRD that cannot be converted."""
     name = crd["metadata"]["name"]
     hook = hooks.conversions.get(name)
     if hook is None:
@@ -83,14 +85,14 @@ def converted(crd: Body, hooks: Hooks) -> Body:
     spec = crd.get("spec") or {}
     if spec.get("preserveUnknownFields"):
         raise BadBundle(
-            "BundleLoadFailed",
+            BUNDLE_LOAD_FAILED,
             f"custom resource definition '{name}' must have .spec.preserveUnknownFields set to false to let API Server call "
             "webhook to do the conversion",
         )
     deployment = hook["deploymentName"]
     service = {
         "namespace": hooks.namespace,
-        "name": hooks.service(deployment),
+        "name": hooks.service_name(deployment),
         "path": hook.get("webhookPath", "/"),
         "port": hook.get("containerPort") or DEFAULT_PORT,
     }
@@ -98,7 +100,7 @@ def converted(crd: Body, hooks: Hooks) -> Body:
         "strategy": "Webhook",
         "webhook": {"clientConfig": {"service": service}, "conversionReviewVersions": hook["admissionReviewVersions"]},
     }
-    annotations = {**(crd["metadata"].get("annotations") or {}), **hooks.injection(deployment)}
+    annotations = {**(crd["metadata"].get("annotations") or {}), **hooks.injection_annotation(deployment)}
     return {
         **crd,
         "metadata": {**crd["metadata"], "annotations": annotations},
@@ -106,8 +108,8 @@ def converted(crd: Body, hooks: Hooks) -> Body:
     }
 
 
-def mounted(deployment: Body, hooks: Hooks) -> Body:
-    """The Deployment with the certificate in every container, if it serves webhooks."""
+def with_certificate(deployment: Body, hooks: BundleWebhooks) -> Body:
+    """The Deployment with the certificate mounted in every container, if it serves webhooks."""
     name = deployment["metadata"]["name"]
     if name not in hooks.by_deployment:
         return deployment
@@ -119,7 +121,7 @@ def mounted(deployment: Body, hooks: Hooks) -> Body:
         for mount in container.get("volumeMounts") or ()
         if mount.get("mountPath") in _MOUNT_PATHS
     }
-    secret = hooks.certificate(name)
+    secret = hooks.certificate_name(name)
     volumes = [volume for volume in pod.get("volumes") or () if volume["name"] not in replaced]
     volumes += [
         {
@@ -147,7 +149,7 @@ def _with_mounts(container: Body, replaced: set[str]) -> Body:
     return {**container, "volumeMounts": mounts}
 
 
-def objects(hooks: Hooks) -> Iterator[Body]:
+def webhook_objects(hooks: BundleWebhooks) -> Iterator[Body]:
     """Configurations, then Services, then Issuers and Certificates."""
     for webhook_type, kind in _CONFIGURATIONS:
         for hook in hooks.bundle.webhooks:
@@ -164,10 +166,10 @@ def objects(hooks: Hooks) -> Iterator[Body]:
         yield from _certificates(deployment["name"], hooks)
 
 
-def _configuration(hook: Body, kind: str, hooks: Hooks) -> Body:
+def _configuration(hook: Body, kind: str, hooks: BundleWebhooks) -> Body:
     name = hook["generateName"].removesuffix("-")
     deployment = hook["deploymentName"]
-    service = {"namespace": hooks.namespace, "name": hooks.service(deployment)}
+    service = {"namespace": hooks.namespace, "name": hooks.service_name(deployment)}
     if hook.get("webhookPath") is not None:
         service["path"] = hook["webhookPath"]
     copied = {field: hook[field] for field in _COPIED if hook.get(field) is not None}
@@ -183,7 +185,7 @@ def _configuration(hook: Body, kind: str, hooks: Hooks) -> Body:
     if any(hooks.targets):
         expression = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": list(hooks.targets)}
         webhook["namespaceSelector"] = {"matchExpressions": [expression]}
-    metadata = {"name": name, "namespace": hooks.namespace, "annotations": hooks.injection(deployment)}
+    metadata = {"name": name, "namespace": hooks.namespace, "annotations": hooks.injection_annotation(deployment)}
     return {
         "kind": kind,
         "apiVersion": "admissionregistration.k8s.io/v1",
@@ -192,7 +194,7 @@ def _configuration(hook: Body, kind: str, hooks: Hooks) -> Body:
     }
 
 
-def _service(deployment: Body, hooks: Hooks) -> Body:
+def _service(deployment: Body, hooks: BundleWebhooks) -> Body:
     ports: dict[tuple[int, int, str], Body] = {}
     for hook in hooks.by_deployment[deployment["name"]]:
         port = hook.get("containerPort") or DEFAULT_PORT
@@ -205,23 +207,23 @@ def _service(deployment: Body, hooks: Hooks) -> Body:
     return {
         "kind": "Service",
         "apiVersion": "v1",
-        "metadata": {"name": hooks.service(deployment["name"]), "namespace": hooks.namespace},
+        "metadata": {"name": hooks.service_name(deployment["name"]), "namespace": hooks.namespace},
         "spec": spec,
         "status": {"loadBalancer": {}},
     }
 
 
 def _number(port: int | str) -> int:
-    """What a port is sorted by: its number; 0 for a name."""
+    """The number of a port, by which ports are sorted; 0 for a name."""
     if isinstance(port, int):
         return port
     return int(port) if re.fullmatch(r"[-+]?[0-9]{1,9}", port) else 0
 
 
-def _certificates(deployment: str, hooks: Hooks) -> Iterator[Body]:
-    certificate = hooks.certificate(deployment)
-    issuer = fitted(certificate, "selfsigned-issuer")
-    host = f"{hooks.service(deployment)}.{hooks.namespace}"
+def _certificates(deployment: str, hooks: BundleWebhooks) -> Iterator[Body]:
+    certificate = hooks.certificate_name(deployment)
+    issuer = name_with_suffix(certificate, "selfsigned-issuer")
+    host = f"{hooks.service_name(deployment)}.{hooks.namespace}"
     yield {
         "apiVersion": "cert-manager.io/v1",
         "kind": "Issuer",

@@ -41,13 +41,13 @@ def branches(text: str) -> list[tuple[str, ...]]:
 def invalid(corpus: Path) -> Path:
     """The folder of catalogs that opm refuses."""
     folder = corpus / "invalid"
-    if not (folder / "opm_results.jsonl").is_file():
+    if not (folder / "verdicts.jsonl").is_file():
         pytest.skip("this corpus has no catalogs that opm refuses")
     return folder
 
 
 def test_every_invalid_catalog_is_refused_with_the_messages_of_opm(invalid: Path) -> None:
-    opm_results = [json.loads(line) for line in (invalid / "opm_results.jsonl").read_text().splitlines()]
+    opm_results = [json.loads(line) for line in (invalid / "verdicts.jsonl").read_text().splitlines()]
     assert {opm_result["package"] for opm_result in opm_results} == {
         path.name for path in invalid.iterdir() if path.is_dir()
     }

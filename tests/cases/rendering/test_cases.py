@@ -1,7 +1,7 @@
 """Bundles as folders, and what `python -m rukpak.render` makes of them. A bug report becomes a folder here.
 
 <case>/bundle/ is the bundle, <case>/flags what is given on the command line, and either <case>/objects.yaml is what is printed
-or <case>/faults.txt what goes to stderr with exit status 1; <case>/notes.txt is what goes to stderr beside objects.
+or <case>/faults.txt what goes to stderr with exit status 1; <case>/notes.txt is what goes to stderr in addition to objects.
 """
 
 from pathlib import Path
@@ -48,8 +48,8 @@ def test_a_folder_that_is_no_bundle_is_called_a_folder(
     for part in parts:
         (tmp_path / part).mkdir()
     assert main([str(tmp_path)]) == 1
-    told = f'{tmp_path} has no "manifests" folder with files in it: give the folder of one version of one bundle\n'
-    assert capsys.readouterr().err == told
+    message = f'{tmp_path} has no "manifests" folder with files in it: give the folder of one version of one bundle\n'
+    assert capsys.readouterr().err == message
 
 
 @pytest.mark.parametrize("namespace", ["kube-system", "default", "olm-suite-system", "No-Label"])

@@ -45,7 +45,7 @@ def test_a_full_disk(catalog: str, command: Sequence[str]) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_reader_that_went_away(catalog: str, command: Sequence[str]) -> None:
+def test_a_closed_pipe(catalog: str, command: Sequence[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     ran = start(*command, catalog, stdout=writing)
@@ -55,7 +55,7 @@ def test_a_reader_that_went_away(catalog: str, command: Sequence[str]) -> None:
 
 
 def test_an_interrupt(catalog: str) -> None:
-    """While it is blocked: nobody reads what it prints."""
+    """While it is blocked, because its output is not read."""
     ran = start("render", catalog)
     assert ran.stdout is not None
     ran.stdout.read(1)

@@ -108,8 +108,8 @@ def test_a_catalog(shelf: Shelf) -> None:
             "database",
             {"database/index.db": b""},
             {"operators.operatorframework.io.index.database.v1": "/database/index.db"},
-            'render "{ref}": the catalog in it is a database of the old kind',
-            id="a catalog of the old kind",
+            'render "{ref}": it contains a catalog as a SQLite database',
+            id="a SQLite catalog",
         ),
         pytest.param(
             "broken",
@@ -169,13 +169,13 @@ def test_what_may_be_a_folder_that_is_missing_or_an_image_without_its_registry(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith(
-        f'render "{reference}": there is no such folder; an image is written with its registry, and "{meant}" cannot be had: '
+        f'render "{reference}": there is no such folder; an image is written with its registry, and "{meant}" cannot be pulled: '
     )
     assert len(err.splitlines()) == 1
 
 
 def test_addresses_are_refused_as_by_the_controllers(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a configuration that names the registry, loopback is nobody's registry."""
+    """Without a configuration that names the registry, loopback addresses are not allowed."""
     assert main(["render", f"{cluster.registry}/render/x:v1"]) == 1
     out, err = capsys.readouterr()
     assert (out, "loopback" in err) == ("", True)
@@ -201,7 +201,7 @@ async def _render(guarded: tuple[str, Path]) -> int:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where nobody has logged in yet."""
+    """Without any login."""
     for name in ("REGISTRY_AUTH_FILE", "DOCKER_CONFIG", "XDG_RUNTIME_DIR"):
         monkeypatch.delenv(name, raising=False)
     made = tmp_path / "home"
@@ -236,8 +236,8 @@ async def test_logins_are_those_that_docker_and_podman_keep(
 @pytest.mark.parametrize(
     ("logins", "words"),
     [
-        pytest.param(None, "the registry does not let you have", id="nobody has logged in"),
-        pytest.param("{}", "the registry does not let you have", id="nobody has logged in, and the file is there"),
+        pytest.param(None, "the registry denies access to", id="no file of logins"),
+        pytest.param("{}", "the registry denies access to", id="a file without logins"),
         pytest.param("{", "config.json is no JSON, as a file of logins is", id="a file that is broken"),
         pytest.param(
             '{"auths":{"quay.io":{"auth":"???"}}}',

@@ -1,4 +1,4 @@
-"""What is read of a bundle is what the API server takes, also where people write YAML as only few do."""
+"""The API server accepts what is read of a bundle, also from unusual YAML."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def test_a_catalog_of_a_package_called_manifests_is_a_catalog(
             PLAIN,
             [],
             "a plain bundle does not contain its name and version: set --image, --package, --version",
-            id="a plain bundle that nobody describes",
+            id="a plain bundle without flags",
         ),
         pytest.param(
             PLAIN,
@@ -147,7 +147,7 @@ def test_a_catalog_of_a_package_called_manifests_is_a_catalog(
             [],
             "parse channel: json: cannot unmarshal number into Go struct field Channel.entries of type"
             ' []declcfg.ChannelEntry (package "p", channel "")',
-            id="a blob that is not what its schema says",
+            id="a blob that does not match its schema",
         ),
     ],
 )
@@ -172,7 +172,7 @@ def test_metadata_that_is_left_out_is_said(tmp_path: Path, capsys: pytest.Captur
     [
         pytest.param("./nothing", "there is no such folder, and it is no image: ", id="no folder"),
         pytest.param("a b", "there is no such folder, and it is no image: ", id="no image"),
-        pytest.param(__file__, "it is a file: give the folder that holds it", id="a file"),
+        pytest.param(__file__, "it is a file: give the folder that contains it", id="a file"),
     ],
 )
 def test_what_is_no_folder(reference: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:

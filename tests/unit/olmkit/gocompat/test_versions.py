@@ -17,7 +17,6 @@ from olmkit.gocompat.versions import (
     Version,
     parse_bundle_version,
     parse_release,
-    parse_tolerant,
     parse_version,
 )
 
@@ -178,28 +177,6 @@ def test_a_bad_release_is_refused(text: str, message: str) -> None:
     with pytest.raises(BadVersion) as caught:
         parse_release(text)
     assert str(caught.value) == message
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        pytest.param(" v1.2.3 ", "1.2.3", id="blanks and a v"),
-        pytest.param("1.2", "1.2.0", id="no patch"),
-        pytest.param("1", "1.0.0", id="a number"),
-        pytest.param("01.002.0", "1.2.0", id="leading zeros"),
-        pytest.param("1.2.00-a+b", "1.2.0-a+b", id="leading zeros before a suffix"),
-        pytest.param("1.2.-a", None, id="an empty part of one character stays empty"),
-        pytest.param("1.2-alpha", None, id="a short form with a suffix"),
-        pytest.param("vv1.2.3", None, id="two v"),
-        pytest.param("x", None, id="no number"),
-    ],
-)
-def test_versions_of_people_are_read_with_tolerance(text: str, wanted: str | None) -> None:
-    if wanted is None and text != "1.2.-a":
-        with pytest.raises(BadVersion):
-            parse_tolerant(text)
-    else:
-        assert str(parse_tolerant(text)) == (wanted or "1.2.0-a")
 
 
 RANGES = [

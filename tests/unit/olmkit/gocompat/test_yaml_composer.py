@@ -84,7 +84,7 @@ def test_scalars(scalar: str, expected: str) -> None:
     [
         pytest.param("1: a\ntrue: b\n1.5: c\n", '{"1":"a","true":"b","1.5":"c"}', id="keys become strings"),
         pytest.param("y: a\n'y': b\n", '{"true":"a","y":"b"}', id="a plain y as key is true"),
-        pytest.param("é!: 5\n! 6: '!'\n", '{"é!":5,"6":"!"}', id="a tag without a name is told from a mark in a text"),
+        pytest.param("é!: 5\n! 6: '!'\n", '{"é!":5,"6":"!"}', id="a tag without a name is not a mark in a text"),
         pytest.param(".inf: a\n+.Inf: b\n-.INF: c\n.NaN: d\n", '{".inf":"b","-.inf":"c",".nan":"d"}', id="no numbers"),
         pytest.param("1e5: a\n1e6: b\n-1234567.5: c\n", '{"100000":"a","1e+06":"b","-1.2345675e+06":"c"}', id="large"),
         pytest.param("0.0001: a\n0.00001: b\n0.0: c\n", '{"0.0001":"a","1e-05":"b","0":"c"}', id="small keys"),
@@ -195,7 +195,7 @@ def test_a_tag_that_touches_a_comma_is_refused(text: str, place: str) -> None:
         pytest.param("[!!str '', 1]", '["",1]', id="an empty one"),
         pytest.param("[!!str &x, *x]", '["",""]', id="an anchor between them"),
         pytest.param("['!!str, 1', hi!, 1]", '["!!str, 1","hi!",1]', id="text"),
-        pytest.param("[! '', hi!, '!,', 1]", '["","hi!","!,",1]', id="text beside a tag without a name"),
+        pytest.param("[! '', hi!, '!,', 1]", '["","hi!","!,",1]', id="text next to a tag without a name"),
     ],
 )
 def test_other_tags_and_commas(text: str, expected: str) -> None:

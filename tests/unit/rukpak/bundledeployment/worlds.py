@@ -31,7 +31,7 @@ from rukpak.bundledeployment.world import (
     member_label,
 )
 from rukpak.format.objects import ObjectKey
-from rukpak.render.phases import NAMES, phase_of
+from rukpak.render.phases import PHASE_NAMES, phase_of
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 NAME, UID = "ship", "uid-ship"
@@ -58,7 +58,7 @@ def rendered(
     """A bundle of these objects (all of the ordinary ones without), each hashed as `digest`."""
     wanted = keys or ALL
     stages = []
-    for name in NAMES:
+    for name in PHASE_NAMES:
         items = tuple(
             RenderedObject(key, "v1", digest, storage if key[:2] == CRD else "")
             for key in wanted

@@ -21,7 +21,7 @@ def test_what_is_no_bundle_of_this_format_is_refused(data: bytes) -> None:
         from_json(data)
 
 
-def test_what_the_csv_says() -> None:
+def test_properties_of_the_csv() -> None:
     found = bundle(
         csv(modes=("SingleNamespace", "OwnNamespace"), webhookdefinitions=[{"type": "a", "generateName": "b"}])
     )
@@ -32,7 +32,7 @@ def test_what_the_csv_says() -> None:
     assert found.install_spec["deployments"][0]["name"] == "manager"
 
 
-def test_faults_survive_the_way_out_of_a_process() -> None:
+def test_errors_can_be_pickled() -> None:
     error = BadBundle.of("UnpackFailed", [f"fault {number}" for number in range(60)])
     again = pickle.loads(pickle.dumps(error))
     assert (again.reason, again.message, again.errors) == (error.reason, error.message, error.errors)

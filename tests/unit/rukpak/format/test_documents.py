@@ -1,4 +1,4 @@
-"""The dialect of bundles: YAML 1.1 as Kubernetes tools read it, and JSON."""
+"""The documents of bundles: YAML 1.1 as Kubernetes tools read it, and JSON."""
 
 import json
 from typing import Any
@@ -79,7 +79,7 @@ def test_what_a_scalar_means(text: str, value: Any) -> None:
         pytest.param("b: &x {c: 1}\ne: {!!merge <<: *x}", {"b": {"c": 1}, "e": {"c": 1}}, id="a merge with its tag"),
         pytest.param("? !!merge <<\n: {c: 1}", {"c": 1}, id="a merge with its tag as an explicit key"),
         pytest.param("!!merge '<<': {c: 1}", {"c": 1}, id="a quoted merge key with its tag merges"),
-        pytest.param("! <<: {c: 1}", {"c": 1}, id="a merge key with a tag that says nothing merges"),
+        pytest.param("! <<: {c: 1}", {"c": 1}, id="a merge key with a tag without a name merges"),
         pytest.param("e: {'<<': 1}", {"e": {"<<": 1}}, id="a quoted merge key is a key"),
         pytest.param("!!str <<: 1", {"<<": 1}, id="a merge key tagged as text is a key"),
         pytest.param("!!merge a: 1", {"a": 1}, id="another key tagged as a merge is a key"),
@@ -144,7 +144,7 @@ def test_documents_of_a_file(text: str, values: list[Any]) -> None:
         pytest.param(b"a: &a [*a]", r"line 1, column 8: anchor 'a' contains itself", id="an alias of what holds it"),
     ],
 )
-def test_what_cannot_be_read_is_said_with_its_place(data: bytes, message: str) -> None:
+def test_errors_have_line_and_column(data: bytes, message: str) -> None:
     with pytest.raises(ParseError, match=message):
         read(data)
 
@@ -182,7 +182,7 @@ Json = st.recursive(
 
 @settings(deadline=None)
 @given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), Json, min_size=1))
-def test_json_means_what_it_says(value: dict[str, Any]) -> None:
+def test_json_values_are_kept(value: dict[str, Any]) -> None:
     assert read(orjson.dumps(value)) == [value]
     assert read(json.dumps(value).encode() + b"\n" + orjson.dumps(value)) == [value, value]
 

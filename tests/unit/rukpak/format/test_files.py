@@ -86,7 +86,7 @@ def test_a_custom_resource_with_items_is_no_list() -> None:
         pytest.param(
             {"manifests/csv.yaml": b"a: ["} | {k: v for k, v in builders.files().items() if k.startswith("metadata")},
             [f'error parsing objects in "csv.yaml": line 2, {FLOW}: a: [ <=='],
-            id="a CSV that does not parse is not also said to be missing",
+            id="a CSV that does not parse is not also reported as missing",
         ),
         pytest.param(
             builders.files(csv()) | {"manifests/x.yaml": b"a: \xe9\n"},
@@ -176,11 +176,11 @@ def test_a_custom_resource_with_items_is_no_list() -> None:
         ),
     ],
 )
-def test_every_fault_is_said(files: Files, faults: list[str]) -> None:
+def test_every_error_is_reported(files: Files, faults: list[str]) -> None:
     assert list(faults_of(files)) == faults
 
 
-def test_faults_of_all_kinds_come_together_and_in_one_message() -> None:
+def test_errors_of_all_kinds_come_together_and_in_one_message() -> None:
     other = CONFIG | {"data": {"a": "1"}}
     files = builders.files(csv("a"), csv("b"), CONFIG, other, package="") | {"manifests/x": b"[", "manifests/y/z": b""}
     with pytest.raises(BadBundle) as caught:
@@ -265,7 +265,7 @@ SPELLED = obj("v1", "Service", "s", "n") | {"metadata": {"name": "s", "namespace
         pytest.param({"ApiVersion": "v1", "Kind": "List", "Items": [SPELLED]}, id="a list"),
         pytest.param(
             {"apiVersion": "v1", "Kind": "ServiceList", "items": [{"metadata": SPELLED["metadata"]}]},
-            id="a list that says what its items are",
+            id="a list that gives apiVersion and kind of its items",
         ),
     ],
 )
@@ -360,13 +360,13 @@ def claims(metadata: Any) -> Body:
         ),
     ],
 )
-def test_what_rukpak_looks_at_in_an_object_must_be_what_it_should_be(body: Body, fault: str) -> None:
+def test_parts_of_objects_that_rukpak_reads_must_have_the_right_type(body: Body, fault: str) -> None:
     with pytest.raises(BadBundle) as caught:
         read_plain({"manifests/a.json": orjson.dumps(body)})
     assert caught.value.errors == (f'error parsing objects in "a.json": {fault}',)
 
 
-def test_what_nobody_looks_at_is_for_the_api_server() -> None:
+def test_parts_that_rukpak_does_not_read_are_left_to_the_api_server() -> None:
     bodies = [
         obj("example.com/v1", "Deployment", "d", spec={"template": {"metadata": "x"}}),
         obj("example.com/v1", "ValidatingWebhookConfiguration", "w", webhooks=5),

@@ -13,7 +13,7 @@ from rukpak.format.objects import BundleObject, ObjectKey, group_of
         pytest.param("v1", "Namespace", {"name": "a", "namespace": None}, ("", "Namespace", "", "a"), "Namespace a"),
     ],
 )
-def test_a_manifest_knows_its_key(
+def test_the_key_of_an_object(
     api_version: str, kind: str, metadata: dict[str, str], key: tuple[str, ...], text: str
 ) -> None:
     manifest = BundleObject({"apiVersion": api_version, "kind": kind, "metadata": metadata})

@@ -126,6 +126,6 @@ def test_rules(broken: RegistryBundle, wanted: list[str]) -> None:
     assert all(fault.startswith(start) for fault, start in zip(found, wanted, strict=True))
 
 
-def test_all_rules_are_asked_in_order() -> None:
+def test_all_checks_run_in_order() -> None:
     broken = replace(bundle(obj("v1", "Pod", "p"), csv(install={"deployments": [deployment("A")]})), package="")
     assert [fault.split(" ")[0] for fault in validation_errors(broken)] == ["invalid", "package", "unsupported"]

@@ -17,7 +17,7 @@ ALL, OWN, SINGLE, MULTI = "AllNamespaces", "OwnNamespace", "SingleNamespace", "M
         pytest.param((OWN, SINGLE), ("here",), id="its own"),
     ],
 )
-def test_what_is_watched_when_nothing_was_asked_for(modes: tuple[str, ...], targets: tuple[str, ...]) -> None:
+def test_default_targets(modes: tuple[str, ...], targets: tuple[str, ...]) -> None:
     assert default_targets(bundle(csv(modes=modes)), "here") == targets
 
 

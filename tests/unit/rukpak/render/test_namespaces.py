@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olmkit.api.names import is_dns1123_label
-from rukpak.render.namespaces import install_namespace, namespace_for, namespace_object, why_not
+from rukpak.render.namespaces import default_namespace, install_namespace, namespace_error, namespace_object
 from tests.unit.rukpak.builders import bundle, csv
 
 TEMPLATE = "operatorframework.io/suggested-namespace-template"
@@ -28,7 +28,7 @@ def template(name: object, **metadata: object) -> str:
             "things",
             "a",
             [f"annotation {TEMPLATE} is no JSON"],
-            id="a template that does not parse is said, and the next rule counts",
+            id="a template that does not parse is reported, and the next rule applies",
         ),
         pytest.param(
             {TEMPLATE: "[]"},
@@ -85,7 +85,7 @@ def test_install_namespace(annotations: dict[str, str], package: str, wanted: st
     assert found == (wanted, tuple(notes))
 
 
-def test_the_suites_own_namespace_has_the_name_it_was_started_with() -> None:
+def test_the_suites_namespace_is_configurable() -> None:
     suggested = bundle(csv(annotations={NAME: "mine"}))
     assert install_namespace(suggested, ("mine",))[0] == "things-system"
     assert install_namespace(suggested)[0] == "mine"
@@ -109,7 +109,7 @@ MARKS = {
 OTHERS = {"core.rukpak.io": "no domain", "core.rukpak.io.example.com/a": "b", "xcore.rukpak.io/a": "b"}
 
 
-def test_a_template_cannot_say_whose_a_namespace_is() -> None:
+def test_a_template_cannot_claim_a_namespace() -> None:
     text = template("a", labels=MARKS | OTHERS, annotations=MARKS | OTHERS)
     metadata = namespace_object(bundle(csv(annotations={TEMPLATE: text})), "a")["metadata"]
     assert metadata == {"name": "a", "labels": OTHERS, "annotations": OTHERS}
@@ -118,12 +118,12 @@ def test_a_template_cannot_say_whose_a_namespace_is() -> None:
 @settings(deadline=None)
 @given(st.text(max_size=80))
 def test_any_name_makes_a_namespace(name: str) -> None:
-    made = namespace_for(name)
+    made = default_namespace(name)
     assert is_dns1123_label(made)
     assert made.endswith("-system")
 
 
 @settings(deadline=None)
 @given(st.text(min_size=1, max_size=80))
-def test_any_package_is_installed_where_it_may(package: str) -> None:
-    assert why_not(install_namespace(bundle(package=f"x{package}"))[0]) == ""
+def test_every_package_has_a_permitted_install_namespace(package: str) -> None:
+    assert namespace_error(install_namespace(bundle(package=f"x{package}"))[0]) == ""

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from rukpak.format.objects import BundleObject
-from rukpak.render.phases import NAMES, phase_of, phases
+from rukpak.render.phases import PHASE_NAMES, phase_of, phases
 from tests.unit.rukpak.builders import crd, obj
 
 OBJECTS = [
@@ -45,4 +45,4 @@ def test_phases_without_objects_are_left_out() -> None:
 @pytest.mark.parametrize(("phase", "body"), OBJECTS)
 def test_the_phase_of_one_object(phase: str, body: dict[str, object]) -> None:
     assert phase_of(BundleObject(body).key) == phase
-    assert phase in NAMES
+    assert phase in PHASE_NAMES

@@ -8,7 +8,7 @@ import pytest
 from rukpak.format import Bundle, PlainBundle
 from rukpak.format.bundle import MAX_OBJECT_BYTES
 from rukpak.format.objects import BundleObject, ObjectKey
-from rukpak.render.preflight import ANNOTATIONS_LIMIT, ClusterInfo, check, unsupported
+from rukpak.render.preflight import MAX_ANNOTATIONS_BYTES, ClusterInfo, check, unsupported
 from tests.unit.rukpak.builders import Body, bundle, crd, csv, obj
 
 SERVED = {("", "v1", kind) for kind in ("Secret", "Namespace", "Service", "ConfigMap")} | {
@@ -30,7 +30,7 @@ def missing_of(*bodies: Body, of: Bundle = PLAIN, facts: ClusterInfo = FACTS) ->
     return list(check([BundleObject(body) for body in bodies], of, facts).missing)
 
 
-def test_nothing_stands_in_the_way() -> None:
+def test_a_bundle_without_faults() -> None:
     manifests = [
         BundleObject(obj("v1", "Namespace", "n")),
         BundleObject(crd()),
@@ -106,7 +106,7 @@ def test_they_are_applied_where_they_can_be(bodies: list[Body], facts: ClusterIn
                 "ServiceMonitor (monitoring.coreos.com/v1): the API server of group monitoring.coreos.com does not "
                 "answer"
             ],
-            id="nobody knows whether it can be left out",
+            id="an unknown kind cannot be left out",
         ),
     ],
 )
@@ -132,7 +132,7 @@ NOT_PLAIN = (
             FACTS,
             NOT_PLAIN,
             [],
-            id="no such kind ever comes: it is said which class installs it",
+            id="a CSV in a plain bundle: the message names the class that installs it",
         ),
         pytest.param(
             [csv(), OPERATOR_GROUP],
@@ -151,7 +151,7 @@ NOT_PLAIN = (
                 "ClusterServiceVersion (operators.coreos.com/v1alpha1): the API server of group operators.coreos.com does not "
                 "answer"
             ],
-            id="nobody knows whether the cluster serves it",
+            id="it is unknown whether the cluster serves it",
         ),
     ],
 )
@@ -198,7 +198,7 @@ def test_kinds_that_the_csv_requires() -> None:
             'minKubeVersion "latest" of bundle "things.v1.0.0" is no version such as 1.28.0',
             id="no version",
         ),
-        pytest.param("1.35.0", "", "", id="nobody knows the server's"),
+        pytest.param("1.35.0", "", "", id="the server's version is unknown"),
         pytest.param("", "v1.34.4", "", id="nothing asked for"),
     ],
 )
@@ -311,8 +311,9 @@ W = "ValidatingWebhookConfiguration.admissionregistration.k8s.io w"
             id="too large",
         ),
         pytest.param(
-            annotated(ANNOTATIONS_LIMIT),
-            f"Deployment.apps n/d has {ANNOTATIONS_LIMIT + 1:,} bytes of annotations; the API server takes {ANNOTATIONS_LIMIT:,}",
+            annotated(MAX_ANNOTATIONS_BYTES),
+            f"Deployment.apps n/d has {MAX_ANNOTATIONS_BYTES + 1:,} bytes of annotations; "
+            f"the API server takes {MAX_ANNOTATIONS_BYTES:,}",
             id="too many annotations",
         ),
     ],
@@ -325,7 +326,7 @@ def test_objects_that_are_refused(body: Body, fault: str) -> None:
     "body",
     [
         pytest.param(webhook("apps"), id="a webhook for others' groups"),
-        pytest.param(annotated(ANNOTATIONS_LIMIT - 1), id="annotations that just fit"),
+        pytest.param(annotated(MAX_ANNOTATIONS_BYTES - 1), id="annotations that just fit"),
         pytest.param(obj("v1", "Secret", "system:a.b"), id="a name with a colon: the server decides"),
     ],
 )
@@ -338,11 +339,11 @@ def test_two_objects_of_one_name_are_refused() -> None:
     assert faults_of(twice, twice) == ["Secret n/s is there 2 times"]
 
 
-def test_of_many_webhooks_a_few_are_named_so_that_what_to_do_is_always_said() -> None:
+def test_of_many_webhooks_a_few_are_named() -> None:
     hooks = [{"type": "ValidatingAdmissionWebhook", "generateName": f"{number}.example.com"} for number in range(100)]
-    (said,) = unsupported(bundle(csv(webhookdefinitions=hooks)))
-    assert "and 95 more" in said
-    assert len(said) < 400
+    (message,) = unsupported(bundle(csv(webhookdefinitions=hooks)))
+    assert "and 95 more" in message
+    assert len(message) < 400
 
 
 def test_webhooks_and_api_services_are_refused_by_name() -> None:

@@ -138,7 +138,7 @@ def test_objects_that_are_the_same_where_they_go_are_one() -> None:
     assert [str(m.key) for m in render(pair, RenderOptions("ns"))] == ["Namespace ns", "ConfigMap ns/c"]
 
 
-def test_rules_that_are_broken_are_said_line_by_line() -> None:
+def test_each_broken_rule_is_reported_on_its_line() -> None:
     with pytest.raises(BadBundle) as caught:
         render(bundle(obj("v1", "Pod", "p"), obj("v1", "Node", "n")), RenderOptions("ns"))
     assert caught.value.reason == "BundleLoadFailed"
@@ -168,7 +168,7 @@ def test_the_name_of_a_role_hashes_the_permission_as_go_writes_it() -> None:
     assert role_name("c.v1", reordered) == role_name("c.v1", permission)
 
 
-def test_a_plain_bundle_goes_in_as_it_is() -> None:
+def test_a_plain_bundle_is_rendered_unchanged() -> None:
     thing = obj("example.com/v1", "Thing", "t")
     unknown = obj("unknown.com/v1", "Other", "o")
     made = PlainBundle((obj("v1", "Secret", "here"), obj("v1", "Secret", "there", "there"), crd(), thing, unknown))
@@ -211,7 +211,7 @@ def test_rules_of_a_role_are_ours_unless_kubernetes_writes_them(fields: Body, is
     assert render(PlainBundle((role,)), RenderOptions("ns", upstream=True))[0].body == role
 
 
-def test_what_the_cluster_says_of_scopes_counts() -> None:
+def test_scopes_of_the_cluster_take_precedence() -> None:
     made = PlainBundle((obj("example.com/v1", "Thing", "t"),))
     assert render(made, RenderOptions("ns", scopes={("example.com", "Thing"): True}))[-1].namespace == "ns"
     assert render(made, RenderOptions("ns", scopes={("example.com", "Thing"): False}))[-1].namespace == ""
@@ -235,7 +235,7 @@ def marked(body: Body) -> Body:
         pytest.param(obj("example.com/v1", "Thing", "t"), id="a custom resource"),
     ],
 )
-def test_no_object_of_a_bundle_can_claim_to_be_ours(body: Body) -> None:
+def test_no_object_of_a_bundle_has_reserved_labels(body: Body) -> None:
     for found in (
         render(PlainBundle((marked(body),)), RenderOptions("ns")),
         render(bundle(marked(body)), RenderOptions("ns"))
@@ -248,7 +248,7 @@ def test_no_object_of_a_bundle_can_claim_to_be_ours(body: Body) -> None:
     assert render(PlainBundle((marked(body),)), RenderOptions("ns", upstream=True))[0].body == marked(body)
 
 
-def test_nor_can_a_namespace_template_or_what_templates_make() -> None:
+def test_namespace_templates_and_pods_have_no_reserved_labels() -> None:
     namespace = '{"metadata": {"name": "ns", "labels": {"core.rukpak.io/created": "true", "a": "b"}}}'
     pod = deployment()
     pod["label"] = MARKS
@@ -278,11 +278,11 @@ def test_nor_can_a_namespace_template_or_what_templates_make() -> None:
         pytest.param(
             obj("example.com/v1", "Thing", "t", "ns", spec={"template": {"metadata": MARKED}}),
             {"template": {"metadata": MARKED}},
-            id="templates of others mean what others say",
+            id="templates in custom resources are not changed",
         ),
         pytest.param(obj("apps/v1", "Deployment", "d", "ns", spec=[]), [], id="a spec of another shape"),
     ],
 )  # fmt: skip
-def test_objects_made_from_templates_cannot_claim_it_either(body: Body, wanted: Any) -> None:
+def test_templates_have_no_reserved_labels(body: Body, wanted: Any) -> None:
     found = render(PlainBundle((body,)), RenderOptions("ns"))
     assert found[-1].body["spec"] == wanted

@@ -11,7 +11,7 @@ from rukpak.render.scopes import is_namespaced
         pytest.param("", "Secret", {}, True, id="a kind of Kubernetes"),
         pytest.param("", "Namespace", {}, False, id="a cluster-scoped one"),
         pytest.param("apps", "Secret", {}, None, id="the group counts"),
-        pytest.param("example.com", "Thing", {}, None, id="nobody knows"),
+        pytest.param("example.com", "Thing", {}, None, id="an unknown kind"),
         pytest.param("example.com", "Thing", {("example.com", "Thing"): True}, True, id="the cluster knows"),
         pytest.param("", "Secret", {("", "Secret"): False}, False, id="the cluster knows better"),
     ],

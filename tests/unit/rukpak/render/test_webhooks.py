@@ -6,7 +6,7 @@ import pytest
 
 from rukpak.format import BadBundle
 from rukpak.render.renderer import RenderOptions, render
-from rukpak.render.webhooks import fitted
+from rukpak.render.webhooks import name_with_suffix
 from tests.unit.rukpak.builders import Body, bundle, crd, csv, deployment
 
 SERVING = "/tmp/k8s-webhook-server/serving-certs"
@@ -35,7 +35,7 @@ def of_kind(bodies: list[Body], kind: str) -> list[Body]:
     return [body for body in bodies if body["kind"] == kind]
 
 
-def test_order_of_what_webhooks_bring() -> None:
+def test_order_of_the_objects_of_webhooks() -> None:
     bodies = rendered(hook("MutatingAdmissionWebhook", "m"), hook("ValidatingAdmissionWebhook", "v"))
     assert [body["kind"] for body in bodies[3:]] == [
         "ValidatingWebhookConfiguration",
@@ -151,5 +151,5 @@ def test_conversion() -> None:
         pytest.param("a" * 57, "service", "a" * 55 + "-service", id="more are cut to 63"),
     ],
 )
-def test_names_are_fitted(base: str, suffix: str, name: str) -> None:
-    assert fitted(base, suffix) == name
+def test_names_are_truncated(base: str, suffix: str, name: str) -> None:
+    assert name_with_suffix(base, suffix) == name

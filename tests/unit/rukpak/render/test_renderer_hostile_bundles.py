@@ -1,4 +1,4 @@
-"""Bundles of any shape go through reading, rendering and preflight, or are refused; nothing crashes."""
+"""Bundles of any shape are read, rendered and checked, or refused; no other exception is raised."""
 
 from typing import Any
 
