@@ -1,5 +1,5 @@
-"""Base64 as Go's decoder reads it into bytes: the data of blobs and of the objects in them. Called by olmkit.fbc and
-olmkit.gocompat.types. Pure.
+"""Base64 as Go's decoder reads it: the data of blobs and of the objects in them. Called by olmkit.fbc and olmkit.gocompat.types.
+Pure.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 
 
 def decode_plain_base64(text: str) -> bytes | None:
-    """The bytes, if the text is base64 on one line; None for any other text, which Go may read nevertheless."""
+    """The bytes, if the text is base64 on one line; None for other text, some of which Go reads too."""
     if len(text) % 4 or text.endswith("==="):  # the strict mode accepts padding that is too long
         return None
     try:
@@ -25,7 +25,7 @@ def decode_bytes(data: str | list[int | None] | None) -> bytes:
 
 
 def base64_error(text: str) -> str:
-    """Why Go does not decode this as base64, with its offset in bytes; "" when it does. Line ends are allowed anywhere."""
+    """Go's error for this base64, with an offset in bytes; "" when it is valid. Line ends are allowed anywhere."""
     if decode_plain_base64(text) is not None:
         return ""
     offset = _error_offset(text.encode(errors="replace"))

@@ -1,8 +1,7 @@
-"""Fields of JSON objects by their names in any case of the letters, as Go's JSON decoder finds the fields of a type.
+"""Fields of JSON objects by their names in upper or lower case, as Go's JSON decoder finds the fields of a type.
 
-Called where manifests and blobs are read that people wrote: by olmkit.fbc and rukpak.format. `ApiVersion: v1` is good enough for
-many tools; the API server and everything behind these readers know one spelling. Never changes a value that it is given, and
-validates nothing: olmkit.gocompat.types does. Pure.
+Called by olmkit.fbc and rukpak.format for blobs and manifests. Many tools accept `ApiVersion: v1`; the API server, and all code
+after these readers, expect one spelling. Never changes its arguments and validates nothing: olmkit.gocompat.types does. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""resource.Quantity: its canonical text, as Kubernetes writes it. Called by olmkit.gocompat.typed only. Pure.
+"""The canonical text of a resource.Quantity, as Kubernetes writes it. Called by olmkit.gocompat.round_trip.
 
-Rules of k8s.io/apimachinery: three families of suffixes (1Ki, 1k, 1e3) keep to their own; the number in front is whole and
-as small as it can be; nothing below a nano, rounded up.
+The rules are those of k8s.io/apimachinery: a quantity keeps its family of suffixes (1Ki, 1k, 1e3); the number before the suffix
+is an integer and as small as possible; values are rounded up to a nano. Pure.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _QUANTITY = re.compile(
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
 _DECIMAL_EXPONENT = {suffix: exponent for exponent, suffix in _DECIMAL.items()}
-_TEXT_LIMIT = 64
+_MAX_CHARACTERS = 64
 
 
 def canonical(text: str) -> str:
     """`1000m` -> `1`, `1024Mi` -> `1Gi`, `0.5` -> `500m`, `1000` -> `1k`. Raises ValueError on what is no quantity."""
     match = _QUANTITY.fullmatch(text.strip())
-    if match is None or len(text) > _TEXT_LIMIT:
-        raise ValueError(f"{text[:_TEXT_LIMIT]!r} is no quantity such as 100m, 1.5 or 64Mi")
+    if match is None or len(text) > _MAX_CHARACTERS:
+        raise ValueError(f"{text[:_MAX_CHARACTERS]!r} is no quantity such as 100m, 1.5 or 64Mi")
     suffix = match["suffix"]
     value = Fraction(match["sign"] + match["digits"].rstrip("."))
     if suffix in _BINARY[1:]:
@@ -31,7 +31,7 @@ def canonical(text: str) -> str:
         return _decimal(value * Fraction(10) ** _DECIMAL_EXPONENT[suffix], scientific=False)
     exponent = int(suffix[1:])
     if abs(exponent) > 99:
-        raise ValueError(f"{text[:_TEXT_LIMIT]!r} has an exponent beyond 99")
+        raise ValueError(f"{text[:_MAX_CHARACTERS]!r} has an exponent beyond 99")
     return _decimal(value * Fraction(10) ** exponent, scientific=True)
 
 

@@ -1,4 +1,4 @@
-"""A value of a Go type as Go writes it again: fields under their names, without unknown ones and without optional empty ones.
+"""The value of a Go type after Go has read and written it: fields by their names, without unknown and optional empty ones.
 
 Called by rukpak.format, whose objects are what upstream's renderer writes, and by olmkit.fbc for olm.csv.metadata. Fields are
 found by their names in any case of the letters, the exact name first, as Go's JSON decoder finds them; an unknown field is
@@ -16,11 +16,11 @@ from olmkit.gocompat.quantity import canonical
 from olmkit.gocompat.type_table import STRUCTS
 
 Convert = Callable[[Any], Any]
-"""From the value as read (None when absent) to the value as written."""
+"""Converts a value as it is read (None when absent) to the value as it is written."""
 
 
 class Mismatch(Exception):
-    """A field that holds another type than its own; `path` is where, as in `spec.replicas`."""
+    """A field with a value of the wrong type; `path` is its place, as in `spec.replicas`."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -28,7 +28,7 @@ class Mismatch(Exception):
         self.path = ""
 
     def within(self, step: str) -> Mismatch:
-        """The same one level further out; `step` is `.name` or `[0]`."""
+        """Add the next outer level to the path; `step` is `.name` or `[0]`."""
         self.path = step + self.path
         return self
 
@@ -37,7 +37,7 @@ class Mismatch(Exception):
 
 
 def round_trip(type_name: str, value: Any) -> Any:
-    """The value as the named type of the table (or `[]<type>`) writes it. Raises Mismatch for a value of another type."""
+    """The value as the named type of the table, or a list `[]<type>`, writes it. Raises Mismatch for a value of another type."""
     return _converter(type_name)[0](value)
 
 
@@ -167,7 +167,7 @@ def _optional(type_name: str) -> Convert:
 
 
 def _late(type_name: str) -> Convert:
-    """Looked up when it is first used: a type may contain itself."""
+    """The converter of a type, resolved at its first use, because a type may contain itself."""
     return lambda value: _converter(type_name)[0](value)
 
 

@@ -1,4 +1,4 @@
-"""Text as Go's fmt writes it: opm's messages hold names in its quotes and lists in its brackets.
+"""Text as Go's fmt writes it, which opm's messages contain: quoted names and lists in brackets.
 
 Called by olmkit.fbc, rukpak.format and everything that quotes a name in a message. Pure.
 """
@@ -36,7 +36,7 @@ def format_list(items: Iterable[object]) -> str:
 
 
 def quoted(text: str) -> str:
-    """As %q: in double quotes, with what cannot be printed escaped."""
+    """As %q: in double quotes, with unprintable characters escaped."""
     return f'"{_UNPRINTABLE.sub(_escape, text)}"'
 
 

@@ -60,8 +60,8 @@ v1alpha1.InstallMode = type v1alpha1.InstallModeType, supported bool
 v1alpha1.Maintainer = name? string, email? string
 v1alpha1.AppLink = name? string, url? string
 """
-"""What opm reads the blobs and properties of a catalog as, by the names that Go prints. Only the types within
-property.CSVMetadata are written too: of the others `?` is not given."""
+"""The types as which opm reads the blobs and properties of a catalog, with the names that Go prints. Only the types within
+property.CSVMetadata are also written; the others have no `?`."""
 
 _KUBERNETES_TYPES = """
 AWSElasticBlockStoreVolumeSource = volumeID string, fsType? string, partition? int, readOnly? bool
@@ -307,7 +307,7 @@ WebhookDescription = generateName string, type string, deploymentName? string, c
     *LabelSelector, sideEffects *string, timeoutSeconds? *int, admissionReviewVersions []string, reinvocationPolicy?
     *string, webhookPath? *string, conversionCRDs? []string
 """
-"""The parts of a ClusterServiceVersion that rukpak renders or checks. Of descriptions of APIs only what these need."""
+"""The parts of a ClusterServiceVersion that rukpak renders or checks."""
 
 _CHECKED_TYPES = """
 AnyDefinition = spec? AnyDefinitionSpec
@@ -321,7 +321,7 @@ TemplatedObject = metadata? ObjectMeta
 Webhook = name? string, rules? []RuleWithOperations
 WebhookConfiguration = webhooks? []Webhook
 """
-"""The parts that rukpak reads of objects that it applies as they are: checked, never written."""
+"""The parts that rukpak reads of objects that it applies unchanged. These types are only checked."""
 
 
 class Field(NamedTuple):

@@ -1,8 +1,8 @@
-"""Whether Go's JSON decoder reads a value as a Go type, and in its words why not.
+"""Checks whether Go's JSON decoder accepts a value as a Go type, with Go's error if it does not.
 
-Called by olmkit.fbc.catalog for each blob and each property. null reads as anything; keys are looked up by their name in any case
-of the letters; unknown keys are ignored. Nearly all values are right, and a quick check finds that; only for the others is the
-first error looked for, keys in sorted order as blobs are stored. The types are those of olmkit.gocompat.type_table. Pure.
+Called by olmkit.fbc.catalog for each blob and each property. null is valid for every type; keys may differ in upper and lower
+case; unknown keys are ignored. A quick check accepts nearly all values. Only for the others the first error is searched, with
+keys in sorted order, as blobs are stored. The types are those of olmkit.gocompat.type_table. Pure.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Type:
     name: str
     python: type | None
     is_right: Callable[[Any], bool] | None = None
-    """Whether what is inside a value of that instance is right too; None when there is nothing inside."""
+    """Whether the members of a value are right too; None for a type without members."""
     inner: _Type | None = None
     fields: dict[str, _Type] = field(default_factory=dict)
     folded: dict[str, str] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class _Type:
 
 
 def decode_error(type_name: str, value: Any) -> str:
-    """Why Go would not read `value` as that struct of the table, in its words; "" when it would.
+    """Go's error for `value` as this struct of the table; "" when Go accepts it.
 
     The struct may hold what opm's types hold; a type that contains itself is not supported.
     """
@@ -144,7 +144,7 @@ def _list_check(inner: _Type) -> Callable[[Any], bool]:
 
 
 def _struct_check(of: _Type) -> Callable[[Any], bool]:
-    """Whether a mapping is right without a doubt. False may still be a false alarm."""
+    """A check that is True only for a right mapping. It may be False for a right one too."""
     plain = {name: each.python for name, each in of.fields.items() if each.is_right is None and each.python is not None}
     deep = {name: each for name, each in of.fields.items() if each.is_right is not None}
     anything = {name for name, each in of.fields.items() if each.python is None}
@@ -177,7 +177,7 @@ _PLAIN_SHAPES: Final[dict[str, Any]] = {
 
 
 def _shape(name: str) -> Any:
-    """The same type for msgspec, that accepts nothing Go would refuse, and not everything it would accept."""
+    """The type for msgspec: accepts only values that Go accepts, but not all of them."""
     if name in _PLAIN_SHAPES:
         return _PLAIN_SHAPES[name]
     if name.startswith("[]"):

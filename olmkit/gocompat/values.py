@@ -1,6 +1,6 @@
-"""JSON values as Go's fmt prints them: with %v, and with %t, which opm uses by mistake where a string is missing. Pure.
+"""JSON values as Go's fmt prints them: with %v, and with %t, which opm uses by mistake for a value that is no string.
 
-Called by olmkit.fbc.blobs. Numbers are float64 to Go, whatever they look like.
+Called by olmkit.fbc.blobs. In Go every number is a float64. Pure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def format_v(value: Any) -> str:
 
 
 def format_t(value: Any) -> str:
-    """As %t: true and false, and for everything else what Go says of a wrong verb."""
+    """As %t: true and false, and for every other value Go's text for a wrong verb."""
     return "%!t(<nil>)" if value is None else _printed(value, "%t")
 
 
@@ -41,7 +41,7 @@ def _printed(value: Any, verb: str) -> str:
 
 
 def _number(value: Any) -> str:
-    """A float64 with the fewest digits that tell it from all others."""
+    """A float64 with the fewest digits that identify it."""
     number = float(orjson.dumps(value)) if isinstance(value, orjson.Fragment) else _float(value)
     if number in (float("inf"), float("-inf")):
         return "+Inf" if number > 0 else "-Inf"
@@ -64,7 +64,7 @@ def _float(value: int) -> float:
 
 
 def _digits(number: float) -> tuple[str, int]:
-    """The digits, without zeros at the end, and the power of ten of the first."""
+    """The digits without trailing zeros, and the power of ten of the first digit."""
     mantissa, _, exponent = f"{number:.16e}".partition("e")
     for count in range(17):
         text = f"{number:.{count}e}"

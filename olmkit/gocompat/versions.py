@@ -25,7 +25,7 @@ MAX_LENGTH = 1024
 MAX_CACHED_LENGTH = 64
 """Characters of the longest range that is cached: a cache full of the longest ones would take a gigabyte."""
 _NUMBERS_END = 2**64
-"""The first number that blang/semver does not read."""
+"""The first number that blang/semver does not accept."""
 _NUMERIC = re.compile(r"[0-9]+")
 _IDENTIFIER = re.compile(r"[0-9A-Za-z-]+")
 _PLAIN = re.compile(r"(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})")
@@ -101,8 +101,8 @@ def parse_version(text: str) -> Version:
 
 
 def _parsed(text: str) -> semantic_version.Version | None:
-    """What semantic_version reads, without what it reads beyond semver.org and blang: other scripts' digits, a line end, numbers
-    of more than 64 bits."""
+    """The version as semantic_version parses it; None also for what only that library accepts: digits of other scripts, a line
+    end, numbers of more than 64 bits."""
     if len(text) > MAX_LENGTH or not (text.isascii() and text.isprintable()):
         return None
     try:
@@ -141,7 +141,7 @@ def parse_release(text: str) -> str:
 
 
 def _reason(text: str) -> str:
-    """Why a text is no version, in the words of the library blang/semver: opm prints them, and catalogs' authors know them."""
+    """The error of blang/semver for a text that is no version: opm prints it, and authors of catalogs know it."""
     if not text:
         return "Version string empty"
     if len(text) > MAX_LENGTH:
@@ -213,14 +213,14 @@ class BlangRange:
         return _parse_blang(text) if len(text) <= MAX_CACHED_LENGTH else _parse_blang.__wrapped__(text)
 
     def matches(self, version: Version) -> bool:
-        """Whether the version, without its release, lies inside."""
+        """Whether the version, without its release, is in the range."""
         return any(
             all(_HOLDS[operator](version.precedence, bound.precedence) for operator, bound in group)
             for group in self.groups
         )
 
     def slices(self, points: Sequence[Precedence]) -> Iterator[tuple[int, int]]:
-        """Which of the ascending, distinct `points` lie inside, as half-open slices; those of different groups may overlap.
+        """The half-open slices of the ascending, distinct `points` that are in the range; those of different groups may overlap.
 
         Costs a binary search per comparison, however many points there are.
         """

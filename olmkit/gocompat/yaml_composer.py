@@ -28,7 +28,7 @@ _MARK_IN_TEXT = re.compile(rb"(?:[\n\r]|\xc2\x85|\xe2\x80[\xa8\xa9])(\xef\xbb\xb
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """In what the callers of the one YAML reader differ. The language is the same for all."""
+    """The options in which the callers of the YAML reader differ. All read the same language."""
 
     max_bytes: int
     """About how many bytes the values of one text may take as JSON, aliases expanded."""
@@ -42,11 +42,11 @@ class ReadOptions:
     """Numbers as olmkit.gocompat.numbers holds them, which keeps every digit; False: int64, else float64, as Kubernetes' own
     decoder of objects holds them."""
     text_in_binary: bool = False
-    """Refuse `!!binary` that holds no UTF-8; False: U+FFFD takes the place of what is none, as in Go."""
+    """Refuse `!!binary` that is not UTF-8; False: U+FFFD replaces such bytes, as in Go."""
 
 
 def compose(text: bytes, options: ReadOptions) -> Any:
-    """The first document of `text`; None when it holds nothing but comments.
+    """The first document of `text`; None when it contains only comments.
 
     Mappings are dicts with string keys. Of equal keys the last one counts. Raises ParseError with a place within `text`.
     """
@@ -54,7 +54,7 @@ def compose(text: bytes, options: ReadOptions) -> Any:
 
 
 def compose_all(text: bytes, options: ReadOptions) -> list[Any]:
-    """All documents of `text` in their order but empty ones. Raises ParseError with a place within `text`."""
+    """All documents of `text` in order, without empty ones. Raises ParseError with a place within `text`."""
     return [document for document in _composed(text, options) if document is not None]
 
 
@@ -89,7 +89,7 @@ class _Fault(ValueError):
 
 
 def _placed(sentence: str, text: bytes, at: int | None) -> ParseError:
-    """The error with its line and column, as editors count them, which know fewer line breaks than YAML."""
+    """The error with its line and column as editors count them, which have fewer line breaks than YAML."""
     if at is None:
         return ParseError(sentence)
     decoded = _decoded(text)
@@ -103,7 +103,7 @@ def _decoded(text: bytes) -> str:
 
 @dataclass(slots=True)
 class _Open:
-    """A mapping or sequence whose end has not come yet. `start_bytes` is what was counted before it."""
+    """A mapping or sequence whose end has not been read. `start_bytes` is the count of bytes before it."""
 
     value: Any
     anchor: str | None
@@ -116,7 +116,7 @@ _MARK = re.compile(rb"!(?=[\s,\x80-\xff]|\Z)")
 
 
 class _Composer:
-    """Events to values, with an explicit stack. One for each text."""
+    """Builds values from the parser's events, with an explicit stack. One for each text."""
 
     def __init__(self, text: bytes, parser: CParser, options: ReadOptions) -> None:
         # libyaml does not report the tag `!`, which makes a string: whether it stands before a scalar is looked up here.
@@ -182,12 +182,12 @@ class _Composer:
         return resolve_key(text) if is_key else resolve(text)
 
     def _source(self) -> str:
-        """The text by characters, as marks count them; most texts are read without."""
+        """The text as characters, which marks count. Decoded at the first use, because most texts do not need it."""
         self._decoded = self._decoded or _decoded(self._text)
         return self._decoded
 
     def _check_tag(self, event: Any) -> None:
-        """Refuse a tag that touches a comma in flow style: to go-yaml v2 the comma is part of it, and the next value is its."""
+        """Refuse a tag before a comma in flow style: go-yaml v2 reads the comma as part of the tag, and tags the next value."""
         source, end = self._source(), event.end_mark.index
         properties = source[event.start_mark.index : end].split()
         if properties and properties[-1].startswith("!") and source.startswith(",", end):
@@ -228,7 +228,7 @@ class _Composer:
             raise _fault(event, f"unknown anchor '{shorten(name)}'")
 
     def _add(self, event: Any, value: Any, size: int) -> None:
-        """Put a complete value where it belongs."""
+        """Add a complete value to the mapping or sequence that contains it, or use it as the next key."""
         self._measure(event, size)
         frame = self._open[-1] if self._open else None
         if frame is not None and frame.key is _NO_KEY and type(frame.value) is dict:
@@ -251,7 +251,7 @@ class _Composer:
             frame.key = _NO_KEY
 
     def _measure(self, event: Any, size: int) -> None:
-        """Count a value of so many bytes."""
+        """Count a value of this size in bytes, and check the limits."""
         self._count += 1
         self._bytes += size
         options = self._options
@@ -266,7 +266,8 @@ def _fault(event: Any, sentence: str) -> _Fault:
 
 
 def _merge(event: Any, into: dict[str, Any], value: Any) -> None:
-    """`<<`: as go-yaml v2 does, in place: what comes later in the mapping wins, in a list what comes earlier."""
+    """Merge for the key `<<`, as go-yaml v2 does, in place: of equal keys the later one in the mapping counts, in a list the
+    earlier one."""
     sources = reversed(value) if isinstance(value, list) else (value,)
     for source in sources:
         if not isinstance(source, dict):

@@ -1,7 +1,7 @@
-"""How values become YAML, for every command that prints or writes it: by olmkit.api.crd, olmkit.fbc and rukpak.render. Pure.
+"""The YAML dumper of every command that prints or writes YAML: olmkit.api.crd, olmkit.fbc.serialize and olmctl.
 
-What stands twice is written twice, since not every reader of a manifest knows aliases; text of several lines is a block. Which
-text of one line wants quotes depends on who reads: a subclass says so.
+A value that occurs twice is written twice, because some readers of manifests do not support aliases; text of several lines is a
+block. Which text of one line needs quotes depends on the reader of the YAML: subclasses override `style`. Pure.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ UNLIMITED_WIDTH = 2**31 - 1
 
 
 class TreeDumper(yaml.CSafeDumper):
-    """A `Dumper` for yaml.dump; as it is, one line is quoted where pyyaml would read something else than text."""
+    """A `Dumper` for yaml.dump. By default it quotes text of one line that pyyaml would read as another type."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Always: no anchors, no aliases."""
+        """Write no anchors and aliases."""
         return True
 
     def style(self, text: str) -> str | None:
-        """The quotes of a text of one line; None where it may stand plain."""
+        """The quotes for a text of one line; None when it needs none."""
         return None
 
 

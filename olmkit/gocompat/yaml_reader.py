@@ -1,4 +1,4 @@
-"""The reader of YAML for everybody: catalogs, objects in catalogs, and the files of bundles.
+"""The one reader of YAML: for catalogs, objects in catalogs, and the files of bundles.
 
 Called by olmkit.fbc and rukpak.format. The values and errors are those of olmkit.gocompat.yaml_composer, at twice its speed or
 more: ryaml is libyaml in another language, so it finds the scalars and collections that the composer finds; it differs in what
@@ -22,26 +22,26 @@ _MAX_INDICATORS = 50_000
 _MAX_COMPARISONS = 100_000_000
 """libyaml compares each token with every open flow collection; this many comparisons take about a second."""
 _ALWAYS_CHEAP_BYTES = 10_000
-"""A text of this size cannot hold as much of either, whatever is in it."""
+"""A text of this size cannot reach either limit."""
 
 _NO_INDICATORS = bytes(set(range(256)) - set(b"-?:,[]{}"))
 _BYTE_ORDER_MARK = "\ufeff".encode()
 """ryaml does not skip it everywhere the composer does."""
 _PROPERTIES = {b"!": frozenset({b"["}), b"&": frozenset({b"&", b"#", b" ", b"=", b"\n"})}
-"""How a tag and an anchor begin, and some of what makes it none."""
+"""The first characters of a tag and of an anchor, and some characters that cannot follow them."""
 _BEFORE_PROPERTY = frozenset(b"\n\r,:[{?-") | frozenset(char.encode()[-1] for char in "\x85\u2028\u2029")
-"""What may stand before one, blanks aside; last bytes of line breaks of Unicode too. Right behind a value each is an error."""
+"""Characters that can come before a tag or anchor, blanks ignored; of Unicode's line breaks the last bytes."""
 _LINE_BREAK_ENDS = frozenset(char.encode()[-1] for char in "\n\r\x85\u2028\u2029")
 _DOCUMENT_MARKERS = (b"---", b"...")
-"""What begins and what ends a document, at the start of a line."""
+"""The markers of the beginning and the end of a document, at the start of a line."""
 
 _INT64 = 2**63
 _OTHER_WORDS = {word for word, value in yaml_scalars.WORDS.items() if isinstance(value, bool)}
 _OTHER_WORDS.difference_update(("true", "True", "TRUE", "false", "False", "FALSE"))
 _OTHER_WORDS.add("<<")
-"""What ryaml returns as a string although the composer reads it, if it was plain, as something else."""
+"""Plain scalars that ryaml returns as strings and the composer as other values."""
 _QUOTED = re.compile(r"(-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?)?")
-"""To ryaml too nothing or a number: returned as a string, it was quoted."""
+"""Texts that ryaml too reads as null or as a number: if it returns one as a string, the text was quoted."""
 
 
 class Unsure(Exception):
@@ -49,7 +49,7 @@ class Unsure(Exception):
 
 
 def load(text: bytes, options: ReadOptions) -> Any:
-    """The first document of `text`; None when it holds nothing but comments. Raises ParseError with a place within `text`."""
+    """The first document of `text`; None when it contains only comments. Raises ParseError with a place within `text`."""
     try:
         return load_fast(text, options)
     except Unsure:
@@ -57,7 +57,7 @@ def load(text: bytes, options: ReadOptions) -> Any:
 
 
 def load_all(text: bytes, options: ReadOptions) -> list[Any]:
-    """All documents of `text` in their order but empty ones. Raises ParseError with a place within `text`."""
+    """All documents of `text` in order, without empty ones. Raises ParseError with a place within `text`."""
     if not _may_hold_several(text):
         try:
             return [document for document in (load_fast(text, options),) if document is not None]
@@ -67,7 +67,7 @@ def load_all(text: bytes, options: ReadOptions) -> list[Any]:
 
 
 def _may_hold_several(text: bytes) -> bool:
-    """Whether a document may begin or end behind the first line."""
+    """Whether a document may begin or end after the first line."""
     for marker in _DOCUMENT_MARKERS:
         at = text.find(marker, 1)
         while at > 0:
@@ -91,7 +91,7 @@ def load_fast(text: bytes, options: ReadOptions) -> Any:
 
 
 def _is_cheap(text: bytes, options: ReadOptions) -> bool:
-    """Whether ryaml needs little time and memory. Without aliases there are no more values than bytes."""
+    """Whether ryaml needs little time and memory. Without aliases a text has at most as many values as bytes."""
     if len(text) > _MAX_FAST_BYTES or (1 + options.bytes_per_value) * len(text) > options.max_bytes:
         return False
     if len(text) <= _ALWAYS_CHEAP_BYTES:
@@ -101,7 +101,7 @@ def _is_cheap(text: bytes, options: ReadOptions) -> bool:
 
 
 def _has_mark(text: bytes) -> bool:
-    """Whether there is a byte order mark. One byte is found several times as fast as three."""
+    """Whether there is a byte order mark. Searching one byte first is several times as fast as searching three."""
     return _BYTE_ORDER_MARK[:1] in text and _BYTE_ORDER_MARK in text
 
 
@@ -147,7 +147,7 @@ def _is_certain(root: Any, *, exact_numbers: bool) -> bool:
 
 
 def _may_be_number(text: str) -> bool:
-    """Whether the composer reads it, if it was plain, as a number that ryaml does not know. Such begin below `:`."""
+    """Whether the composer reads this text, if it was plain, as a number and ryaml does not. Such texts sort before `:`."""
     if _QUOTED.fullmatch(text):
         return False
     try:

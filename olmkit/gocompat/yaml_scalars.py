@@ -1,5 +1,7 @@
-"""What a scalar of YAML means to go-yaml v2, as a value and as a key (formats 1.2). Called by olmkit.gocompat.yaml_composer.
-Pure."""
+"""The meaning of a YAML scalar in go-yaml v2, as a value and as a key (formats 1.2).
+
+Called by olmkit.gocompat.yaml_composer and yaml_reader, and by writers of YAML to decide on quotes. Pure.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,14 @@ WORDS: Final[dict[str, bool | None]] = {
     **{form: True for word in ("y", "yes", "true", "on") for form in (word, word.title(), word.upper())},
     **{form: False for word in ("n", "no", "false", "off") for form in (word, word.title(), word.upper())},
 }
-"""The plain scalars that are words and no strings."""
+"""The plain scalars that are words and not strings."""
 
 _YAML = "tag:yaml.org,2002:"
 _NO_FINITE_NUMBERS: Final[dict[str, str]] = {
     **{sign + form: sign.strip("+") + ".inf" for sign in ("", "+", "-") for form in (".inf", ".Inf", ".INF")},
     **dict.fromkeys((".nan", ".NaN", ".NAN"), ".nan"),
 }
-"""With their form as a key."""
+"""Plain scalars without a JSON value -> their form as a key."""
 _NUMERIC = frozenset("+-.0123456789")
 _INTEGER = re.compile(
     r"(?P<sign>[-+]?)"
@@ -38,9 +40,9 @@ _INTEGER = re.compile(
 )
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _POINT_FIRST = re.compile(r"\.[0-9]+(_[0-9]+)*([eE][-+]?[0-9]+(_[0-9]+)*)?")
-"""Of these Go's ParseFloat takes the underscores out, as it does in Go's own literals; of others go-yaml takes all out before."""
+"""Go's ParseFloat removes the underscores of these, as in literals of Go; go-yaml removes all underscores of other numbers."""
 _LARGEST = sys.float_info.max
-"""Longer integers are strings, as to go-yaml, which would make floats of them."""
+"""Larger integers are strings, as in go-yaml, which would read them as floats."""
 _BASES = {"hex": 16, "bin": 2, "oct": 8, "signed": 2}
 _DATE = r"[0-9]{4}-(?:0?[1-9]|1[0-2])-(?:0?[1-9]|[12][0-9]|3[01])"
 _TIME = r"(?:[01]?[0-9]|2[0-3]):[0-5]?[0-9]:[0-5]?[0-9](?:\.[0-9]+)?"
@@ -59,7 +61,7 @@ def resolve(text: str) -> Any:
 
 
 def resolve_key(text: str) -> Any:
-    """The same for a scalar that is a key; there NaN and Inf have a form."""
+    """As resolve(), for a scalar that is a key: NaN and Inf are valid keys."""
     return _NO_FINITE_NUMBERS.get(text) or resolve(text)
 
 

@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def test_it_stands_beside_the_folder_and_builds_on_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_written_next_to_the_folder_and_builds_on_scratch(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate", "dockerfile", str(folder)]) == 0
     assert capsys.readouterr() == ("", "")
     assert lines(folder.parent / "my-catalog.Dockerfile") == ["FROM scratch", "ADD my-catalog /configs", LABEL]
@@ -91,8 +91,8 @@ def test_images_that_are_none(image: str, folder: Path, capsys: pytest.CaptureFi
     assert list(folder.parent.iterdir()) == [folder]
 
 
-def test_a_thing_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_is_required(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["generate"])
     assert ended.value.code == 2
-    assert "THING" in capsys.readouterr().err
+    assert "COMMAND" in capsys.readouterr().err
