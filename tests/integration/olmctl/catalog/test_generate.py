@@ -23,7 +23,9 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def test_it_is_written_next_to_the_folder_and_builds_on_scratch(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_written_next_to_the_folder_and_builds_on_scratch(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["generate", "dockerfile", str(folder)]) == 0
     assert capsys.readouterr() == ("", "")
     assert lines(folder.parent / "my-catalog.Dockerfile") == ["FROM scratch", "ADD my-catalog /configs", LABEL]

@@ -89,7 +89,7 @@ def test_manifests_are_summarized_on_demand_in_bundles_and_catalogs(
     [
         pytest.param(PLAIN, FLAGS, id="manifests alone"),
         pytest.param(PLAIN | {"plain.Dockerfile": b"", ".git/x.json": b"{"}, FLAGS, id="with files around them"),
-        pytest.param(PLAIN | {"x.yaml": b"", "src/y.yaml": b""}, FLAGS, id="other files, if flags show that it is a plain bundle"),
+        pytest.param(PLAIN | {"x.yaml": b"", "src/y.yaml": b""}, FLAGS, id="with other files, if flags name it"),
     ],
 )
 def test_a_plain_bundle(files: Files, flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
