@@ -65,21 +65,21 @@ class MemoryBudget:
         for kind in (True, False):
             waiting = self._waiting[kind]
             while waiting and (waiting[0][1].done() or self._fits(waiting[0][0], parser=kind)):
-                wanted, turn = waiting.popleft()
-                if not turn.done():
+                wanted, granted = waiting.popleft()
+                if not granted.done():
                     self._held[kind] += wanted
-                    turn.set_result(None)
+                    granted.set_result(None)
 
     @asynccontextmanager
     async def hold(self, size: int, *, parser: bool = False) -> AsyncIterator[None]:
         """Wait for that much, in the order of the calls, and hold it."""
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting[parser].append((size, turn))
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[parser].append((size, granted))
         self.release(0)
         try:
-            await turn
+            await granted
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
+            if granted.done() and not granted.cancelled():
                 self.release(size, parser=parser)  # it was granted at the same moment
             else:
                 self.release(0)

@@ -233,15 +233,15 @@ async def test_an_exec_plugin_is_run_again_when_its_token_is_rejected(
     good = user.pop("token")
     version = "client.authentication.k8s.io/v1beta1"
     answer = tmp_path / "answer.json"
-    said = {"apiVersion": version, "kind": "ExecCredential", "status": {"token": "expired"}}
-    answer.write_text(json.dumps(said))
+    credential = {"apiVersion": version, "kind": "ExecCredential", "status": {"token": "expired"}}
+    answer.write_text(json.dumps(credential))
     user["exec"] = {"apiVersion": version, "command": "cat", "args": [str(answer)], "interactiveMode": "Never"}
     path = tmp_path / "kubeconfig"
     path.write_text(yaml.safe_dump(content))
     async with await Client.connect(str(path)) as client:
         with pytest.raises(Forbidden):
             await _user_name(client)
-        answer.write_text(json.dumps({**said, "status": {"token": good}}))
+        answer.write_text(json.dumps({**credential, "status": {"token": good}}))
         assert await _user_name(client) == f"system:serviceaccount:{namespace}:plugged"
 
 

@@ -129,17 +129,17 @@ async def test_a_failed_pass_is_retried_and_other_keys_are_processed(
 ) -> None:
     name = f"failing-{result}-{logged}"
     async with informed(client, namespace, "bad", "good") as informer:
-        turns = {"bad": 0, "good": 0}
+        passes = {"bad": 0, "good": 0}
 
         async def reconcile(key: str) -> None:
-            turns[key] += 1
-            if key == "bad" and turns[key] <= 3:
+            passes[key] += 1
+            if key == "bad" and passes[key] <= 3:
                 raise failure
 
         controller = Controller(name, reconcile, workers=1)
         controller.watch(informer, name_of)
         async with working(controller):
-            await until(lambda: turns["bad"] == 4 and turns["good"] == 1, "three failures and a success")
+            await until(lambda: passes["bad"] == 4 and passes["good"] == 1, "three failures and a success")
     lines = [
         record
         for record in caplog.records
@@ -153,12 +153,12 @@ async def test_a_failed_pass_is_retried_and_other_keys_are_processed(
 
 async def test_a_cancellation_inside_a_pass_does_not_end_the_worker(client: Client, namespace: str) -> None:
     async with informed(client, namespace, "a") as informer:
-        turns = 0
+        passes = 0
 
         async def reconcile(key: str) -> None:
-            nonlocal turns
-            turns += 1
-            if turns < 4:
+            nonlocal passes
+            passes += 1
+            if passes < 4:
                 job = asyncio.ensure_future(asyncio.sleep(60))
                 job.cancel()
                 await job
@@ -166,20 +166,20 @@ async def test_a_cancellation_inside_a_pass_does_not_end_the_worker(client: Clie
         controller = Controller("job", reconcile, workers=1)
         controller.watch(informer, name_of)
         async with working(controller) as task:
-            await until(lambda: turns == 4, "the only worker still works")
+            await until(lambda: passes == 4, "the only worker still works")
             assert not task.done()
 
 
 async def test_a_pass_that_hangs_is_cancelled_at_its_deadline_and_retried(client: Client, namespace: str) -> None:
     async with informed(client, namespace, "stuck") as informer:
-        turns = 0
+        passes = 0
         ended = 0
 
         async def reconcile(key: str) -> None:
-            nonlocal turns, ended
-            turns += 1
+            nonlocal passes, ended
+            passes += 1
             try:
-                if turns < 3:  # the third ends, so that the number of passes does not depend on timing
+                if passes < 3:  # the third ends, so that the number of passes does not depend on timing
                     await asyncio.Event().wait()
             finally:
                 ended += 1
@@ -187,8 +187,8 @@ async def test_a_pass_that_hangs_is_cancelled_at_its_deadline_and_retried(client
         controller = Controller("hanging", reconcile, deadline=timedelta(seconds=0.2))
         controller.watch(informer, name_of)
         async with working(controller):
-            await until(lambda: turns == 3, "it is retried")
-    assert ended == turns
+            await until(lambda: passes == 3, "it is retried")
+    assert ended == passes
     assert metrics.RECONCILE_TIMEOUTS.labels("hanging")._value.get() == 2
 
 
@@ -209,15 +209,15 @@ async def test_the_next_pass_follows_after_the_returned_time(client: Client, nam
 
 async def test_every_key_is_processed_again_each_resync(client: Client, namespace: str) -> None:
     async with informed(client, namespace, "a", "b") as informer:
-        turns = {"a": 0, "b": 0}
+        passes = {"a": 0, "b": 0}
 
         async def reconcile(key: str) -> None:
-            turns[key] += 1
+            passes[key] += 1
 
         controller = Controller("resync", reconcile, resync=timedelta(seconds=0.5))
         controller.watch(informer, name_of)
         async with working(controller):
-            await until(lambda: min(turns.values()) >= 3, "processed again without an event")
+            await until(lambda: min(passes.values()) >= 3, "processed again without an event")
 
 
 async def test_stop_lets_current_passes_finish_and_starts_no_other(client: Client, namespace: str) -> None:
@@ -269,35 +269,35 @@ async def test_cancellation_cancels_and_awaits_passes_and_it_can_run_again(clien
 
 async def test_it_starts_with_known_objects_and_enqueued_keys(client: Client, namespace: str) -> None:
     async with informed(client, namespace, "a", "b") as informer:
-        turns: set[str] = set()
+        passes: set[str] = set()
 
         async def reconcile(key: str) -> None:
-            turns.add(key)
+            passes.add(key)
 
         controller = Controller("early", reconcile)
         controller.watch(informer, name_of)
         controller.enqueue("early")
         async with working(controller):
-            await until(lambda: turns == {"a", "b", "early"}, "all keys were processed")
+            await until(lambda: passes == {"a", "b", "early"}, "all keys were processed")
 
 
 async def test_the_first_pass_waits_until_all_informers_have_synced(client: Client, namespace: str) -> None:
     async with informed(client, namespace, "a") as informer:
         other = Informer(client, CONFIG_MAP, namespace=namespace, label_selector="test=other")
-        turns: list[str] = []
+        passes: list[str] = []
 
         async def reconcile(key: str) -> None:
             assert other.synced.is_set()
-            turns.append(key)
+            passes.append(key)
 
         controller = Controller("patient", reconcile)
         controller.watch(informer, name_of)
         controller.watch(other, name_of)
         async with working(controller):
             await client.apply(CONFIG_MAP, config_map(namespace, "b"), "test")
-            assert turns == []
+            assert passes == []
             async with running(other):
-                await until(lambda: set(turns) == {"a", "b"}, "the passes start")
+                await until(lambda: set(passes) == {"a", "b"}, "the passes start")
 
 
 async def test_a_change_that_cannot_be_mapped_does_not_affect_others(client: Client, namespace: str) -> None:
@@ -306,13 +306,13 @@ async def test_a_change_that_cannot_be_mapped_does_not_affect_others(client: Cli
         return [change.new["data"]["key"]]
 
     async with informed(client, namespace, "odd") as informer:
-        turns: list[str] = []
+        passes: list[str] = []
 
         async def reconcile(key: str) -> None:
-            turns.append(key)
+            passes.append(key)
 
         controller = Controller("mapping", reconcile)
         controller.watch(informer, by_data)
         async with working(controller):
             await client.create(CONFIG_MAP, config_map(namespace, "plain", key="found"))
-            await until(lambda: turns == ["found"], "the other object is processed")
+            await until(lambda: passes == ["found"], "the other object is processed")

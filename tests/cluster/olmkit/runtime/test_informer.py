@@ -182,16 +182,16 @@ async def test_a_version_that_is_too_old_causes_a_new_list(
     """A new API server process has no events from before its start: a real 410."""
     if not cluster.is_managed:
         pytest.skip("restarts the API server, which belongs to the user")
-    for name in ("stays", "goes", "anew"):
+    for name in ("stays", "deleted", "recreated"):
         await client.create(CONFIG_MAP, config_map(namespace, name))
     async with watched(cluster, tmp_path, namespace) as (between, informer, view):
         old = (await client.list(CONFIG_MAP, namespace))[1]
-        uid = view.objects["anew"]["metadata"]["uid"]
+        uid = view.objects["recreated"]["metadata"]["uid"]
         between.close()
         between.cut()
-        await client.delete(CONFIG_MAP, "goes", namespace)
-        await client.delete(CONFIG_MAP, "anew", namespace)
-        await client.create(CONFIG_MAP, config_map(namespace, "anew"))
+        await client.delete(CONFIG_MAP, "deleted", namespace)
+        await client.delete(CONFIG_MAP, "recreated", namespace)
+        await client.create(CONFIG_MAP, config_map(namespace, "recreated"))
         await client.create(CONFIG_MAP, config_map(namespace, "new"))
         await asyncio.to_thread(cluster.restart_apiserver)
         with pytest.raises(Gone):
@@ -199,11 +199,11 @@ async def test_a_version_that_is_too_old_causes_a_new_list(
                 pass
         await between.open()
         await view.until(
-            lambda: "new" in view.objects and "goes" not in view.objects, "the list is received as changes"
+            lambda: "new" in view.objects and "deleted" not in view.objects, "the list is received as changes"
         )
-        assert view.objects["anew"]["metadata"]["uid"] != uid
+        assert view.objects["recreated"]["metadata"]["uid"] != uid
         await settle(client, namespace, informer, view)
-        assert set(view.objects) == {"stays", "anew", "new", "zz-last"}
+        assert set(view.objects) == {"stays", "recreated", "new", "zz-last"}
 
 
 class Writer:

@@ -236,10 +236,10 @@ async def test_a_missing_kubeconfig_is_logged_and_ends_it(namespace: str, tmp_pa
 async def test_informers_can_be_added_and_removed_while_it_runs(client: Client, namespace: str, tmp_path: Path) -> None:
     settings = Settings(tmp_path, metrics_bind_address="0", health_probe_bind_address="0", leader_elect=False)
     manager = Manager("dynamic", settings, client)
-    turns: list[str] = []
+    passes: list[str] = []
 
     async def reconcile(key: str) -> None:
-        turns.append(key)
+        passes.append(key)
 
     controller = Controller("dynamic", reconcile)
     manager.add_controller(controller)
@@ -250,13 +250,13 @@ async def test_informers_can_be_added_and_removed_while_it_runs(client: Client, 
     informer = manager.informer(CONFIG_MAP, **options)
     assert manager.informer(CONFIG_MAP, **options) is informer, "shared"
     controller.watch(informer, names)
-    await until(lambda: turns == ["a"], "its objects are processed")
+    await until(lambda: passes == ["a"], "its objects are processed")
     await manager.remove_informer(informer)
     assert manager.informer(CONFIG_MAP, **options) is not informer
     await client.create(CONFIG_MAP, config_map(namespace, "b"))
     again = manager.informer(CONFIG_MAP, **options)
     await until(lambda: again.get("b", namespace) is not None, "the new informer receives the change")
-    assert turns == ["a"], "the removed informer enqueues nothing"
+    assert passes == ["a"], "the removed informer enqueues nothing"
     manager.stop()
     await asyncio.wait_for(task, 10)
 

@@ -46,7 +46,7 @@ def registry_bundle(package: str, version: str = "1.0.0") -> Files:
 
 
 class Stage:
-    """The cluster's side of a test: pushes images, makes Bundles, waits for what they say."""
+    """Pushes images, creates Bundles and waits for their phases."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -61,7 +61,7 @@ class Stage:
         return f"{self.cluster.registry}/bundles/{self.name}{version}"
 
     async def create(self, ref: str, provisioner: str = REGISTRY, *, suffix: str = "", by_digest: str = "") -> str:
-        """Make a Bundle, with that image in the annotation of Bundles that were made again; returns its name."""
+        """Create a Bundle, with `by_digest` in the annotation of recreated Bundles; returns its name."""
         name = self.name + suffix
         body = {
             "apiVersion": "core.rukpak.io/v1alpha1",
@@ -73,19 +73,19 @@ class Stage:
         return name
 
     async def when(self, name: str, phase: str, *, within: int = 60) -> Object:
-        """The Bundle once its phase is this."""
+        """Wait until the Bundle has this phase; returns it."""
         await self.kubectl(
             "wait", f"bundle/{name}", f"--for=jsonpath={{.status.phase}}={phase}", f"--timeout={within}s"
         )
         return await self.get(name)
 
     async def get(self, name: str) -> Object:
-        """The Bundle now."""
+        """The current Bundle."""
         found: Object = json.loads(await self.kubectl("get", "bundle", name, "-o", "json"))
         return found
 
     async def kubectl(self, *arguments: str, input: str | None = None) -> str:
-        """kubectl, beside the controller under test."""
+        """kubectl, concurrently with the controller under test."""
         return await asyncio.to_thread(self.cluster.kubectl, *arguments, input=input)
 
 
@@ -103,7 +103,7 @@ async def stage(definitions: Cluster) -> AsyncIterator[Stage]:
 async def unpacking(
     cluster: Cluster, cache: Path, *, built: list[Controller] | None = None, registries: Path | None = None
 ) -> AsyncIterator[Store]:
-    """The controller at work in this process, which is put into `built`; its store."""
+    """Run the controller in this process, and append it to `built`; yields its store."""
     built = [] if built is None else built
     settings = Settings(
         cache_dir=cache,
@@ -139,20 +139,20 @@ def content(store: Store, digest: str) -> Path:
     return folder
 
 
-def goes(store: Store, digest: str) -> bool:
-    """Whether the content goes in time."""
-    return _becomes(lambda: store.path(digest) is None)
+def is_removed(store: Store, digest: str) -> bool:
+    """Wait until the content is removed; False after the timeout."""
+    return _wait_for(lambda: store.path(digest) is None)
 
 
-def comes(store: Store, digest: str) -> bool:
-    """Whether the content can be read in time."""
-    return _becomes(lambda: load(store, digest) is not None)
+def is_published(store: Store, digest: str) -> bool:
+    """Wait until the content can be read; False after the timeout."""
+    return _wait_for(lambda: load(store, digest) is not None)
 
 
-def _becomes(true: Callable[[], bool], *, within: float = 60) -> bool:
-    """Folders that come and go are no events that could be awaited."""
+def _wait_for(condition: Callable[[], bool], *, within: float = 60) -> bool:
+    """Polls, because changes of folders are not events."""
     end = time.monotonic() + within
-    while not true():
+    while not condition():
         if time.monotonic() > end:
             return False
         time.sleep(0.02)
@@ -186,7 +186,7 @@ async def test_a_plain_bundle_is_unpacked(cluster: Cluster, stage: Stage, tmp_pa
     assert [body["kind"] for body in bundle.objects] == ["ConfigMap", "Secret"]
 
 
-async def test_a_missing_image_fails_aloud_and_is_found_once_it_is_there(
+async def test_a_missing_image_fails_and_is_found_once_it_is_pushed(
     cluster: Cluster, stage: Stage, tmp_path: Path
 ) -> None:
     async with unpacking(cluster, tmp_path):
@@ -214,11 +214,11 @@ async def test_the_digest_resolved_first_is_kept_when_the_tag_moves(
     second = stage.push(registry_bundle("things", "2.0.0"))
     assert second != first
     async with unpacking(cluster, tmp_path / "two") as store:
-        # An empty cache: the same content is fetched again, by digest, while the tag says something else.
+        # An empty cache: the same content is fetched again, by digest, while the tag names another image.
         other = await stage.create(stage.image(), suffix="-new")
         moved = await stage.when(other, "Unpacked")
-        # Its status said so before this process began.
-        assert await asyncio.to_thread(comes, store, first)
+        # Its status was written before this process started.
+        assert await asyncio.to_thread(is_published, store, first)
         found = await stage.when(name, "Unpacked")
         assert digest_of(moved) == second
         assert digest_of(found) == first
@@ -227,7 +227,7 @@ async def test_the_digest_resolved_first_is_kept_when_the_tag_moves(
         assert bundle.csv_name == "things.v1.0.0"
 
 
-async def test_content_that_was_damaged_while_nobody_looked_is_fetched_again(
+async def test_content_that_was_damaged_between_two_processes_is_fetched_again(
     cluster: Cluster, stage: Stage, tmp_path: Path
 ) -> None:
     digest = stage.push(registry_bundle("things"))
@@ -239,14 +239,14 @@ async def test_content_that_was_damaged_while_nobody_looked_is_fetched_again(
     other = stage.push(registry_bundle("others"), "other")
     async with unpacking(cluster, tmp_path) as store:
         await stage.when(await stage.create(stage.image("@" + other), suffix="-other"), "Unpacked")
-        # Its status said so before this process began.
-        assert await asyncio.to_thread(comes, store, digest)
+        # Its status was written before this process started.
+        assert await asyncio.to_thread(is_published, store, digest)
         await stage.when(name, "Unpacked")
         assert (content(store, digest) / "bundle.json").read_bytes() == whole
     assert digest_of(await stage.get(name)) == digest_of(before)
 
 
-async def test_content_that_an_older_suite_wrote_is_unpacked_again(
+async def test_content_of_an_older_format_version_is_unpacked_again(
     cluster: Cluster, stage: Stage, tmp_path: Path
 ) -> None:
     digest = stage.push(registry_bundle("things"))
@@ -258,11 +258,11 @@ async def test_content_that_an_older_suite_wrote_is_unpacked_again(
         (staging / "bundle.json").write_bytes(b'{"format": 0}')
         (staging / "type").write_text("registry+v1")
     async with unpacking(cluster, tmp_path) as store:
-        assert await asyncio.to_thread(comes, store, digest)
+        assert await asyncio.to_thread(is_published, store, digest)
         await stage.when(name, "Unpacked")
 
 
-async def test_content_that_is_lost_comes_again_by_its_digest_when_its_bundle_gets_a_turn(
+async def test_missing_content_is_fetched_by_its_digest_in_the_next_pass(
     cluster: Cluster, stage: Stage, tmp_path: Path
 ) -> None:
     digest = stage.push(registry_bundle("things", "1.0.0"))
@@ -273,10 +273,10 @@ async def test_content_that_is_lost_comes_again_by_its_digest_when_its_bundle_ge
         stage.push(registry_bundle("things", "2.0.0"))
         shutil.rmtree(content(store, digest).parent)
         built[0].enqueue(name)
-        assert await asyncio.to_thread(comes, store, digest)
+        assert await asyncio.to_thread(is_published, store, digest)
         (content(store, digest) / "bundle.json").write_bytes(b"{}")
         built[0].enqueue(name)
-        assert await asyncio.to_thread(comes, store, digest)
+        assert await asyncio.to_thread(is_published, store, digest)
         after = await stage.when(name, "Unpacked")
     assert digest_of(after) == digest_of(before) == digest
 
@@ -286,11 +286,11 @@ async def test_nothing_is_collected_while_a_job_may_be_publishing(
 ) -> None:
     digest = stage.push(registry_bundle("things"))
     slow = stage.push(registry_bundle("slow"), "slow")
-    asked, let_go = asyncio.Event(), asyncio.Event()
+    requested, released = asyncio.Event(), asyncio.Event()
 
     async def held(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
-        asked.set()
-        await let_go.wait()
+        requested.set()
+        await released.wait()
         code, headers, body = await proxy.fetch(request)
         return web.Response(status=code, headers=headers, body=body)
 
@@ -303,13 +303,13 @@ async def test_nothing_is_collected_while_a_job_may_be_publishing(
             first = await stage.create(stage.image())
             await stage.when(first, "Unpacked")
             second = await stage.create(f"slow.example.com/bundles/{stage.name}:slow", suffix="-slow")
-            await asked.wait()
+            await requested.wait()
             await stage.kubectl("delete", "bundle", first)
-            await stage.when(await stage.create(stage.image(), "core-rukpak-io-helm", suffix="-turn"), "Failing")
+            await stage.when(await stage.create(stage.image(), "core-rukpak-io-helm", suffix="-other"), "Failing")
             assert store.path(digest) is not None
-            let_go.set()
+            released.set()
             await stage.when(second, "Unpacked")
-            assert await asyncio.to_thread(goes, store, digest)
+            assert await asyncio.to_thread(is_removed, store, digest)
             assert load(store, slow) is not None
 
 
@@ -319,7 +319,7 @@ async def test_nothing_is_written_when_nothing_changed(cluster: Cluster, stage: 
         name = await stage.create(stage.image())
         before = await stage.when(name, "Unpacked")
     async with unpacking(cluster, tmp_path):
-        # The second Bundle's turn comes after the first one's: names are looked at together at the start.
+        # The pass over the second Bundle follows that over the first: all names are enqueued at the start.
         await stage.when(await stage.create(stage.image(), suffix="-later"), "Unpacked")
         after = await stage.get(name)
     assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
@@ -341,7 +341,7 @@ def _crd(**spec: Any) -> bytes:
 
 
 def _aliases() -> bytes:
-    """Less than a megabyte that becomes a hundred."""
+    """Less than a megabyte that expands to a hundred."""
     items = (f"- {{apiVersion: v1, kind: ConfigMap, metadata: {{name: c{n}}}, data: *large}}\n" for n in range(120))
     large = "- {apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: &large {a: " + "x" * 900_000 + "}}\n"
     return ("apiVersion: v1\nkind: List\nitems:\n" + large + "".join(items)).encode()
@@ -364,7 +364,7 @@ def _without_package(package: str) -> Files:
             _without_package("things"),
             REGISTRY,
             ["package name is empty", '"bad.yaml": line 2'],
-            id="all faults are said at once",
+            id="all faults are reported at once",
         ),
         pytest.param(
             {"manifests/sub/a.yaml": b"kind: A"},
@@ -377,13 +377,13 @@ def _without_package(package: str) -> Files:
             {"manifests/a.json": _crd(versions="abc")},
             PLAIN,
             ['"a.json": CustomResourceDefinition things.example.com: spec.versions: must be a list, not text'],
-            id="a CRD of another shape",
+            id="a CRD of another structure",
         ),
         pytest.param(
             {"manifests/a.json": _crd(scope="\ud800")},
             PLAIN,
             ['"a.json": a text holds half of a surrogate pair'],
-            id="text that is none",
+            id="text with half of a surrogate pair",
         ),
         pytest.param(
             {"manifests/a.json": _crd(versions=10**4000), "manifests/b.yaml": b"a: !!int " + b"9" * 5000},
@@ -399,7 +399,7 @@ def _without_package(package: str) -> Files:
             {"manifests/a.yaml": _aliases()},
             PLAIN,
             ['"a.yaml": line ', "exceeds 33,554,432 bytes when its aliases are expanded"],
-            id="aliases that grow",
+            id="aliases that expand",
         ),
         pytest.param(
             {
@@ -409,12 +409,14 @@ def _without_package(package: str) -> Files:
             },
             PLAIN,
             ["ConfigMap c has 2,097,230 bytes of JSON; the API server takes 1,500,000"],
-            id="an object that etcd cannot take",
+            id="an object that is too large for etcd",
         ),
-        pytest.param({"etc/passwd": b"root"}, REGISTRY, ['nothing at "/manifests"'], id="an image that is no bundle"),
+        pytest.param(
+            {"etc/passwd": b"root"}, REGISTRY, ['nothing at "/manifests"'], id="an image that is not a bundle"
+        ),
     ],
 )
-async def test_content_that_cannot_be_used_stalls_and_says_all_of_it(
+async def test_invalid_content_stalls_with_all_faults(
     cluster: Cluster, stage: Stage, tmp_path: Path, files: Files, provisioner: str, words: list[str]
 ) -> None:
     digest = stage.push(files)
@@ -430,7 +432,7 @@ async def test_content_that_cannot_be_used_stalls_and_says_all_of_it(
         assert store.path(digest) is None
 
 
-async def test_a_layer_that_leads_out_of_the_image_stalls(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
+async def test_a_layer_with_a_path_outside_the_image_stalls(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
     layer = images.tar([images.file("manifests/../../escaped.yaml", b"kind: A")])
     Registry(cluster.registry).push_layers(f"bundles/{stage.name}", "v1", [layer], {})
     async with unpacking(cluster, tmp_path / "cache"):
@@ -441,7 +443,7 @@ async def test_a_layer_that_leads_out_of_the_image_stalls(cluster: Cluster, stag
     assert await asyncio.to_thread(lambda: list(tmp_path.rglob("escaped.yaml"))) == []
 
 
-async def test_a_reference_that_cannot_be_read_stalls(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
+async def test_an_invalid_reference_stalls(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
     async with unpacking(cluster, tmp_path):
         found = await stage.when(await stage.create("registry.example.com/Not A Reference"), "Failing")
     status, _, message = triple(found, "Stalled")
@@ -450,7 +452,9 @@ async def test_a_reference_that_cannot_be_read_stalls(cluster: Cluster, stage: S
     assert "resolvedSource" not in found["status"]
 
 
-async def test_a_provisioner_class_that_does_not_exist_is_said(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
+async def test_a_provisioner_class_that_does_not_exist_is_reported(
+    cluster: Cluster, stage: Stage, tmp_path: Path
+) -> None:
     async with unpacking(cluster, tmp_path):
         found = await stage.when(await stage.create(stage.image(), "core-rukpak-io-helm"), "Failing")
     status, _, message = triple(found, "Stalled")
@@ -459,7 +463,7 @@ async def test_a_provisioner_class_that_does_not_exist_is_said(cluster: Cluster,
     assert REGISTRY in message
 
 
-async def test_content_goes_with_the_last_bundle_that_wants_it(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
+async def test_content_is_removed_with_its_last_bundle(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
     digest = stage.push(registry_bundle("things"))
     async with unpacking(cluster, tmp_path) as store:
         first = await stage.create(stage.image())
@@ -472,14 +476,14 @@ async def test_content_goes_with_the_last_bundle_that_wants_it(cluster: Cluster,
         assert store.path(digest) is not None
         await stage.kubectl("delete", "bundle", second)
     async with unpacking(cluster, tmp_path) as store:
-        # What was left when the process ended is gone at the latest when the next one has begun its work.
+        # Content that remained when the process ended is removed when the next one starts.
         third = stage.push(registry_bundle("third"), "third")
         await stage.when(await stage.create(stage.image("@" + third), suffix="-third"), "Unpacked")
-        assert await asyncio.to_thread(goes, store, digest)
+        assert await asyncio.to_thread(is_removed, store, digest)
         assert store.path(other) is not None
 
 
-async def test_content_that_is_here_already_must_be_given_by_the_registry_that_a_bundle_names(
+async def test_stored_content_must_also_be_returned_by_the_registry(
     cluster: Cluster, stage: Stage, tmp_path: Path
 ) -> None:
     digest = stage.push(registry_bundle("things"))
@@ -495,14 +499,14 @@ async def test_content_that_is_here_already_must_be_given_by_the_registry_that_a
         other = await stage.when(await stage.create(stage.image("@" + digest), suffix="-same"), "Unpacked")
     assert digest_of(other) == digest
     async with unpacking(cluster, tmp_path):
-        # After a restart neither the Bundle nor the content that is here vouches for the other host.
+        # After a restart, neither the Bundle nor the stored content permits the other host.
         later = registry_bundle("later")
         stage.push(later, "later")
-        await stage.when(await stage.create(stage.image(":later"), suffix="-turn"), "Unpacked")
+        await stage.when(await stage.create(stage.image(":later"), suffix="-other"), "Unpacked")
         assert triple(await stage.get(f"{stage.name}-elsewhere"), "Unpacked")[:2] == ("False", "UnpackFailed")
 
 
-async def test_a_digest_that_a_person_wrote_into_the_annotation_is_not_believed(
+async def test_a_digest_that_a_user_wrote_into_the_annotation_does_not_count(
     cluster: Cluster, stage: Stage, tmp_path: Path
 ) -> None:
     trusted = stage.push(registry_bundle("things"))
@@ -517,9 +521,7 @@ async def test_a_digest_that_a_person_wrote_into_the_annotation_is_not_believed(
         assert digest_of(await stage.when(tagged, "Unpacked")) == other
 
 
-async def test_what_a_bundle_was_given_once_is_not_asked_for_again(
-    cluster: Cluster, stage: Stage, tmp_path: Path
-) -> None:
+async def test_stored_content_is_not_requested_again(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
     digest = stage.push(registry_bundle("things"))
     async with RegistryProxy(cluster.registry) as proxy:
         conf = tmp_path / "registries.conf"
@@ -529,9 +531,9 @@ async def test_what_a_bundle_was_given_once_is_not_asked_for_again(
             await stage.when(await stage.create(stage.image()), "Unpacked")
             name = await stage.create(f"known.example.com/bundles/{stage.name}@{digest}", suffix="-known")
             before = await stage.when(name, "Unpacked")
-    # Its registry is gone.
+    # Its registry has stopped.
     async with unpacking(cluster, tmp_path / "cache", registries=conf):
-        await stage.when(await stage.create(stage.image(), suffix="-turn"), "Unpacked")
+        await stage.when(await stage.create(stage.image(), suffix="-other"), "Unpacked")
         after = await stage.get(name)
     assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
 

@@ -174,7 +174,7 @@ SERVED_WITH_PROBLEMS = [*SERVED, *conditions("Valid False ProblemsFound 3 blobs"
             ["Normal Recovered: recovered from: d: no progress; done"],
             id="a recovery without progress in between",
         ),
-        pytest.param(NEW, READING, [], id="a first look"),
+        pytest.param(NEW, READING, [], id="the first conditions"),
         pytest.param(READING, SERVED, ["Normal Succeeded: r"], id="served for the first time"),
         pytest.param(
             READING,

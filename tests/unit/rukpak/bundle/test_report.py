@@ -117,11 +117,11 @@ SUCCESS = "Successfully unpacked the image Bundle"
 def test_conditions(
     seen: World, outcome: Done | Exception, phase: str, wanted: dict[str, tuple[str, str, str]]
 ) -> None:
-    told = reported(seen, outcome)
-    assert told.status.phase == phase
-    assert told.status.observed_generation == 1
-    assert {each.type: (each.status, each.reason, each.message) for each in told.status.conditions} == wanted
-    assert all(each.observed_generation == 1 for each in told.status.conditions)
+    found = reported(seen, outcome)
+    assert found.status.phase == phase
+    assert found.status.observed_generation == 1
+    assert {each.type: (each.status, each.reason, each.message) for each in found.status.conditions} == wanted
+    assert all(each.observed_generation == 1 for each in found.status.conditions)
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,8 @@ def test_the_status_is_kept_during_deletion() -> None:
 
 
 def test_nothing_is_reported_for_a_deleted_bundle() -> None:
-    gone = World("a", NOW)
-    assert report(gone, decide(gone).evaluation, Done(Release())) is None
+    deleted = World("a", NOW)
+    assert report(deleted, decide(deleted).evaluation, Done(Release())) is None
 
 
 def test_the_resolved_source_is_reported_when_decide_failed() -> None:
