@@ -39,7 +39,7 @@ from olmkit.jobs.job import Role
 from olmkit.jobs.protocol import ChildSpec
 from olmkit.store.folders import remove_tree
 
-MAX_MESSAGE_BYTES = 64 * 1024
+MAX_CONTROL_MESSAGE_BYTES = 64 * 1024
 
 
 @dataclass
@@ -87,7 +87,7 @@ class ForkServer:
 
     def _handle_message(self) -> bool:
         try:
-            data, descriptors, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 2)
+            data, descriptors, _, _ = socket.recv_fds(self._control, MAX_CONTROL_MESSAGE_BYTES, 2)
         except ConnectionResetError:
             return False  # it closed the socket before it read how the last children ended
         if not data:

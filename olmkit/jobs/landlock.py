@@ -34,10 +34,10 @@ NETWORK_SINCE, NETWORK = 4, 0b11
 SCOPES_SINCE, SCOPES = 6, 0b11
 """Abstract unix sockets and signals to processes outside."""
 
-READ = READ_FILE | READ_DIR
+READ_RIGHTS = READ_FILE | READ_DIR
 SPECIAL_FILES = 1 << 6 | 1 << 9 | 1 << 10 | 1 << 11 | 1 << 12
 """Creation of character devices, sockets, pipes, block devices and symbolic links, which no job needs."""
-WRITE = (ABI_1_RIGHTS | REFER | TRUNCATE) & ~EXECUTE & ~SPECIAL_FILES
+WRITE_RIGHTS = (ABI_1_RIGHTS | REFER | TRUNCATE) & ~EXECUTE & ~SPECIAL_FILES
 FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 """Rights that a rule for a file, rather than a folder, may have."""
 
@@ -91,9 +91,9 @@ def _handled(abi: int) -> int:
 
 def _rules(reads: Iterable[Path], writes: Iterable[Path]) -> Iterator[tuple[Path, int]]:
     for path in reads:
-        yield path, READ
+        yield path, READ_RIGHTS
     for path in writes:
-        yield path, WRITE
+        yield path, WRITE_RIGHTS
 
 
 def _allow(ruleset: int, path: Path, rights: int) -> None:

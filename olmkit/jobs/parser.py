@@ -23,7 +23,7 @@ from olmkit.jobs.job import Job, Progress
 Request = TypeVar("Request")
 Result = TypeVar("Result")
 
-MAX_FILES = 4
+MAX_PASSED_FILES = 4
 """File descriptors that are sent with a request."""
 FIRST_SEND_BYTES = 4096
 """Of the request, sent together with the descriptors."""
@@ -103,7 +103,7 @@ def _read(line: bytes, job: Job[Any, Result]) -> Result:
 
 def receive(connection: socket.socket, stack: ExitStack) -> tuple[dict[str, Any], list[IO[bytes]]]:
     """The message of `Parser`, and its files, which `stack` closes. Raises EOFError when the job has ended."""
-    data, descriptors, _, _ = socket.recv_fds(connection, FIRST_SEND_BYTES, MAX_FILES)
+    data, descriptors, _, _ = socket.recv_fds(connection, FIRST_SEND_BYTES, MAX_PASSED_FILES)
     files: list[IO[bytes]] = [stack.enter_context(os.fdopen(number, "r+b")) for number in descriptors]
     parts = [data]
     while not parts[-1].endswith(b"\n"):

@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 PROBES_PER_WORKER = 500
 """Bounds what may leak, and the CPU time that a worker uses."""
-WORKER_IDLE_SECONDS = 5.0
+WORKER_IDLE_TIMEOUT_SECONDS = 5.0
 MAX_CONCURRENT_PROBES = 16
 
 
@@ -77,7 +77,7 @@ class ProbePool:
             self._files = files
         if self._idle is not None:
             self._idle.cancel()
-        self._idle = asyncio.get_running_loop().call_later(WORKER_IDLE_SECONDS, self._release)
+        self._idle = asyncio.get_running_loop().call_later(WORKER_IDLE_TIMEOUT_SECONDS, self._release)
         return worker
 
     def _release(self) -> None:

@@ -42,7 +42,7 @@ OVERTIME_JOBS_PER_SLOT = 3
 """Jobs that have given up their slot and still run, for each slot."""
 WAITING_FOR_MEMORY = "waiting for memory"
 """The progress of a job that has fetched what it is to parse."""
-NO_FILES = Sandbox()
+NO_FILES_SANDBOX = Sandbox()
 """The sandbox of jobs that need no files of the controller."""
 
 
@@ -77,7 +77,7 @@ class Jobs(Generic[Result]):
         limits: Limits | None = None,
         preload: Sequence[str] = (),
         max_slot_time: timedelta = MAX_SLOT_TIME,
-        sandbox: Sandbox = NO_FILES,
+        sandbox: Sandbox = NO_FILES_SANDBOX,
         memory: MemoryBudget | None = None,
     ) -> None:
         self._ended = ended

@@ -16,8 +16,8 @@ from olmkit.errors import ApiError, Forbidden, NotFound
 from olmkit.runtime.client import Client
 
 ENDPOINT_SLICES = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", namespaced=True)
-NAME, NAMESPACE = "kubernetes", "default"
-REFRESH_SECONDS = 60.0
+SERVICE_NAME, SERVICE_NAMESPACE = "kubernetes", "default"
+REFRESH_INTERVAL_SECONDS = 60.0
 
 log = logging.getLogger(__name__)
 
@@ -38,13 +38,13 @@ class ApiServerAddresses:
         Raises ApiError if they were never read and the API server does not answer.
         """
         async with self._reading:
-            if time.monotonic() - self._read_at >= REFRESH_SECONDS:
+            if time.monotonic() - self._read_at >= REFRESH_INTERVAL_SECONDS:
                 await self._read()
         return (self._client.host, *self._endpoints)
 
     async def _read(self) -> None:
         try:
-            self._endpoints = endpoints(await self._client.get(ENDPOINT_SLICES, NAME, NAMESPACE))
+            self._endpoints = endpoints(await self._client.get(ENDPOINT_SLICES, SERVICE_NAME, SERVICE_NAMESPACE))
         except NotFound:
             self._endpoints = ()
         except Forbidden as error:

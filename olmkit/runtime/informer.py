@@ -23,7 +23,7 @@ from olmkit.runtime.informer_store import Change, InformerStore, ObjectName
 
 __all__ = ["Change", "Informer"]
 
-RETRY_BACKOFF = Backoff(first=0.1, cap=10.0)
+WATCH_BACKOFF = Backoff(first=0.1, cap=10.0)
 ABSENT_KIND_RECHECK_SECONDS = 30.0
 """Between two checks for a kind that is not served."""
 WATCH_TIMEOUT_RANGE_SECONDS = (300, 600)
@@ -253,4 +253,4 @@ class Informer:
 
     async def _pause(self) -> None:
         self._failures += 1
-        await asyncio.sleep(RETRY_BACKOFF.delay(self._failures))
+        await asyncio.sleep(WATCH_BACKOFF.delay(self._failures))

@@ -15,7 +15,7 @@ from datetime import timedelta
 from olmkit.runtime import metrics
 from olmkit.runtime.backoff import Backoff
 
-RETRY_BACKOFF = Backoff(first=0.05, cap=300)
+KEY_BACKOFF = Backoff(first=0.05, cap=300)
 """A key that failed: 50 ms, doubled each time, at most 5 minutes."""
 
 
@@ -34,7 +34,7 @@ class _Delayed:
 class Queue:
     """Keys that wait, keys that are processed, and delayed keys. `name` is the label of its metrics."""
 
-    def __init__(self, name: str = "", retry: Backoff = RETRY_BACKOFF) -> None:
+    def __init__(self, name: str = "", retry: Backoff = KEY_BACKOFF) -> None:
         self.name = name
         self._backoff = retry
         self._order: deque[str] = deque()

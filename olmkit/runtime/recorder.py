@@ -20,7 +20,7 @@ from olmkit.api.meta import Kind, Object
 EVENT = Kind("", "v1", "Event", "events", namespaced=True)
 """Events of core/v1, because only these may have firstTimestamp, lastTimestamp and count, by which kubectl sorts and shows
 them."""
-MAX_MESSAGE_BYTES = 1024
+MAX_EVENT_MESSAGE_BYTES = 1024
 """Bytes of an Event's message; some versions of the API server refuse more."""
 CLUSTER_SCOPED_NAMESPACE = "default"
 """Where Events about cluster-scoped objects live; the API server accepts no other."""
@@ -288,7 +288,7 @@ def make_event(about: Object, event: PendingEvent, reporter: Reporter, now: date
         "involvedObject": {key: value for key, value in involved.items() if value},
         "type": event.type,
         "reason": event.reason,
-        "message": truncate(event.message, MAX_MESSAGE_BYTES),
+        "message": truncate(event.message, MAX_EVENT_MESSAGE_BYTES),
         "action": event.action,
         "count": 1,
         "firstTimestamp": moment,

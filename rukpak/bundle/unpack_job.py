@@ -25,7 +25,7 @@ from rukpak.format.bundle import FORMAT_VERSION, MAX_BUNDLE_BYTES, MAX_BUNDLE_VA
 
 MAX_FILES_BYTES = 64 * 1024**2
 """Of manifests and metadata in one bundle."""
-REASON = "UnpackFailed"
+UNPACK_FAILED_REASON = "UnpackFailed"
 
 _FOLDERS: Mapping[str, tuple[str, ...]] = {REGISTRY: ("manifests", "metadata"), PLAIN: ("manifests",)}
 _READERS: Mapping[str, Callable[[Mapping[str, bytes]], Bundle]] = {REGISTRY: read_registry, PLAIN: read_plain}
@@ -44,7 +44,7 @@ class ReadResult:
     """The bundle could be read."""
 
 
-READ = Job(f"{__name__}:read_bundle", ReadRequest, ReadResult, errors=(BadContent, BadBundle))
+READ_BUNDLE = Job(f"{__name__}:read_bundle", ReadRequest, ReadResult, errors=(BadContent, BadBundle))
 """Unpacks and reads what was fetched, in the parser's process."""
 
 
@@ -71,7 +71,7 @@ async def unpack(request: UnpackRequest, context: JobContext) -> UnpackResult:
             only = _FOLDERS[content_type]
             fetched = await fetch(ref, folder, registries, only=only, limits=BUNDLE_LIMITS, progress=context.progress)
             with fetched.blob as blob:
-                await context.parse(READ, ReadRequest(fetched.facts(), content_type), [blob], folder)
+                await context.parse(READ_BUNDLE, ReadRequest(fetched.facts(), content_type), [blob], folder)
     except BadContent as error:
         return replace(found, ref=error.ref or ref, problem=error.message)
     except BadBundle as error:
@@ -96,11 +96,16 @@ def read_bundle(request: ReadRequest, context: JobContext) -> ReadResult:
 def check_size(data: bytes) -> bytes:
     """`data` unchanged. Raises BadBundle if it is too large for the controllers, which load it as a whole."""
     if len(data) > MAX_BUNDLE_BYTES:
-        raise BadBundle(REASON, f"the bundle has {len(data):,} bytes of JSON; at most {MAX_BUNDLE_BYTES:,} are allowed")
+        raise BadBundle(
+            UNPACK_FAILED_REASON,
+            f"the bundle has {len(data):,} bytes of JSON; at most {MAX_BUNDLE_BYTES:,} are allowed",
+        )
     # An estimate: separators in strings count too. Ordinary bundles are far below the limit.
     values = sum(map(data.count, (b",", b"[", b"{")))
     if values > MAX_BUNDLE_VALUES:
-        raise BadBundle(REASON, f"the bundle has about {values:,} values; at most {MAX_BUNDLE_VALUES:,} are allowed")
+        raise BadBundle(
+            UNPACK_FAILED_REASON, f"the bundle has about {values:,} values; at most {MAX_BUNDLE_VALUES:,} are allowed"
+        )
     return data
 
 
@@ -113,9 +118,11 @@ def _contents(root: Path) -> Iterator[tuple[str, bytes]]:
             total += path.stat().st_size
             if total > MAX_FILES_BYTES:
                 megabytes = MAX_FILES_BYTES // 1024**2
-                raise BadBundle(REASON, f"the bundle holds more than {megabytes} MiB of manifests and metadata")
+                raise BadBundle(
+                    UNPACK_FAILED_REASON, f"the bundle holds more than {megabytes} MiB of manifests and metadata"
+                )
             yield path.relative_to(root).as_posix(), path.read_bytes()
 
 
 implement(UNPACK, unpack)
-implement(READ, read_bundle)
+implement(READ_BUNDLE, read_bundle)

@@ -9,7 +9,7 @@ import pytest
 
 from olmkit.api.conditions import ConditionValue, PendingEvent, Transition
 from olmkit.runtime.recorder import (
-    MAX_MESSAGE_BYTES,
+    MAX_EVENT_MESSAGE_BYTES,
     EventChoice,
     Reporter,
     choose_events,
@@ -477,7 +477,7 @@ def test_an_event_of_a_namespaced_object_is_in_its_namespace() -> None:
 
 def test_long_messages_and_names_are_truncated() -> None:
     made = event(about(name="n" * 253), message="é" * 2000)
-    assert len(made["message"].encode()) <= MAX_MESSAGE_BYTES
+    assert len(made["message"].encode()) <= MAX_EVENT_MESSAGE_BYTES
     assert len(made["metadata"]["name"]) <= 253
 
 
