@@ -412,7 +412,7 @@ def _without_package(package: str) -> Files:
             id="an object that is too large for etcd",
         ),
         pytest.param(
-            {"etc/passwd": b"root"}, REGISTRY, ['nothing at "/manifests"'], id="an image that is not a bundle"
+            {"etc/passwd": b"root"}, REGISTRY, ['has no content at "/manifests"'], id="an image that is not a bundle"
         ),
     ],
 )
