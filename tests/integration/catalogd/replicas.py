@@ -146,7 +146,7 @@ async def following(catalog_store: CatalogStore, sight: Sight) -> AsyncIterator[
 async def until(condition: Callable[[], object], within: float = 60) -> None:
     """Return when it holds."""
     async with asyncio.timeout(within):
-        while not condition():  # noqa: ASYNC110 of some of it nobody tells
+        while not condition():  # noqa: ASYNC110 there is no event to await
             await asyncio.sleep(0.01)
 
 

@@ -60,17 +60,17 @@ async def test_an_ordinary_installation_and_rollout_are_no_warning_and_always_re
 ) -> None:
     statuses: list[Object] = []
 
-    def heard(change: Change) -> None:
+    def on_change(change: Change) -> None:
         if change.new is not None:
             statuses.append(change.new)
 
-    at.deployments.subscribe(heard)
+    at.deployments.subscribe(on_change)
     await at.install(at.push(plain(namespace(at.name), deployment("engine", at.name, replicas=3))))
     await at.until(READY)
     changed = deployment("engine", at.name, replicas=3, image="registry.example.com/x:v2")
     await at.install(at.push(plain(namespace(at.name), changed), "v2"))
     raw = await at.until(READY)
-    at.deployments.unsubscribe(heard)
+    at.deployments.unsubscribe(on_change)
     assert [status["status"] for status in statuses if unclear(status)] == []
     assert [event["message"] for event in await events(at, raw) if event["type"] != "Normal"] == []
 
@@ -100,18 +100,18 @@ async def test_drift_that_is_repaired_once_is_no_contest_and_never_makes_it_unre
     raw = await at.until(READY)
     statuses: list[Object] = []
 
-    def heard(change: Change) -> None:
+    def on_change(change: Change) -> None:
         if change.new is not None and change.new["metadata"]["generation"] == raw["metadata"]["generation"]:
             statuses.append(change.new)
 
-    at.deployments.subscribe(heard)
+    at.deployments.subscribe(on_change)
     await at.client.patch(CONFIG_MAPS, "log", {"data": {"ours": "2"}}, at.name)
     await at.when(CONFIG_MAPS, "log", at.name, lambda found: data(found).get("ours") == "1")
     await event_that(at, lambda event: event["reason"] == "DriftRepaired" and f"{at.name}/log" in event["message"])
     # One BundleDeployment has one pass at a time: when the next bundle is installed, the repair has been reported.
     await at.install(at.push(plain(namespace(at.name), config_map("log", at.name, ours="3"), engine), "v2"))
     await at.until(READY)
-    at.deployments.unsubscribe(heard)
+    at.deployments.unsubscribe(on_change)
     assert [status["status"] for status in statuses if not says("Ready", "True")(status)] == []
     reported = [event["reason"] for event in await events(at, raw)]
     assert [reason for reason in reported if reason in ("DriftRepaired", "Unhealthy", "Recovered")] == ["DriftRepaired"]

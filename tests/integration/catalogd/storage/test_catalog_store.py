@@ -171,7 +171,7 @@ async def test_the_clock_that_was_set_back_keeps_nothing_for_ever(tmp_path: Path
 async def until_gone(catalog_store: CatalogStore, name: str, digest: str) -> None:
     running = asyncio.create_task(catalog_store.run())
     async with asyncio.timeout(30):
-        while catalog_store.find(name, digest) or digest in catalog_store.content_store.digests():  # noqa: ASYNC110 nobody tells of it
+        while catalog_store.find(name, digest) or digest in catalog_store.content_store.digests():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     running.cancel()
     await asyncio.wait({running})
