@@ -1,7 +1,7 @@
-"""Where the blobs of one catalog lie in its file, by schema, package and name.
+"""The index of the blobs of a catalog: the byte range of each in its file, by schema, package and name.
 
-Made by catalogd.ingest.load_job while the file is written, asked by catalogd.http.server for each filtered request. Holds
-no blob and opens no file: it is given lengths and gives ranges. Answers in the order of the file.
+Built by catalogd.ingest.content_writer, queried by catalogd.http.server for each filtered request. Holds no blob and opens no
+file: it is given lengths and returns ranges. Results are in the order of the file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ByteRange = tuple[int, int]
 
 
 class BlobIndex:
-    """The envelope of every blob and its place. Blobs lie one after the other from the start of the file."""
+    """The envelope and the byte range of every blob. Blobs are contiguous from the start of the file."""
 
     def __init__(self) -> None:
         self._texts: dict[str, int] = {"": 0}
@@ -36,11 +36,11 @@ class BlobIndex:
 
     @property
     def size(self) -> int:
-        """Bytes of all blobs."""
+        """The number of bytes of all blobs."""
         return self._start[-1]
 
     def add(self, schema: str, package: str, name: str, length: int) -> int:
-        """The next blob of the file. Returns its number, counted from 0."""
+        """Add the next blob of the file. Returns its number, starting at 0."""
         number = len(self)
         self._schema.append(self._number(schema))
         self._package.append(self._number(package))
@@ -50,14 +50,14 @@ class BlobIndex:
         return number
 
     def find(self, schema: str = "", package: str = "", name: str = "") -> Sequence[int]:
-        """Numbers of the blobs that match all that is asked, in order; "" asks nothing.
+        """The numbers of the blobs that match all arguments, in order; "" matches everything.
 
-        A package's own olm.package blob belongs to it, although its envelope names no package (trap 14).
+        The olm.package blob of a package belongs to it, although its envelope names no package (trap 14).
         """
-        asked = _Query(*(self._texts.get(text, -1) for text in (schema, package, name)))
-        if -1 in (asked.schema, asked.package, asked.name):
+        query = _Query(*(self._texts.get(text, -1) for text in (schema, package, name)))
+        if -1 in (query.schema, query.package, query.name):
             return ()
-        candidates = self._candidates(asked)
+        candidates = self._candidates(query)
         return candidates if candidates is not None else range(len(self))
 
     def envelopes(self) -> Iterator[tuple[str, str, str]]:
@@ -67,7 +67,7 @@ class BlobIndex:
             yield texts[schema], texts[package], texts[name]
 
     def reordered(self, numbers: Iterable[int]) -> BlobIndex:
-        """The index of a file in which the blobs of these numbers follow each other; a number may come several times."""
+        """The index of a file that contains the blobs with these numbers, in this order; numbers may be repeated."""
         texts, other = list(self._texts), BlobIndex()
         for number in numbers:
             schema, package, name = (texts[column[number]] for column in (self._schema, self._package, self._name))
@@ -75,11 +75,11 @@ class BlobIndex:
         return other
 
     def byte_range(self, number: int) -> ByteRange:
-        """The place of one blob."""
+        """The byte range of one blob."""
         return self._start[number], self._start[number + 1] - self._start[number]
 
     def byte_ranges(self, numbers: Iterable[int]) -> list[ByteRange]:
-        """The places of blobs, neighbours made one."""
+        """The byte ranges of blobs; adjacent ones are merged."""
         found: list[ByteRange] = []
         for number in numbers:
             start, length = self.byte_range(number)
@@ -90,17 +90,17 @@ class BlobIndex:
         return found
 
     def dump(self) -> bytes:
-        """As JSON: texts once, and per blob the numbers of its three texts and its length."""
+        """Encode as JSON: each string once, and per blob the numbers of its three strings and its length."""
         lengths = array("Q", map(sub, islice(self._start, 1, None), self._start))
         columns = {"schema": self._schema, "package": self._package, "name": self._name, "length": lengths}
         parts = [b'{"texts":', orjson.dumps(list(self._texts))]
-        for key, column in columns.items():  # one after the other: a list of numbers takes five times their array
+        for key, column in columns.items():  # one at a time: a list of numbers takes five times the memory of the array
             parts += [f',"{key}":'.encode(), orjson.dumps(column.tolist())]
         return b"".join((*parts, b"}"))
 
     @classmethod
     def load(cls, data: bytes) -> BlobIndex:
-        """What dump() wrote."""
+        """Decode the output of dump()."""
         stored: dict[str, Any] = orjson.loads(data)
         index, texts = cls(), stored["texts"]
         for text in texts:
@@ -112,7 +112,7 @@ class BlobIndex:
         return index
 
     def _lists(self) -> tuple[_Numbers, _Numbers, _Numbers]:
-        """By schema, package and name the numbers of blobs; made when they are first needed, as whoever writes asks nothing."""
+        """The numbers of blobs by schema, package and name. Built on first use, since writers do not query."""
         if self._by is None:
             self._by = _by_text(self._schema), _by_text(self._package), _by_text(self._name)
         return self._by
@@ -120,33 +120,33 @@ class BlobIndex:
     def _number(self, text: str) -> int:
         return self._texts.setdefault(text, len(self._texts))
 
-    def _candidates(self, asked: _Query) -> list[int] | None:
-        """The smallest list that holds every match, then those in it that match; None: nothing was asked."""
+    def _candidates(self, query: _Query) -> list[int] | None:
+        """The matches among the smallest list that contains all of them; None when the query is empty."""
         lists: list[Sequence[int]] = []
         by_schema, _, by_name = self._lists()
-        if asked.schema:
-            lists.append(by_schema.get(asked.schema, ()))
-        if asked.name:
-            lists.append(by_name.get(asked.name, ()))
-        if asked.package:
-            lists.append(self._of_package(asked.package))
+        if query.schema:
+            lists.append(by_schema.get(query.schema, ()))
+        if query.name:
+            lists.append(by_name.get(query.name, ()))
+        if query.package:
+            lists.append(self._of_package(query.package))
         if not lists:
             return None
-        return [number for number in min(lists, key=len) if self._matches(number, asked)]
+        return [number for number in min(lists, key=len) if self._matches(number, query)]
 
     def _of_package(self, package: int) -> array[int]:
         _, by_package, by_name = self._lists()
         own = [n for n in by_name.get(package, ()) if self._is_package_blob(n) and self._package[n] != package]
         return array("L", sorted([*own, *by_package.get(package, ())]))
 
-    def _matches(self, number: int, asked: _Query) -> bool:
+    def _matches(self, number: int, query: _Query) -> bool:
         return (
-            (not asked.schema or self._schema[number] == asked.schema)
-            and (not asked.name or self._name[number] == asked.name)
+            (not query.schema or self._schema[number] == query.schema)
+            and (not query.name or self._name[number] == query.name)
             and (
-                not asked.package
-                or self._package[number] == asked.package
-                or (self._name[number] == asked.package and self._is_package_blob(number))
+                not query.package
+                or self._package[number] == query.package
+                or (self._name[number] == query.package and self._is_package_blob(number))
             )
         )
 
@@ -166,7 +166,7 @@ def _by_text(texts: Iterable[int]) -> _Numbers:
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """The numbers of the texts asked for; 0 (the empty text) asks nothing, -1 is a text no blob has."""
+    """The numbers of the queried strings; 0 (the empty string) matches everything, -1 nothing."""
 
     schema: int
     package: int

@@ -1,8 +1,9 @@
-"""The files of a catalog, read as they come out of an image: none of them is ever written to a disk.
+"""Parses the files of a catalog while they are extracted from an image, without writing them to disk.
 
-The storage that catalogd.ingest.load_job gives to a source (olmkit.sources.tree_storage). What a file's blobs are is known
-when it has passed; whether it counts only at the end, when all layers and every .indexignore are known: until then its blobs
-are a segment of the writer's. Documents of YAML are read by other processes (catalogd.ingest.yaml_worker_pool).
+The TreeStorage (olmkit.sources.tree_storage) that catalogd.ingest.load_job passes to a source. The blobs of a file are parsed
+when the file is read. Whether the file belongs to the catalog is known only at the end, when all layers and every .indexignore
+were read: until then its blobs are a segment of the writer. YAML documents are parsed by other processes
+(catalogd.ingest.yaml_worker_pool).
 """
 
 from __future__ import annotations
@@ -24,99 +25,99 @@ from olmkit.sources.errors import shown_path
 from olmkit.sources.tree_storage import ByteReader
 
 MAX_WORKER_DOCUMENT_BYTES = 1024 * 1024
-"""Bytes of a document that the job always reads itself: no two such shall be in memory at a time."""
+"""Larger documents are parsed by the job itself, so that no two of them are in memory at the same time."""
 
 
 @dataclass(slots=True)
 class _Segment:
-    """Numbers of the blobs of one file, and what stopped its reading ("" its end): as far as they are known yet."""
+    """The numbers of the blobs of one file that are known so far, and the error that stopped its parsing."""
 
     blobs: range = range(0)
-    fault: str = ""
+    error: str = ""
 
 
-class _Counted:
-    """The bytes of a file, counted as they are read."""
+class _CountingReader:
+    """Counts the bytes of a file as they are read."""
 
     def __init__(self, data: ByteReader, expansion: ExpansionLimit) -> None:
         self._data = data
         self._expansion = expansion
 
     def read(self, size: int, /) -> bytes:
-        """See Data."""
-        part = self._data.read(size)
-        self._expansion.count_read(len(part))
-        return part
+        """Read up to `size` bytes."""
+        data = self._data.read(size)
+        self._expansion.count_read(len(data))
+        return data
 
 
 class CatalogFiles:
-    """Files by path; their blobs go to `writer`, which is told how much was read. `folder` is where the source may work.
+    """Parses files and passes their blobs to `writer`. `folder` is the working folder of the source.
 
-    `readers` read YAML; without them it is read here, like JSON. Methods raise what theirs do.
+    `workers` parse YAML; without them it is parsed here, like JSON. Methods raise what the writer and the workers raise.
     """
 
-    def __init__(self, writer: ContentWriter, folder: Path, readers: YamlWorkerPool | None = None) -> None:
+    def __init__(self, writer: ContentWriter, folder: Path, workers: YamlWorkerPool | None = None) -> None:
         self.folder = folder
         self._writer = writer
-        self._readers = readers
-        self._read: list[_Segment] = []
+        self._workers = workers
+        self._files: list[_Segment] = []
         self._segments: dict[str, _Segment] = {}
         self._ignores: dict[str, bytes] = {}
 
     def make_folder(self, path: str) -> None:
-        """Folders are of no interest."""
+        """Do nothing: only files matter."""
 
     def remove_folder(self, path: str) -> None:
-        """Folders are of no interest."""
+        """Do nothing: only files matter."""
 
     def write(self, path: str, data: ByteReader) -> None:
-        """Read the file's blobs. What is wrong with it counts only if the file does in the end."""
+        """Parse the blobs of the file. An error matters only if the file turns out to belong to the catalog."""
         folder, _, name = path.rpartition("/")
         if name == IGNORE_FILE:
-            self._ignores[folder] = _all(data, MAX_IGNORE_FILE_BYTES + 1)
+            self._ignores[folder] = _read_all(data, MAX_IGNORE_FILE_BYTES + 1)
             return
         segment = self._segments[path] = _Segment()
-        self._read.append(segment)
+        self._files.append(segment)
         try:
-            for document in split_documents(_Counted(data, self._writer.expansion)):
-                if segment.fault:
+            for document in split_documents(_CountingReader(data, self._writer.expansion)):
+                if segment.error:
                     break
                 self._add(segment, document)
         except BadDocument as error:
             self._drain()
-            segment.fault = segment.fault or str(error)
+            segment.error = segment.error or str(error)
 
     def _add(self, segment: _Segment, document: Document | RawDocument) -> None:
-        """Have a document of the file that is read become a blob. Raises BadDocument."""
+        """Parse a document of the current file, or pass it to a worker. Raises BadDocument."""
         if (
-            self._readers is not None
+            self._workers is not None
             and isinstance(document, RawDocument)
             and len(document.text) < MAX_WORKER_DOCUMENT_BYTES
         ):
-            self._readers.add(len(self._read) - 1, document, self._take)
+            self._workers.add(len(self._files) - 1, document, self._add_parsed)
             return
         self._drain()
-        if not segment.fault:
-            read = document if isinstance(document, Document) else document.parse()
-            self._put(segment, serialize_blob(parse_blob(read), bundle_metadata=self._writer.bundle_metadata))
+        if not segment.error:
+            parsed = document if isinstance(document, Document) else document.parse()
+            self._add_blob(segment, serialize_blob(parse_blob(parsed), bundle_metadata=self._writer.bundle_metadata))
 
     def _drain(self) -> None:
-        if self._readers is not None:
-            self._readers.drain(self._take)
+        if self._workers is not None:
+            self._workers.drain(self._add_parsed)
 
-    def _take(self, part: FileBlobs) -> None:
-        segment = self._read[part.file]
-        for made in part.blobs:
-            self._put(segment, made)
-        segment.fault = part.error
+    def _add_parsed(self, part: FileBlobs) -> None:
+        segment = self._files[part.file]
+        for blob in part.blobs:
+            self._add_blob(segment, blob)
+        segment.error = part.error
 
-    def _put(self, segment: _Segment, made: SerializedBlob) -> None:
+    def _add_blob(self, segment: _Segment, blob: SerializedBlob) -> None:
         first = segment.blobs.start if segment.blobs else self._writer.blob_count
-        self._writer.add_serialized(made)
+        self._writer.add_serialized(blob)
         segment.blobs = range(first, self._writer.blob_count)
 
     def remove(self, path: str) -> None:
-        """What was read of it does not count."""
+        """Drop the file; its blobs do not count."""
         folder, _, name = path.rpartition("/")
         if name == IGNORE_FILE:
             del self._ignores[folder]
@@ -124,12 +125,12 @@ class CatalogFiles:
             del self._segments[path]
 
     def link(self, path: str, target: str) -> None:
-        """The same blobs once more. A file under two names of which one is .indexignore has no meaning: it is left out."""
+        """Add the blobs of `target` again under this path. Links to or from .indexignore files are ignored."""
         if target in self._segments and not f"/{path}".endswith(f"/{IGNORE_FILE}"):
             self._segments[path] = self._segments[target]
 
     def ranges(self, root: str) -> list[range]:
-        """Which blobs count, in the catalog's order. `root` is the catalog's folder. Raises BadCatalog."""
+        """The numbers of the blobs of the catalog, in its order. `root` is the folder of the catalog. Raises BadCatalog."""
         self._drain()
         if root in self._segments:
             raise BadCatalog("the catalog is a file, not a folder")
@@ -140,13 +141,13 @@ class CatalogFiles:
 
 def _ranges(segments: dict[str, _Segment], ignores: dict[str, bytes]) -> Iterable[range]:
     for path in select_paths(segments, ignores):
-        if segments[path].fault:
-            raise BadCatalog(f"{shown_path(path)}: {segments[path].fault}")
+        if segments[path].error:
+            raise BadCatalog(f"{shown_path(path)}: {segments[path].error}")
         yield segments[path].blobs
 
 
 def _below(ignores: dict[str, bytes], above: str) -> dict[str, bytes]:
-    """The ignore files within the catalog, by their folder within it. Raises BadCatalog."""
+    """The ignore files of the catalog, by their folder relative to `above`. Raises BadCatalog."""
     found = {}
     for folder, text in sorted(ignores.items()):
         if f"{folder}/".startswith(above) or not above:
@@ -157,7 +158,7 @@ def _below(ignores: dict[str, bytes], above: str) -> dict[str, bytes]:
     return found
 
 
-def _all(data: ByteReader, limit: int) -> bytes:
+def _read_all(data: ByteReader, limit: int) -> bytes:
     found = b""
     while len(found) < limit and (part := data.read(limit - len(found))):
         found += part

@@ -1,6 +1,6 @@
-"""What a catalog holds in all, and what is wrong with it: part of its content on disk, and what its status says.
+"""The summary of a catalog for its status: package names, counts and problems.
 
-Written by catalogd.ingest.content_writer, read back by catalogd.ingest.content, told by catalogd.catalog.report. Pure.
+Written by catalogd.ingest.content_writer, read by catalogd.ingest.content, reported by catalogd.catalog.report. Pure.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class CatalogSummary:
-    """What a catalog holds, for its status. `problems` are the first sentences about what could not be read or does not fit
-    together, `problem_count` counts all; `notes` say what Package objects had to leave out."""
+    """The summary of a catalog.
+
+    `problems` are the first messages about invalid blobs and inconsistent channels, `problem_count` counts all. `notes` are
+    messages about data that was left out of Package and BundleMetadata objects.
+    """
 
     package_names: tuple[str, ...]
     bundle_count: int
@@ -23,7 +26,7 @@ class CatalogSummary:
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """For content.json."""
+        """Encode for content.json."""
         return {
             "packageNames": self.package_names,
             "bundleCount": self.bundle_count,
@@ -35,7 +38,7 @@ class CatalogSummary:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> CatalogSummary:
-        """What to_json() gave."""
+        """Decode the output of to_json()."""
         return cls(
             tuple(value["packageNames"]),
             value["bundleCount"],

@@ -1,8 +1,8 @@
-"""The blobs of a catalog, as they are read, to the files of catalogd.ingest.content.
+"""Writes the blobs of a catalog, as they are parsed, to the files of catalogd.ingest.content.
 
-Used by catalogd.ingest.load_job in a job. Blobs pass through once and are not kept: what is needed of a bundle later goes to
-a file without a name, packages and channels are read again from what was written. What is made of each blob is
-catalogd.ingest.serialized_blobs', what is derived from all blobs of a package catalogd.ingest.package_index's.
+Used by catalogd.ingest.load_job in a job. Blobs pass through once and are not kept in memory: the parts of bundles that are
+needed later go to a temporary file, packages and channels are read again from the written file. catalogd.ingest.serialized_blobs
+makes what is written of each blob, catalogd.ingest.package_index what is derived from all blobs of a package.
 """
 
 from __future__ import annotations
@@ -33,17 +33,18 @@ from olmkit.store.checksums import FileChecksums
 WRITE_BUFFER_BYTES = 1024 * 1024
 COPY_CHUNK_BYTES = 1024 * 1024
 MAX_BLOBS = 300_000
-"""Blobs of one catalog: whoever serves it keeps the place of each in memory. The largest public catalogs have 20,000."""
+"""The most blobs of one catalog: the byte range of each is in memory while it is served. The largest public catalogs have
+20,000."""
 MAX_NAMES_LENGTH = 32 * 1024 * 1024
-"""Characters of the schemas, packages and names of all blobs, which are kept with the places."""
-_UNORDERED = "all.unordered"
+"""The most characters of the schemas, packages and names of all blobs, which are in memory with the ranges."""
+_UNORDERED_FILE = "all.unordered"
 
 
 class ContentWriter:
-    """Writes one catalog's files into `folder`; `catalog_digest` is what the resolution documents name it by.
+    """Writes the files of one catalog into `folder`. `catalog_digest` is its digest in the resolution documents.
 
-    `bundle_metadata`: also what BundleMetadata objects say. `expansion` counts what is written, all files together; without it
-    nothing is too much. `hashed` is filled by `finish` with the files that need not be read again to know what they hold.
+    `bundle_metadata`: also write BundleMetadata objects. `expansion` limits the bytes of all files; without it there is no limit.
+    `checksums` are filled by `finish`: the checksums of files that were hashed while they were written.
     """
 
     def __init__(
@@ -62,11 +63,11 @@ class ContentWriter:
         self._blobs = HashingWriter(folder / BLOBS_FILE)
         self._parts = tempfile.TemporaryFile(dir=folder, buffering=WRITE_BUFFER_BYTES)  # noqa: SIM115 closed by __exit__
         self._bundles = open(folder / BUNDLES_FILE, "wb", buffering=WRITE_BUFFER_BYTES) if bundle_metadata else None  # noqa: SIM115
-        self._bundle_places: dict[int, tuple[str, str, int, int]] = {}
+        self._bundle_ranges: dict[int, tuple[str, str, int, int]] = {}
         self._notes: list[str] = []
         self._names = 0
         self._index = BlobIndex()
-        self._with_parts, self._part_ends = array("Q"), array("Q", [0])
+        self._part_numbers, self._part_ends = array("Q"), array("Q", [0])
 
     def __enter__(self) -> Self:
         return self
@@ -81,50 +82,50 @@ class ContentWriter:
 
     @property
     def blob_count(self) -> int:
-        """How many were added."""
+        """The number of blobs that were added."""
         return len(self._index)
 
     def add(self, blob: Blob) -> None:
-        """The next blob of the catalog. Raises BadCatalog when it is one too many, or too much."""
+        """Add the next blob of the catalog. Raises BadCatalog when the catalog is too large."""
         self.add_serialized(serialize_blob(blob, bundle_metadata=self.bundle_metadata))
 
-    def add_serialized(self, made: SerializedBlob) -> None:
-        """The same of what was made of a blob elsewhere, with this writer's `bundle_metadata`. Raises BadCatalog."""
-        self._names += len(made.schema) + len(made.package) + len(made.name)
+    def add_serialized(self, blob: SerializedBlob) -> None:
+        """Add a blob that was serialized elsewhere, with the `bundle_metadata` of this writer. Raises BadCatalog."""
+        self._names += len(blob.schema) + len(blob.package) + len(blob.name)
         _check_count(len(self._index) + 1)
         if self._names > MAX_NAMES_LENGTH:
             raise BadCatalog(f"the names of the catalog's blobs take more than {MAX_NAMES_LENGTH // 1024**2} MiB")
-        self.expansion.count_written(len(made.line) + len(made.part) + len(made.spec))
-        self._blobs.write(made.line)
-        number = self._index.add(made.schema, made.package, made.name, len(made.line))
-        if made.part:
-            self._parts.write(made.part)
-            self._with_parts.append(number)
-            self._part_ends.append(self._part_ends[-1] + len(made.part))
-        if made.spec and self._bundles is not None:
-            place = self._bundles.tell(), len(made.spec)
-            self._bundles.write(made.spec)
-            self._bundle_places[number] = made.subject, made.fingerprint, *place
-        if made.note:
-            self._notes.append(made.note)
+        self.expansion.count_written(len(blob.line) + len(blob.part) + len(blob.spec))
+        self._blobs.write(blob.line)
+        number = self._index.add(blob.schema, blob.package, blob.name, len(blob.line))
+        if blob.part:
+            self._parts.write(blob.part)
+            self._part_numbers.append(number)
+            self._part_ends.append(self._part_ends[-1] + len(blob.part))
+        if blob.spec and self._bundles is not None:
+            byte_range = self._bundles.tell(), len(blob.spec)
+            self._bundles.write(blob.spec)
+            self._bundle_ranges[number] = blob.subject, blob.fingerprint, *byte_range
+        if blob.note:
+            self._notes.append(blob.note)
 
     def finish(self, ranges: Sequence[range] | None = None) -> CatalogSummary:
-        """Write what could not be written before all blobs were known. Nothing may be added afterwards.
+        """Write the files that depend on all blobs. Nothing may be added afterwards.
 
-        `ranges` are numbers of the blobs that count, in the catalog's order: without it all do, as they were added. Raises
-        BadCatalog.
+        `ranges` are the numbers of the blobs of the catalog, in its order; by default all, in the order in which they were added.
+        Raises BadCatalog.
         """
-        _check_count(sum(map(len, ranges or ())))  # links may name a blob many times
+        _check_count(sum(map(len, ranges or ())))  # links may repeat a blob many times
         self.checksums[BLOBS_FILE] = self._blobs.finish()
         self._parts.flush()
         numbers: Sequence[int] = range(len(self._index))
-        if ranges is not None and not _follow_each_other(ranges, len(self._index)):
+        if ranges is not None and not _are_contiguous(ranges, len(self._index)):
             numbers = array("Q", chain.from_iterable(ranges))
             self._reorder(ranges, numbers)
-        blobs = _Written(self._blobs, self._index, numbers, self._part)
-        derived = PackageIndexWriter(self._folder, self._digest, blobs, self.expansion)
-        facts = derived.write()
-        summary = derived.summary(self._notes)
+        blobs = _WrittenBlobs(self._blobs, self._index, numbers, self._part)
+        packages = PackageIndexWriter(self._folder, self._digest, blobs, self.expansion)
+        facts = packages.write()
+        summary = packages.summary(self._notes)
         self._write(INDEX_FILE, self._index.dump())
         facts = {
             "format": CONTENT_FORMAT,
@@ -140,18 +141,18 @@ class ContentWriter:
         (self._folder / name).write_bytes(data)
 
     def _bundle_facts(self, numbers: Iterable[int]) -> list[tuple[str, str, int, int]] | None:
-        """Of several bundles of one name the last counts."""
+        """The BundleMetadata objects; of several bundles with one name the last counts."""
         if self._bundles is None:
             return None
         self._bundles.flush()
-        last = {self._bundle_places[number][0]: number for number in numbers if number in self._bundle_places}
-        return [self._bundle_places[number] for _, number in sorted(last.items())]
+        last = {self._bundle_ranges[number][0]: number for number in numbers if number in self._bundle_ranges}
+        return [self._bundle_ranges[number] for _, number in sorted(last.items())]
 
     def _reorder(self, ranges: Iterable[range], numbers: Iterable[int]) -> None:
-        """Write the blobs again, in another order. Links may name one many times."""
+        """Write the blobs again, in another order. Links may repeat a blob many times."""
         before, index = self._blobs, self._index.reordered(numbers)
         self.expansion.count_written(max(index.size - before.size, 0))
-        (self._folder / BLOBS_FILE).rename(self._folder / _UNORDERED)
+        (self._folder / BLOBS_FILE).rename(self._folder / _UNORDERED_FILE)
         with before:
             self._blobs = HashingWriter(self._folder / BLOBS_FILE)
             for each in ranges:
@@ -160,19 +161,19 @@ class ContentWriter:
                     for at in range(start, end, COPY_CHUNK_BYTES):
                         self._blobs.write(before.read(at, min(COPY_CHUNK_BYTES, end - at)))
             self.checksums[BLOBS_FILE] = self._blobs.finish()
-        (self._folder / _UNORDERED).unlink()
+        (self._folder / _UNORDERED_FILE).unlink()
         self._index = index
 
     def _part(self, number: int) -> Any:
-        at = bisect_left(self._with_parts, number)
+        at = bisect_left(self._part_numbers, number)
         start = self._part_ends[at]
         part = orjson.loads(os.pread(self._parts.fileno(), self._part_ends[at + 1] - start, start))
         part[0]["properties"] = orjson.Fragment(part[0]["properties"])
         return part
 
 
-class _Written(BlobReader):
-    """The blobs in the catalog's order, for what is derived from them. `numbers` are those they were added under."""
+class _WrittenBlobs(BlobReader):
+    """Reads the written blobs in the order of the catalog. `numbers` are the numbers under which they were added."""
 
     def __init__(self, file: HashingWriter, index: BlobIndex, numbers: Sequence[int], part: Any) -> None:
         self.index = index
@@ -181,7 +182,7 @@ class _Written(BlobReader):
         self._part = part
 
     def value(self, number: int) -> Any:
-        """See Blobs, as below."""
+        """Read a blob."""
         return orjson.loads(self._file.read(*self.index.byte_range(number)))
 
     def bundle_part(self, number: int) -> Any:
@@ -193,7 +194,7 @@ def _check_count(count: int) -> None:
         raise BadCatalog(f"the catalog holds more than {MAX_BLOBS:,} blobs")
 
 
-def _follow_each_other(ranges: Iterable[range], count: int) -> bool:
+def _are_contiguous(ranges: Iterable[range], count: int) -> bool:
     end = 0
     for each in ranges:
         if each:

@@ -1,7 +1,6 @@
-"""How much may be written of a catalog, by how much was read of it: an alias of YAML is a few bytes and may stand for gigabytes.
+"""Limits how much may be written of a catalog, relative to what was read: a YAML alias of a few bytes may expand to gigabytes.
 
-Counted by catalogd.ingest.catalog_files (what is read) and catalogd.ingest.content_writer (what is written). Values only:
-opens no file.
+Counted by catalogd.ingest.catalog_files (read) and catalogd.ingest.content_writer (written). Opens no file.
 """
 
 from __future__ import annotations
@@ -9,16 +8,19 @@ from __future__ import annotations
 from olmkit.fbc.errors import BadCatalog
 
 MAX_EXPANSION_FACTOR = 8
-"""Ordinary catalogs write once to three times what was read: the blobs, and what is derived of them."""
+"""Ordinary catalogs write one to three times what was read: the blobs, and what is derived from them."""
 MAX_EXPANSION_BYTES = 1024**3
-"""Bytes."""
+"""The most that may be written beyond what was read."""
 ALWAYS_ALLOWED_BYTES = 16 * 1024**2
-"""Bytes."""
+"""What may be written of the smallest catalog."""
 
 
 class ExpansionLimit:
-    """Bytes read and bytes written of one catalog. What is written must stay below the lesser of 8 times what was read and 1 GiB
-    beyond it, but may always be 16 MiB. Not `limited`: nothing is too much."""
+    """Counts the bytes read and written of one catalog.
+
+    The limit is MAX_EXPANSION_FACTOR times what was read or MAX_EXPANSION_BYTES beyond it, whichever is less, but at least
+    ALWAYS_ALLOWED_BYTES. Not `limited`: there is no limit.
+    """
 
     def __init__(self, *, limited: bool = True) -> None:
         self._limited = limited
@@ -26,11 +28,11 @@ class ExpansionLimit:
         self._written = 0
 
     def count_read(self, count: int) -> None:
-        """More of the catalog's files was read."""
+        """Count bytes that were read."""
         self._read += count
 
     def count_written(self, count: int) -> None:
-        """More is about to be written. Raises BadCatalog when that is too much."""
+        """Count bytes that are about to be written. Raises BadCatalog when the limit is exceeded."""
         self._written += count
         limit = max(ALWAYS_ALLOWED_BYTES, min(MAX_EXPANSION_FACTOR * self._read, self._read + MAX_EXPANSION_BYTES))
         if self._limited and self._written > limit:

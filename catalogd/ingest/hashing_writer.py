@@ -1,7 +1,7 @@
-"""A file that is written and hashed by a thread, beside what makes its content.
+"""Writes a file and computes its checksums in a thread, while the caller produces more data.
 
-Used by catalogd.ingest.content_writer for the largest file of a content: writing and hashing let go of Python's lock, so that
-a second processor does them. Knows nothing of catalogs.
+Used by catalogd.ingest.content_writer for the largest file of a content: writing and hashing release the GIL, so a second
+processor does them. Knows nothing about catalogs.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import Self
 from olmkit.store.checksums import HASH_CHUNK_SIZE, FileChecksums
 
 WRITE_BATCH_BYTES = 1024 * 1024
-"""Bytes handed over at a time, about: enough that taking Python's lock for each costs nothing."""
+"""The size of a batch that is passed to the thread: large enough that acquiring the GIL for each costs little."""
 MAX_BATCH_PIECES = 512
-"""Pieces of a batch: what orjson wrote keeps the place it had while it grew, a few KB for a line of ten bytes."""
+"""The most pieces of a batch: each output of orjson occupies a few KB, however short it is."""
 MAX_QUEUED_BATCHES = 2
-"""Batches that may wait."""
+"""The most batches that wait for the thread."""
 
 
 class HashingWriter:
-    """Bytes one after the other into a new file at `path`."""
+    """Writes a new file at `path`."""
 
     def __init__(self, path: Path) -> None:
         self.size = 0
@@ -34,10 +34,10 @@ class HashingWriter:
         self._batch: list[bytes] = []
         self._batched = 0
         self._error: BaseException | None = None
-        self._portions: list[str] = []
-        self._hashing, self._room = hashlib.sha256(), HASH_CHUNK_SIZE
+        self._chunk_digests: list[str] = []
+        self._chunk_hash, self._chunk_remaining = hashlib.sha256(), HASH_CHUNK_SIZE
         self._queue: queue.Queue[Sequence[bytes] | None] = queue.Queue(MAX_QUEUED_BATCHES)
-        self._thread: threading.Thread | None = threading.Thread(target=self._work, name="append", daemon=True)
+        self._thread: threading.Thread | None = threading.Thread(target=self._work, name="hashing-writer", daemon=True)
         self._thread.start()
 
     def __enter__(self) -> Self:
@@ -52,26 +52,26 @@ class HashingWriter:
             os.close(self._file)
 
     def write(self, data: bytes) -> None:
-        """Append. May raise OSError for what was appended before."""
+        """Append data. Raises OSError for an error of earlier data."""
         self._batch.append(data)
         self._batched += len(data)
         self.size += len(data)
         if self._batched >= WRITE_BATCH_BYTES or len(self._batch) >= MAX_BATCH_PIECES:
-            self._hand_over()
+            self._submit_batch()
 
     def finish(self) -> FileChecksums:
-        """Its size and hashes, when all of it is in the file; nothing may be written afterwards. Raises OSError."""
-        self._hand_over()
+        """Wait until everything is written. Returns size and checksums; nothing may be written afterwards. Raises OSError."""
+        self._submit_batch()
         self._end()
         if self._error is not None:
             raise self._error
-        return FileChecksums(self.size, tuple(self._portions))
+        return FileChecksums(self.size, tuple(self._chunk_digests))
 
     def read(self, start: int, length: int) -> bytes:
-        """Of what is written; only after `finish`."""
+        """Read written data; only after `finish`."""
         return os.pread(self._file, length, start)
 
-    def _hand_over(self) -> None:
+    def _submit_batch(self) -> None:
         if self._error is not None:
             raise self._error
         self._queue.put(self._batch)
@@ -88,17 +88,17 @@ class HashingWriter:
             if self._error is None:
                 try:
                     self._append(b"".join(batch))
-                except BaseException as error:  # told to the writer, who is in the middle of something else
+                except BaseException as error:  # raised by the next call of write() or finish()
                     self._error = error
-        if self._room < HASH_CHUNK_SIZE:
-            self._portions.append(self._hashing.hexdigest())
+        if self._chunk_remaining < HASH_CHUNK_SIZE:
+            self._chunk_digests.append(self._chunk_hash.hexdigest())
 
     def _append(self, data: bytes) -> None:
         left = memoryview(data)
         while left:
-            written = os.write(self._file, left[: self._room])
-            self._hashing.update(left[:written])
-            left, self._room = left[written:], self._room - written
-            if self._room == 0:
-                self._portions.append(self._hashing.hexdigest())
-                self._hashing, self._room = hashlib.sha256(), HASH_CHUNK_SIZE
+            written = os.write(self._file, left[: self._chunk_remaining])
+            self._chunk_hash.update(left[:written])
+            left, self._chunk_remaining = left[written:], self._chunk_remaining - written
+            if self._chunk_remaining == 0:
+                self._chunk_digests.append(self._chunk_hash.hexdigest())
+                self._chunk_hash, self._chunk_remaining = hashlib.sha256(), HASH_CHUNK_SIZE

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,6 @@ from catalogd.ingest.staged_content import is_stored
 from catalogd.ingest.yaml_worker_pool import WorkerDied, YamlWorkerPool
 from olmkit.errors import OlmError
 from olmkit.fbc.errors import NO_BLOBS_MESSAGE, BadCatalog
-from olmkit.fbc.folder import read_folder
 from olmkit.jobs import Job, JobContext, implement
 from olmkit.sources.errors import BadContent
 from olmkit.sources.oci.image import FromLabel
@@ -160,7 +159,8 @@ def _write_catalog(request: ParseRequest, context: JobContext) -> dict[str, File
                 fetched = Fetched(request.facts, tuple(context.files))
                 root = unpack(fetched, storage, CATALOG_LIMITS, context.progress)
             context.progress("reading the catalog")
-            _finish(writer, storage.ranges(_within(root, folder)))
+            if writer.finish(storage.ranges(_within(root, folder))).blob_count == 0:
+                raise BadCatalog(NO_BLOBS_MESSAGE)
         except BadCatalog as error:
             raise BadContent(NOT_A_CATALOG, f"load FBC from filesystem: {error}", request.ref) from error
         return dict(writer.checksums)
@@ -169,20 +169,6 @@ def _write_catalog(request: ParseRequest, context: JobContext) -> dict[str, File
 def _within(root: Path, folder: Path) -> str:
     path = root.relative_to(folder).as_posix()
     return "" if path == "." else path
-
-
-def write_content(files: Path, folder: Path, digest: str) -> None:
-    """Read the files of a catalog from disk and write its content into `folder`. Raises BadCatalog."""
-    with ContentWriter(folder, digest) as writer:
-        for blob in read_folder(files):
-            writer.add(blob)
-        _finish(writer, None)
-
-
-def _finish(writer: ContentWriter, ranges: Sequence[range] | None) -> None:
-    """Raises BadCatalog when there is no blob at all."""
-    if writer.finish(ranges).blob_count == 0:
-        raise BadCatalog(NO_BLOBS_MESSAGE)
 
 
 def _use_one_heap() -> None:

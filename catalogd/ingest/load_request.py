@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from catalogd.ingest.yaml_worker_limits import YAML_WORKER_MEMORY_BYTES, YAML_WORKERS
+from catalogd.ingest.yaml_worker_limits import YAML_WORKER_COUNT, YAML_WORKER_MEMORY_BYTES
 from olmkit.jobs import Job, Limits
 from olmkit.sources.access import Access
 from olmkit.sources.errors import BadContent
@@ -65,5 +65,5 @@ class LoadResult:
 
 
 LOAD = Job("catalogd.ingest.load_job:load", LoadRequest, LoadResult, errors=(BadContent,), parses=True)
-LOAD_LIMITS = Limits(helper_memory_bytes=YAML_WORKERS * YAML_WORKER_MEMORY_BYTES)
+LOAD_LIMITS = Limits(helper_memory_bytes=YAML_WORKER_COUNT * YAML_WORKER_MEMORY_BYTES)
 """Limits of a load job, its YAML workers included."""

@@ -1,7 +1,7 @@
-"""What is derived from all blobs of a package: its Package object, resolution document, summary, icon, and what is wrong with it.
+"""Derives from all blobs of a package its Package object, resolution document, summary and icon, and checks it.
 
-Used by catalogd.ingest.content_writer when all blobs are on disk. Takes one package at a time: memory does not grow with the
-catalog. Blobs that are not what their schema says cost their own package only.
+Used by catalogd.ingest.content_writer when all blobs are on disk. Processes one package at a time: memory does not grow with the
+catalog. Invalid blobs affect their own package only.
 """
 
 from __future__ import annotations
@@ -31,37 +31,39 @@ from olmkit.sources.errors import quoted
 
 WRITE_BUFFER_BYTES = 1024 * 1024
 MAX_PROBLEMS = 100
+"""The most messages about problems that are kept."""
 MAX_PROBLEM_LENGTH = 500
-"""Characters of a sentence that are kept; it may hold all names of a catalog."""
+"""Messages are truncated to this length: one may contain all names of a catalog."""
 
 MAX_PACKAGES = 10_000
-"""Packages of one catalog: each is an object of the cluster. The largest public catalogs have 400."""
+"""The most packages of one catalog: each is an object of the cluster. The largest public catalogs have 400."""
 MAX_BLOBS_PER_PACKAGE = 20_000
-"""Blobs of one package, which are looked at together; a package of more is left out. The largest public packages have 500."""
+"""The most blobs of one package, which are in memory together; larger packages are left out. The largest public packages have
+500."""
 
 MAX_QUOTED_NAME_LENGTH = 100
-"""Characters of a name in a sentence."""
+"""Names in messages are truncated to this length."""
 
 Value = TypeVar("Value")
 
 
 class BlobReader(Protocol):
-    """All blobs of a catalog, by their number in its order."""
+    """Reads the blobs of a catalog by their numbers, in its order."""
 
     index: BlobIndex
 
     def value(self, number: int) -> Any:
-        """A blob, read again."""
+        """Read a blob."""
         ...
 
     def bundle_part(self, number: int) -> Any:
-        """What was kept of a bundle: [resolution.bundle_part, check_bundle as JSON, why not ("" nothing)]."""
+        """The part of a bundle that was kept: see SerializedBlob.part."""
         ...
 
 
 @dataclass(slots=True)
-class _Numbers:
-    """Which blobs speak of one package."""
+class _BlobNumbers:
+    """The numbers of the blobs of one package, by schema."""
 
     by_schema: dict[str, array[int]] = field(
         default_factory=lambda: {
@@ -76,37 +78,37 @@ class _Numbers:
 
 @dataclass(slots=True)
 class _Package:
-    """One package: its blobs with their numbers, as far as they can be read, and sentences about the others."""
+    """The valid blobs of one package with their numbers, and messages about the invalid ones."""
 
     name: str
     packages: list[tuple[int, Package]]
     channels: list[tuple[int, Channel]]
     deprecations: list[tuple[int, Deprecations]]
     bundles: list[tuple[int, Any]]
-    faults: list[tuple[int, str]]
+    errors: list[tuple[int, str]]
 
     def parts(self) -> package_check.PackageBlobs:
-        """For the check."""
+        """The input of the package check."""
         bundles = [
             (number, package_check.CheckedBundle.from_json(part)) for number, (_, part, _) in self.bundles if part
         ]
         return package_check.PackageBlobs(
-            self.name, self.packages, self.channels, bundles, self.deprecations, sorted(self.faults)
+            self.name, self.packages, self.channels, bundles, self.deprecations, sorted(self.errors)
         )
 
     def last_channels(self) -> list[Channel]:
-        """Of several channels of one name the last counts, in the place of the first."""
+        """Of several channels with one name the last counts, in the position of the first."""
         return list({channel.name: channel for _, channel in self.channels}.values())
 
     def last_bundles(self) -> dict[str, tuple[int, Any]]:
-        """The same of bundles: number and resolution part."""
+        """The same for bundles: number and resolution part by name."""
         return {part["name"]: (number, part) for number, (part, _, _) in self.bundles}
 
 
 class PackageIndexWriter:
-    """Writes the derived files of one content into `folder`, and gathers what there is to say about the catalog.
+    """Writes the derived files of one content into `folder`, and collects the summary of the catalog.
 
-    Methods raise BadCatalog when there is too much of something; `expansion` says so of bytes.
+    Methods raise BadCatalog when the catalog exceeds a limit; `expansion` limits the bytes.
     """
 
     def __init__(self, folder: Path, catalog_digest: str, blobs: BlobReader, expansion: ExpansionLimit) -> None:
@@ -124,7 +126,7 @@ class PackageIndexWriter:
         self._bundle_count = 0
 
     def write(self) -> dict[str, Any]:
-        """All of it. Returns where things lie, for content.json."""
+        """Write all files. Returns the byte ranges in them for content.json."""
         packages = self._packages()
         with ExitStack() as stack:
             specs, documents, icons, summaries = (
@@ -135,15 +137,15 @@ class PackageIndexWriter:
             for name in sorted(packages):
                 package = self._read(name, packages[name])
                 self._check(package)
-                if name:  # else nobody can ask for it; that it has blobs has been said
-                    self._document(package, documents)
-                    self._offer(package, specs, icons, summaries)
+                if name:  # blobs without a package are reported by the check
+                    self._write_document(package, documents)
+                    self._write_package(package, specs, icons, summaries)
             summaries.write(b"]}\n")
-        places = {"packages": self._specs, "resolution": self._documents, "icons": self._icons}
-        return {**places, "provides": self._providers}
+        ranges = {"packages": self._specs, "resolution": self._documents, "icons": self._icons}
+        return {**ranges, "provides": self._providers}
 
     def summary(self, notes: Iterable[str] = ()) -> CatalogSummary:
-        """What there is, after `write`."""
+        """The summary; call it after `write`."""
         return CatalogSummary(
             tuple(name for name, *_ in self._specs),
             self._bundle_count,
@@ -153,13 +155,13 @@ class PackageIndexWriter:
             (*self._notes, *notes),
         )
 
-    def _packages(self) -> dict[str, _Numbers]:
-        found: dict[str, _Numbers] = {}
+    def _packages(self) -> dict[str, _BlobNumbers]:
+        found: dict[str, _BlobNumbers] = {}
         for number, (schema, package, name) in enumerate(self._blobs.index.envelopes()):
             if schema == catalog.PACKAGE:
-                found.setdefault(name, _Numbers()).by_schema[schema].append(number)
+                found.setdefault(name, _BlobNumbers()).by_schema[schema].append(number)
             elif schema in (catalog.CHANNEL, catalog.BUNDLE, catalog.DEPRECATIONS):
-                found.setdefault(package, _Numbers()).by_schema[schema].append(number)
+                found.setdefault(package, _BlobNumbers()).by_schema[schema].append(number)
                 self._bundle_count += schema == catalog.BUNDLE
             if len(found) > MAX_PACKAGES:
                 raise BadCatalog(f"the catalog holds more than {MAX_PACKAGES:,} packages")
@@ -168,61 +170,59 @@ class PackageIndexWriter:
             self._problem_count += 1
             self._keep_problem(
                 f"package {quoted(name, MAX_QUOTED_NAME_LENGTH)} has more than {MAX_BLOBS_PER_PACKAGE:,} blobs: "
-                "they are served as they are, and none of it can be installed"
+                "they are served unchanged, and none of them can be installed"
             )
         return found
 
-    def _read(self, name: str, numbers: _Numbers) -> _Package:
-        """A package's blobs as values."""
-        faults: list[tuple[int, str]] = []
+    def _read(self, name: str, numbers: _BlobNumbers) -> _Package:
+        """Parse the blobs of a package."""
+        errors: list[tuple[int, str]] = []
         bundles = [(number, self._blobs.bundle_part(number)) for number in numbers.by_schema[catalog.BUNDLE]]
-        faults.extend((number, fault) for number, (_, _, fault) in bundles if fault)
+        errors.extend((number, error) for number, (_, _, error) in bundles if error)
         return _Package(
             name,
-            self._values(numbers.by_schema[catalog.PACKAGE], catalog.package, faults),
-            self._values(numbers.by_schema[catalog.CHANNEL], catalog.channel, faults),
-            self._values(numbers.by_schema[catalog.DEPRECATIONS], catalog.deprecations, faults),
+            self._values(numbers.by_schema[catalog.PACKAGE], catalog.package, errors),
+            self._values(numbers.by_schema[catalog.CHANNEL], catalog.channel, errors),
+            self._values(numbers.by_schema[catalog.DEPRECATIONS], catalog.deprecations, errors),
             bundles,
-            faults,
+            errors,
         )
 
     def _values(
-        self, numbers: Iterable[int], read: Callable[[Mapping[str, Any]], Value], faults: list[tuple[int, str]]
+        self, numbers: Iterable[int], read: Callable[[Mapping[str, Any]], Value], errors: list[tuple[int, str]]
     ) -> list[tuple[int, Value]]:
         found = []
         for number in numbers:
             try:
                 found.append((number, read(self._blobs.value(number))))
             except BadBlob as error:
-                faults.append((number, str(error)))
+                errors.append((number, str(error)))
         return found
 
     def _check(self, package: _Package) -> None:
-        verdict = package_check.check_package(package.parts())
-        self._problem_count += verdict.count
-        if verdict.count and len(self._problems) < MAX_PROBLEMS:
-            for sentence in verdict.sentences():
-                self._keep_problem(sentence)
+        check = package_check.check_package(package.parts())
+        self._problem_count += check.count
+        if check.count and len(self._problems) < MAX_PROBLEMS:
+            for message in check.sentences():
+                self._keep_problem(message)
                 if len(self._problems) == MAX_PROBLEMS:
                     break
 
-    def _keep_problem(self, sentence: str) -> None:
+    def _keep_problem(self, message: str) -> None:
         if len(self._problems) < MAX_PROBLEMS:
-            self._problems.append(
-                sentence if len(sentence) <= MAX_PROBLEM_LENGTH else f"{sentence[:MAX_PROBLEM_LENGTH]}…"
-            )
+            self._problems.append(message if len(message) <= MAX_PROBLEM_LENGTH else f"{message[:MAX_PROBLEM_LENGTH]}…")
 
-    def _document(self, package: _Package, file: IO[bytes]) -> None:
-        faults = [fault for number, fault in sorted(package.faults) if not self._is_bundle(package, number)]
+    def _write_document(self, package: _Package, file: IO[bytes]) -> None:
+        errors = [error for number, error in sorted(package.errors) if not self._is_bundle(package, number)]
         if not package.packages:
-            faults.append(f'unknown package "{package.name}"')
+            errors.append(f'unknown package "{package.name}"')
         parts = resolution_document.PackageBlobs(
             package.name,
             package.packages[-1][1] if package.packages else None,
             package.last_channels(),
             [part for _, part in package.last_bundles().values()],
             [each for _, each in package.deprecations],
-            faults,
+            errors,
         )
         document = resolution_document.build_document(parts, self._digest)
         self._documents.append((package.name, file.tell(), len(document)))
@@ -235,7 +235,7 @@ class PackageIndexWriter:
     def _is_bundle(package: _Package, number: int) -> bool:
         return any(number == each for each, _ in package.bundles)
 
-    def _offer(self, package: _Package, specs: IO[bytes], icons: IO[bytes], summaries: IO[bytes]) -> None:
+    def _write_package(self, package: _Package, specs: IO[bytes], icons: IO[bytes], summaries: IO[bytes]) -> None:
         if not package.packages:
             return
         described, channels = package.packages[-1][1], package.last_channels()
@@ -248,30 +248,30 @@ class PackageIndexWriter:
         heads = {channel.name: self._head(channel, bundles) for channel in channels}
         newest = heads.get(described.default_channel)
         versions = {name: str(part.get("version", "")) for name, (_, part) in bundles.items()}
-        told = object_body(spec, package_columns(channels, newest.version if newest else "", versions))
-        line = orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE)
+        body = object_body(spec, package_columns(channels, newest.version if newest else "", versions))
+        line = orjson.dumps(body, option=orjson.OPT_APPEND_NEWLINE)
         if self._specs:
             summaries.write(b",")
-        self._specs.append((package.name, fingerprint(told), specs.tell(), len(line)))
+        self._specs.append((package.name, fingerprint(body), specs.tell(), len(line)))
         self._expansion.count_written(len(line))
         specs.write(line)
         deprecations = [each for _, each in package.deprecations]
         bundle = self._bundle(bundles.get(newest.name) if newest else None)
-        has_icon = self._icon(described, icons)
-        short = orjson.dumps(package_summary(described, heads, deprecations, bundle, has_icon=has_icon))
-        self._expansion.count_written(len(short))
-        summaries.write(short)
+        has_icon = self._write_icon(described, icons)
+        summary = orjson.dumps(package_summary(described, heads, deprecations, bundle, has_icon=has_icon))
+        self._expansion.count_written(len(summary))
+        summaries.write(summary)
 
-    def _icon(self, package: Package, file: IO[bytes]) -> bool:
+    def _write_icon(self, package: Package, file: IO[bytes]) -> bool:
         data, media_type = package.icon or ("", "")
         try:
-            picture = base64.b64decode(data)
+            icon = base64.b64decode(data)
         except ValueError:
             return False
-        self._expansion.count_written(len(picture))
-        if picture:
-            self._icons[package.name] = (file.tell(), file.write(picture), media_type)
-        return bool(picture)
+        self._expansion.count_written(len(icon))
+        if icon:
+            self._icons[package.name] = (file.tell(), file.write(icon), media_type)
+        return bool(icon)
 
     @staticmethod
     def _head(channel: Channel, bundles: Mapping[str, tuple[int, Any]]) -> ChannelHead | None:

@@ -1,7 +1,7 @@
-"""What a Package object says of a package: specs, what lists show beside them, and fingerprints to compare them by.
+"""The specs and annotations of Package and BundleMetadata objects, and the fingerprints by which they are compared.
 
-Made by catalogd.ingest.content_writer while a catalog is read, compared by catalogd.catalog.package_diff. Knows neither
-cluster nor API models, which jobs do without, nor what reads blobs, which the controller does without. Pure.
+Made by catalogd.ingest.content_writer while a catalog is loaded, compared by catalogd.catalog.package_diff. Imports neither
+the API models (jobs do without them) nor the parser of blobs (the controller does without it). Pure.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ if TYPE_CHECKING:
     from olmkit.fbc.catalog import Bundle, Channel, Package
 
 MAX_COLUMN_LENGTH = 60
-"""Characters of a column."""
+"""The longest value of a printer column."""
 MAX_VERSIONS_SHOWN = 20
-"""Versions in the column of a wide list."""
+"""The most versions in the column of `kubectl get -o wide`."""
 MAX_SPEC_BYTES = 1_000_000
-"""Bytes of a spec as the API server writes it: etcd refuses a request of 1.5 MiB, and an object also has metadata. What is
-sent to the API server stays below 1 MiB then, which aiohttp sends as one piece."""
+"""The largest spec, as the API server encodes it: etcd rejects requests of 1.5 MiB, and an object also has metadata. Requests to
+the API server then stay below 1 MiB, which aiohttp sends in one piece."""
 ESCAPED_CHARACTERS = (("<", 5), (">", 5), ("&", 5), ("\u2028", 3), ("\u2029", 3))
-"""What Go writes as six bytes, and how many that is more."""
+"""Characters that Go encodes as six bytes, and how many bytes more that is."""
 
 
 def package_spec(package: Package, channels: Sequence[Channel]) -> tuple[dict[str, Any], str]:
-    """The spec without its catalog, and what had to be left out for size ("" nothing). Fields that are empty are left out.
+    """The spec of a Package without its catalog, and the names of the parts that were left out because of its size.
 
-    Channels and entries keep the catalog's order. The icon goes first, then the larger of the description and the channels.
+    Empty fields are left out. Channels and entries keep the catalog's order. The icon is left out first, then the larger of
+    the description and the channels.
     """
     spec: dict[str, Any] = {
         "packageName": package.name,
@@ -66,7 +67,7 @@ def _channel(channel: Channel) -> dict[str, Any]:
 
 
 def package_columns(channels: Sequence[Channel], latest: str, versions: Mapping[str, str]) -> dict[str, str]:
-    """The annotations that lists show; one that would be empty is left out. `versions` are those of the bundles, by name."""
+    """The annotations of the printer columns, without empty ones. `versions` are the versions of the bundles, by name."""
     names = ",".join(channel.name for channel in channels)
     columns = {LATEST_VERSION_ANNOTATION: latest, CHANNELS_ANNOTATION: names}
     shown = {
@@ -80,7 +81,7 @@ def package_columns(channels: Sequence[Channel], latest: str, versions: Mapping[
 
 
 def _newest_first(versions: Collection[str]) -> str:
-    """Whatever is no version is left out: no Operator can ask for it."""
+    """Invalid versions are left out: no Operator can request them."""
     ranked = [(order, text) for text in versions if (order := _order(text)) is not None]
     newest = ",".join(text for _, text in nlargest(MAX_VERSIONS_SHOWN, ranked))
     more = len(ranked) - MAX_VERSIONS_SHOWN
@@ -95,10 +96,10 @@ def _order(text: str) -> Order | None:
 
 
 def bundle_spec(blob: Mapping[str, Any], bundle: Bundle) -> tuple[dict[str, Any], str]:
-    """The spec of a BundleMetadata object without its catalog, and what had to be left out for size ("" nothing).
+    """The spec of a BundleMetadata object without its catalog, and the parts that were left out because of its size.
 
-    Property types and values stand as the blob has them; bundle objects are left out: they are what the bundle's image holds.
-    So are related images without an image.
+    Property types and values are copied from the blob. Bundle objects are left out, since the image of the bundle contains
+    them, and so are related images without an image.
     """
     spec: dict[str, Any] = {
         "package": bundle.package,
@@ -131,12 +132,12 @@ def _size(spec: Any) -> int:
 
 
 def object_body(spec: Mapping[str, Any], annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """What an object of this module says, as far as it comes from the catalog's content."""
+    """The part of an object that comes from the content of the catalog."""
     return {"metadata": {"annotations": {**annotations}} if annotations else {}, "spec": spec}
 
 
 def fingerprint(obj: Mapping[str, Any]) -> str:
-    """Of an object or of what said() gave, whatever its catalog and the order of its fields: two that are equal say the same."""
+    """The fingerprint of an object, or of object_body(); independent of its catalog and the order of its fields."""
     spec = {key: value for key, value in (obj.get("spec") or {}).items() if key != "catalog"}
     annotations = obj["metadata"].get("annotations") or {}
     columns = {
@@ -149,7 +150,7 @@ def fingerprint(obj: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class ObjectFingerprint:
-    """A package that a catalog offers: its true name, and the fingerprint its object should have."""
+    """A package or bundle of a catalog: its name, and the fingerprint that its object should have."""
 
     subject: str
     fingerprint: str

@@ -1,7 +1,7 @@
-"""One line of a list of packages: what a console shows before anybody looks closer. Pure.
+"""The summary of a package for lists in consoles. Pure.
 
-Made by catalogd.ingest.package_index, served as /catalogs/<c>/api/v1/packages. A few hundred bytes per package, and no picture
-but the way to it.
+Made by catalogd.ingest.package_index, served as /catalogs/<c>/api/v1/packages. A few hundred bytes per package, with a link to
+the icon instead of the icon.
 """
 
 from __future__ import annotations
@@ -15,24 +15,23 @@ from olmkit.fbc import bundle_objects, catalog
 from olmkit.fbc.catalog import Bundle, Channel, Deprecations, Package
 
 MAX_DESCRIPTION_LENGTH = 200
-"""Characters."""
 MAX_TEXT_LENGTH = 100
-"""Characters of a name, a provider, a category or a keyword."""
+"""The longest name, provider, category or keyword."""
 MAX_LIST_ITEMS = 20
-"""Categories and keywords that are named."""
-_CSV_METADATA, _OBJECT = "olm.csv.metadata", "olm.bundle.object"
+"""The most categories, and the most keywords."""
+_CSV_METADATA_TYPE, _BUNDLE_OBJECT_TYPE = "olm.csv.metadata", "olm.bundle.object"
 
 
 @dataclass(frozen=True)
 class ChannelHead:
-    """The newest bundle of a channel: the one that no other replaces or skips."""
+    """The head of a channel: the bundle that no other one replaces or skips."""
 
     name: str
     version: str
 
 
 def channel_head(channel: Channel) -> str:
-    """The name of the channel's head: the first entry that may be it, "" without entries. A bad graph has some head too."""
+    """The name of the head: the first entry that may be it; "" without entries. An invalid graph has some head too."""
     replaced = {each for entry in channel.entries for each in (entry.replaces, *entry.skips)}
     heads = [entry.name for entry in channel.entries if entry.name not in replaced]
     return heads[0] if heads else channel.entries[0].name if channel.entries else ""
@@ -46,19 +45,20 @@ def package_summary(
     *,
     has_icon: bool,
 ) -> dict[str, Any]:
-    """The line of one package: `heads` by channel, `newest` is that of the default channel. What is not known is left out."""
-    told = _told(newest) if newest is not None else {}
-    description = told.pop("description", "") or package.description
-    line = {
+    """The summary of one package. `heads` are by channel, `newest` is the head of the default channel. Empty fields are left
+    out."""
+    described = _csv_fields(newest) if newest is not None else {}
+    description = described.pop("description", "") or package.description
+    summary = {
         "name": package.name,
-        **told,
+        **described,
         "description": _short(description, MAX_DESCRIPTION_LENGTH),
         "defaultChannel": package.default_channel,
         "channels": [_channel(name, head) for name, head in heads.items()],
         "deprecated": _deprecated(deprecations),
         "icon": f"packages/{quote(package.name, safe='')}/icon" if has_icon else "",
     }
-    return {key: value for key, value in line.items() if value}
+    return {key: value for key, value in summary.items() if value}
 
 
 def _channel(name: str, head: ChannelHead | None) -> dict[str, Any]:
@@ -75,8 +75,8 @@ def _deprecated(deprecations: Iterable[Deprecations]) -> str | bool:
     return False
 
 
-def _told(bundle: Bundle) -> dict[str, Any]:
-    """What a bundle's CSV says of the operator, with olm.csv.metadata in its place where there is one."""
+def _csv_fields(bundle: Bundle) -> dict[str, Any]:
+    """Fields of the CSV of a bundle; olm.csv.metadata is used instead of the CSV if there is one."""
     spec, annotations = _description(bundle)
     return {
         "displayName": _text(spec.get("displayName")),
@@ -91,9 +91,9 @@ def _told(bundle: Bundle) -> dict[str, Any]:
 
 def _description(bundle: Bundle) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     for each in bundle.properties:
-        if each.type == _CSV_METADATA and isinstance(each.value, Mapping):
+        if each.type == _CSV_METADATA_TYPE and isinstance(each.value, Mapping):
             return each.value, _mapping(each.value.get("annotations"))
-    csv = bundle_objects.find_csv(each.value for each in bundle.properties if each.type == _OBJECT) or {}
+    csv = bundle_objects.find_csv(each.value for each in bundle.properties if each.type == _BUNDLE_OBJECT_TYPE) or {}
     return _mapping(csv.get("spec")), _mapping(_mapping(csv.get("metadata")).get("annotations"))
 
 

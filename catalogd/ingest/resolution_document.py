@@ -1,7 +1,7 @@
-"""What a resolver needs of one package, and nothing else: one small JSON document per package.
+"""The resolution document of a package: one small JSON document with what a resolver needs, and nothing else.
 
-Made by catalogd.ingest.content_writer, served at /catalogs/<c>/api/v1/resolution?package=. Documents that differ in nothing
-but the catalog's digest have the same digest of their own, so that a reader can keep what it made of one. Pure.
+Made by catalogd.ingest.package_index, served at /catalogs/<c>/api/v1/resolution?package=. Documents that differ only in the
+digest of the catalog have the same digest of their own, so that a client can keep what it derived from one. Pure.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from olmkit.fbc.errors import BadBlob
 from olmkit.fbc.schemas import CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE_REQUIRED
 
 RESOLUTION_PROPERTY_TYPES = frozenset({GVK, GVK_REQUIRED, PACKAGE_REQUIRED, CONSTRAINT, "olm.maxOpenShiftVersion"})
-"""Types of the properties that bear on resolution."""
+"""The types of properties that affect resolution."""
 
 
 @dataclass(frozen=True)
 class PackageBlobs:
-    """One package as its blobs say. `bundles` are parts made by bundle_part or bad_bundle_part.
+    """The blobs of one package. `bundles` are made by bundle_part or invalid_bundle_part.
 
-    `faults` are sentences about blobs of the package that could not be read: then no bundle of it may be chosen, for nobody
-    knows what they would have said.
+    `errors` are messages about invalid blobs of the package: if there are any, no bundle of the package may be chosen.
     """
 
     name: str
@@ -34,13 +33,13 @@ class PackageBlobs:
     channels: Sequence[Channel]
     bundles: Sequence[dict[str, Any]]
     deprecations: Sequence[Deprecations]
-    faults: Sequence[str]
+    errors: Sequence[str]
 
 
 def bundle_part(bundle: Bundle, checked: tuple[str, str] | None = None) -> dict[str, Any]:
-    """What a document holds of one bundle. `problem` says why a bundle must not be chosen.
+    """The entry of one bundle. `problem` is why the bundle must not be chosen.
 
-    `checked` are its version and release when all its properties are known to be right: Bundle.version() is not asked then.
+    `checked` are its version and release if all its properties are known to be valid; Bundle.version() is not called then.
     """
     part: dict[str, Any] = {
         "name": bundle.name,
@@ -57,23 +56,28 @@ def bundle_part(bundle: Bundle, checked: tuple[str, str] | None = None) -> dict[
         part["version"], release = checked or bundle.version()
     except BadBlob as error:
         return {**part, "problem": str(error)}
-    least, api_services, webhooks = bundle.cluster_requirements()
-    demands = {"release": release, "minKubeVersion": least, "apiServices": api_services, "webhooks": webhooks}
-    return {**part, **{key: value for key, value in demands.items() if value}}
+    min_kube_version, api_services, webhooks = bundle.cluster_requirements()
+    requirements = {
+        "release": release,
+        "minKubeVersion": min_kube_version,
+        "apiServices": api_services,
+        "webhooks": webhooks,
+    }
+    return {**part, **{key: value for key, value in requirements.items() if value}}
 
 
 def invalid_bundle_part(name: str, problem: str) -> dict[str, Any]:
-    """What stands for a bundle whose blob could not be read."""
+    """The entry of a bundle whose blob is invalid."""
     return {"name": name, "image": "", "version": "", "mediaType": "", "properties": [], "problem": problem}
 
 
 def build_document(parts: PackageBlobs, catalog_digest: str) -> bytes:
-    """The document as one line of JSON, keys sorted. `digest` is that of all the rest but `catalogDigest`."""
+    """The document as one line of JSON with sorted keys. `digest` covers all other fields but `catalogDigest`."""
     rest = {
         "package": parts.name,
         "defaultChannel": parts.package.default_channel if parts.package else "",
         "channels": [_channel(each) for each in parts.channels],
-        "bundles": [_with_fault(each, parts.faults) for each in parts.bundles],
+        "bundles": [_with_errors(each, parts.errors) for each in parts.bundles],
         "deprecations": list(_deprecations(parts.deprecations)),
     }
     digest = hashlib.sha256(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS)).hexdigest()
@@ -82,7 +86,7 @@ def build_document(parts: PackageBlobs, catalog_digest: str) -> bytes:
 
 
 def provided_kinds(document: bytes) -> set[str]:
-    """The kinds that bundles of a document provide, as `<group>/<kind>`; an olm.gvk that says none gives none."""
+    """The kinds that the bundles of a document provide, as `<group>/<kind>`. Invalid olm.gvk properties are ignored."""
     kinds = set()
     for bundle in orjson.loads(document)["bundles"] if orjson.dumps(GVK) in document else ():
         for each in bundle["properties"]:
@@ -104,8 +108,8 @@ def _channel(channel: Channel) -> dict[str, Any]:
     return {"name": channel.name, "entries": entries}
 
 
-def _with_fault(part: dict[str, Any], faults: Sequence[str]) -> dict[str, Any]:
-    return {**part, "problem": "; ".join(faults)} if faults and "problem" not in part else part
+def _with_errors(part: dict[str, Any], errors: Sequence[str]) -> dict[str, Any]:
+    return {**part, "problem": "; ".join(errors)} if errors and "problem" not in part else part
 
 
 def _deprecations(blobs: Iterable[Deprecations]) -> Iterable[dict[str, Any]]:

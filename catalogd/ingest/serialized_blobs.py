@@ -1,6 +1,6 @@
-"""What the writer of a content is given of one blob: made wherever the blob is read, which may be another process.
+"""Serializes one blob for the writer of a content, in the process that parsed it.
 
-Used by catalogd.ingest.content_writer, and by catalogd.ingest.yaml_worker_pool beside the job. Pure.
+Used by catalogd.ingest.content_writer, and by the processes of catalogd.ingest.yaml_worker_pool. Pure.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from olmkit.sources.errors import quoted
 
 
 class SerializedBlob(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One blob: its envelope, the line it is kept as, and if it is a bundle what is needed of it later.
+    """One blob: its envelope, its line in all.jsonl, and for a bundle the data that is needed later.
 
-    `part` is JSON, [resolution.bundle_part, check_bundle as JSON, why neither ("" nothing)]. `spec` is the line of what a
-    BundleMetadata object says, if that is asked for, with `subject` and `fingerprint`; `note` is what had to be left out of it.
+    `part` is JSON: [resolution_document.bundle_part, package_check.check_bundle, the error if the blob is invalid]. `spec` is
+    the body of the BundleMetadata object, if requested, with its `subject` and `fingerprint`; `note` is a message about what
+    was left out of it.
     """
 
     schema: str
@@ -38,7 +39,7 @@ class SerializedBlob(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 def serialize_blob(blob: Blob, *, bundle_metadata: bool) -> SerializedBlob:
-    """What there is to write of a blob; `bundle_metadata`: also what BundleMetadata objects say."""
+    """Serialize a blob. `bundle_metadata`: also the BundleMetadata object."""
     if blob.schema != catalog.BUNDLE:
         return SerializedBlob(blob.schema, blob.package, blob.name, blob.line)
     try:
@@ -46,20 +47,20 @@ def serialize_blob(blob: Blob, *, bundle_metadata: bool) -> SerializedBlob:
     except BadBlob as error:
         bad = {**resolution_document.invalid_bundle_part(blob.name, str(error)), "properties": "[]"}
         return SerializedBlob(blob.schema, blob.package, blob.name, blob.line, orjson.dumps([bad, None, str(error)]))
-    offered = _offered(blob, bundle) if bundle_metadata and bundle.name else ()
-    return SerializedBlob(blob.schema, blob.package, blob.name, blob.line, orjson.dumps(_part(bundle)), *offered)
+    metadata = _bundle_metadata(blob, bundle) if bundle_metadata and bundle.name else ()
+    return SerializedBlob(blob.schema, blob.package, blob.name, blob.line, orjson.dumps(_part(bundle)), *metadata)
 
 
 def _part(bundle: catalog.Bundle) -> list[Any]:
     part = package_check.check_bundle(bundle)
     resolved = resolution_document.bundle_part(bundle, None if part.problem else (part.version, part.release))
-    # As text, so that numbers stay as they are when this is read again.
+    # As a string, so that numbers are not changed when this is parsed again.
     resolved["properties"] = orjson.dumps(resolved["properties"], option=orjson.OPT_SORT_KEYS).decode()
     return [resolved, part.to_json(), ""]
 
 
-def _offered(blob: Blob, bundle: catalog.Bundle) -> tuple[bytes, str, str, str]:
-    """Entry's last four."""
+def _bundle_metadata(blob: Blob, bundle: catalog.Bundle) -> tuple[bytes, str, str, str]:
+    """The last four fields of SerializedBlob."""
     spec, left_out = bundle_spec(blob.value, bundle)
     line = orjson.dumps(object_body(spec), option=orjson.OPT_APPEND_NEWLINE)
     note = (

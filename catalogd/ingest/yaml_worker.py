@@ -1,7 +1,7 @@
-"""The life of one process that reads YAML documents for the job that forked it (catalogd.ingest.yaml_worker_pool).
+"""One process that parses YAML documents for the job that forked it (catalogd.ingest.yaml_worker_pool).
 
-Batches come over a socket, frames go back, each with its length in front of it. Ends when the socket does, and with the job.
-Writes nothing else anywhere.
+Receives batches and sends frames over a socket, each with its length in front. Ends when the socket is closed, and with the job.
+Writes nothing else.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from olmkit.fbc.errors import BadDocument
 from olmkit.jobs import child, syscalls
 
 MAX_FRAME_BYTES = 256 * 1024
-"""Of what was made of documents; with more of it the frame is sent. It may hold one document more."""
+"""A frame is sent when it has reached this size; it may exceed it by one document."""
 MAX_FRAME_BLOBS = 512
-"""The same: a line takes some KB while it is kept, however short it is."""
+"""A frame is sent when it has this many blobs: each takes a few KB of memory, however short it is."""
 MAX_ERROR_LENGTH = 500
-"""Characters."""
+"""Messages of unexpected errors are truncated to this length."""
 
-_HEAD: Final = struct.Struct("<I")
+_FRAME_HEADER: Final = struct.Struct("<I")
 
 
 class DocumentBatch(msgspec.Struct, array_like=True):
-    """Documents of one or more files: number of the file, line in it, text."""
+    """Documents of one or more files: number of the file, line number, text."""
 
     documents: list[tuple[int, int, bytes]]
 
 
 class FileBlobs(msgspec.Struct, array_like=True):
-    """What some documents of one file are, in their order. `fault` is what stopped its reading behind them ("" nothing)."""
+    """Blobs of one file, in order. `error` is what stopped the parsing of the file after them; "" for none."""
 
     file: int
     blobs: list[SerializedBlob]
@@ -49,7 +49,7 @@ class FileBlobs(msgspec.Struct, array_like=True):
 
 
 class Frame(msgspec.Struct, array_like=True):
-    """Some of what a batch holds, or why there is no more. `memory`: it would need more than there may be."""
+    """Some blobs of a batch, or the error that ended it. `out_of_memory`: the memory limit was reached."""
 
     parts: list[FileBlobs]
     is_last: bool = False
@@ -62,7 +62,7 @@ _NO_MEMORY: Final = msgspec.msgpack.encode(Frame([], out_of_memory=True))
 
 
 def run_worker(channel: int, parent: int, memory: int, *, bundle_metadata: bool) -> NoReturn:
-    """Read what arrives on `channel`, a socket, and end the process. To be called right after the fork. `memory` in bytes."""
+    """Parse the batches of the socket `channel`, then end the process. Call it right after the fork. `memory` is in bytes."""
     code = 1
     try:
         syscalls.die_with_parent(parent)
@@ -70,7 +70,7 @@ def run_worker(channel: int, parent: int, memory: int, *, bundle_metadata: bool)
         child.limit_memory(memory)
         gc.freeze()  # the collector must not touch, and so copy, pages that the job shares
         with socket.socket(fileno=channel) as connection, suppress(ConnectionError):
-            _Reading(bundle_metadata).answer_all(connection)
+            _Parser(bundle_metadata).serve(connection)
         code = 0
     except BaseException:  # nothing may unwind into the job's frames
         _log_error()
@@ -80,15 +80,15 @@ def run_worker(channel: int, parent: int, memory: int, *, bundle_metadata: bool)
         os._exit(code)
 
 
-class _Reading:
-    """What is read of batches, one after the other."""
+class _Parser:
+    """Parses batches one after the other."""
 
     def __init__(self, bundle_metadata: bool) -> None:
         self._bundle_metadata = bundle_metadata
         self._stopped_in = -1
 
-    def answer_all(self, connection: socket.socket) -> None:
-        """Until the other end is closed, or something is wrong with this process rather than with a document."""
+    def serve(self, connection: socket.socket) -> None:
+        """Parse batches until the socket is closed, or an error occurs that is not the document's."""
         batches = connection.makefile("rb")
         try:
             while (batch := _next(batches)) is not None:
@@ -103,11 +103,11 @@ class _Reading:
             _log_error()
             text = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
             last = msgspec.msgpack.encode(Frame([], unexpected_error=text[:MAX_ERROR_LENGTH]))
-        # Whatever filled the memory hung on the traceback's frames.
+        # Outside of the except clause: the frames of the traceback hold the memory.
         _send(connection, last)
 
     def frames(self, batch: DocumentBatch) -> Iterator[Frame]:
-        """What there is to say about a batch, as it is read."""
+        """The frames of a batch, as it is parsed."""
         parts: list[FileBlobs] = []
         size = count = 0
         for file, line, text in batch.documents:
@@ -116,14 +116,14 @@ class _Reading:
             if not parts or parts[-1].file != file:
                 parts.append(FileBlobs(file, []))
             try:
-                made = serialize_blob(
+                blob = serialize_blob(
                     parse_blob(RawDocument(text, line).parse()), bundle_metadata=self._bundle_metadata
                 )
             except BadDocument as error:
                 parts[-1].error, self._stopped_in = str(error), file
                 continue
-            parts[-1].blobs.append(made)
-            size, count = size + len(made.line) + len(made.part) + len(made.spec), count + 1
+            parts[-1].blobs.append(blob)
+            size, count = size + len(blob.line) + len(blob.part) + len(blob.spec), count + 1
             if size >= MAX_FRAME_BYTES or count >= MAX_FRAME_BLOBS:
                 yield Frame(parts)
                 parts, size, count = [], 0, 0
@@ -136,10 +136,10 @@ def _log_error() -> None:
 
 
 def _next(batches: IO[bytes]) -> DocumentBatch | None:
-    head = batches.read(_HEAD.size)
-    return _DECODER.decode(batches.read(_HEAD.unpack(head)[0])) if len(head) == _HEAD.size else None
+    head = batches.read(_FRAME_HEADER.size)
+    return _DECODER.decode(batches.read(_FRAME_HEADER.unpack(head)[0])) if len(head) == _FRAME_HEADER.size else None
 
 
 def _send(connection: socket.socket, data: bytes) -> None:
-    connection.sendall(_HEAD.pack(len(data)))
+    connection.sendall(_FRAME_HEADER.pack(len(data)))
     connection.sendall(data)

@@ -1,10 +1,11 @@
-"""How many processes read a catalog's YAML, and how much memory each may have: for the job and for the controller that limits it.
+"""The number of YAML workers of a load job and their memory limit. Only values.
 
-Used by catalogd.ingest.yaml_worker_pool and catalogd.ingest.load_request. Only values.
+Used by catalogd.ingest.yaml_worker_pool, and by catalogd.ingest.load_request in the controller, which must not import the parser.
 """
 
 from __future__ import annotations
 
-YAML_WORKERS = 2
+YAML_WORKER_COUNT = 2
 YAML_WORKER_MEMORY_BYTES = 256 * 1024 * 1024
-"""Of each, in bytes: a document is small (catalogd.ingest.catalog_files.LARGE), and what is under way is bounded."""
+"""The memory limit of each worker. Documents are small (catalog_files.MAX_WORKER_DOCUMENT_BYTES), and the data in flight is
+bounded."""

@@ -1,11 +1,11 @@
-"""Processes that read YAML documents beside the job: reading holds Python's lock, and a machine has more than one processor.
+"""Processes that parse YAML documents for a load job: parsing holds the GIL, and a machine has more than one processor.
 
-Made by catalogd.ingest.load_job before the job has threads, used by catalogd.ingest.catalog_files. Documents go to the readers
-in batches; what they make of them (catalogd.ingest.serialized_blobs) comes back in the order the documents were given. Never
-waits for a reader without also sending to it, so neither waits for the other; what is under way is bounded, however large the
-values in the documents are.
+Created by catalogd.ingest.load_job before the job has threads, used by catalogd.ingest.catalog_files. Documents are sent to the
+workers in batches; the serialized blobs come back in the order of the documents. The pool never waits for a worker without
+also sending to it, so that neither blocks the other. The data in flight is bounded, however large the values in the documents
+are.
 
-A reader has the job's limits for itself, and less memory. How one ends without an answer is how the job ends: see WorkerDied.
+A worker has the limits of the job, and less memory. If a worker dies, the job ends in the same way: see WorkerDied.
 """
 
 from __future__ import annotations
@@ -24,55 +24,55 @@ import msgspec
 
 from catalogd.ingest import yaml_worker
 from catalogd.ingest.yaml_worker import DocumentBatch, FileBlobs, Frame
-from catalogd.ingest.yaml_worker_limits import YAML_WORKER_MEMORY_BYTES, YAML_WORKERS
+from catalogd.ingest.yaml_worker_limits import YAML_WORKER_COUNT, YAML_WORKER_MEMORY_BYTES
 from olmkit.fbc.documents import RawDocument
 
 DOCUMENT_BATCH_BYTES = 128 * 1024
-"""Of documents, about. So much fits into a socket twice: a reader need not wait for the job."""
+"""The size of a batch. The buffer of a socket holds two, so that a worker need not wait for the job."""
 MAX_BATCHES_IN_FLIGHT = 3
-"""Batches per reader that are sent and not answered."""
+"""The most batches per worker that are sent and not answered."""
 MAX_BUFFERED_BYTES = 512 * 1024
-"""Of answers of one reader that may wait for answers of another."""
+"""The most bytes of one worker that wait for frames of another one."""
 RECEIVE_BYTES = 256 * 1024
 
 BlobsCallback = Callable[[FileBlobs], None]
-_HEAD: Final = struct.Struct("<I")
+_FRAME_HEADER: Final = struct.Struct("<I")
 _DECODER: Final = msgspec.msgpack.Decoder(Frame)
 
 
 class WorkerDied(Exception):
-    """A reader ended without an answer; `signal` is what ended it, 0 nothing did."""
+    """A worker ended unexpectedly; `signal` is the signal that ended it, 0 for none."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"a process that reads YAML ended ({signal.Signals(number).name if number else 'no signal'})")
         self.signal = number
 
     def raise_signal(self) -> None:
-        """End this process in the same way, so that whoever waits for it learns why. Returns when there is no such way."""
+        """End this process with the same signal, so that the controller reports the cause. Returns when there is no signal."""
         if self.signal:
             os.kill(os.getpid(), self.signal)
 
 
 class YamlWorkerPool:
-    """`count` readers, ended by leaving the `with` block, by the end of this process and by that of the thread that made them.
+    """`count` workers. They end with the `with` block, with this process, and with the thread that started them.
 
-    `bundle_metadata` as in catalogd.ingest.serialized_blobs. The `take` of methods is given what came back: all parts of a
-    file that was added before come before those of the next, and after a part with a fault there is nothing more of its file.
-    Raises WorkerDied, MemoryError when a reader needed more than its limit, and RuntimeError for an error nobody foresaw.
+    `bundle_metadata` is that of serialize_blob. Methods call `callback` with the blobs that came back, in the order of the
+    files. After blobs with an error there are no more of their file. Methods raise WorkerDied, MemoryError when a worker
+    reached its memory limit, and RuntimeError for an unexpected error of a worker.
     """
 
     def __init__(
-        self, *, bundle_metadata: bool, count: int = YAML_WORKERS, batch_bytes: int = DOCUMENT_BATCH_BYTES
+        self, *, bundle_metadata: bool, count: int = YAML_WORKER_COUNT, batch_bytes: int = DOCUMENT_BATCH_BYTES
     ) -> None:
         self._batch_bytes = batch_bytes
-        self._all: deque[_Worker] = deque()
-        self._turns: deque[_Worker] = deque()
+        self._workers: deque[_Worker] = deque()
+        self._pending: deque[_Worker] = deque()
         self._batch: list[tuple[int, int, bytes]] = []
         self._size = 0
-        self._fault_in = -1
+        self._failed_file = -1
         try:
             for _ in range(count):
-                self._all.append(_start(bundle_metadata))
+                self._workers.append(_start(bundle_metadata))
         except BaseException:
             self._end()
             raise
@@ -85,89 +85,89 @@ class YamlWorkerPool:
     ) -> None:
         self._end()
 
-    def add(self, file: int, document: RawDocument, take: BlobsCallback) -> None:
-        """Have a document read. `file` is the file's number; files come one after the other."""
+    def add(self, file: int, document: RawDocument, callback: BlobsCallback) -> None:
+        """Send a document to a worker. `file` is the number of its file; files are added one after the other."""
         self._batch.append((file, document.line, document.text))
         self._size += len(document.text)
         if self._size >= self._batch_bytes:
             self._send()
-            while len(self._turns) > MAX_BATCHES_IN_FLIGHT * len(self._all):
-                self._receive(take)
+            while len(self._pending) > MAX_BATCHES_IN_FLIGHT * len(self._workers):
+                self._receive(callback)
 
-    def drain(self, take: BlobsCallback) -> None:
-        """Wait until everything that was added is read."""
+    def drain(self, callback: BlobsCallback) -> None:
+        """Wait until all added documents are parsed."""
         self._send()
-        while self._turns:
-            self._receive(take)
+        while self._pending:
+            self._receive(callback)
 
     def _send(self) -> None:
         if self._batch:
-            self._all.rotate()
-            self._turns.append(self._all[0])
-            self._all[0].send(DocumentBatch(self._batch))
+            self._workers.rotate()
+            self._pending.append(self._workers[0])
+            self._workers[0].send(DocumentBatch(self._batch))
             self._batch, self._size = [], 0
 
-    def _receive(self, take: BlobsCallback) -> None:
-        """Take the next part of what the reader says whose turn it is."""
-        turn = self._turns[0]
-        while not turn.frames:
-            self._exchange(turn)
-        frame = _DECODER.decode(turn.frames.popleft())
+    def _receive(self, callback: BlobsCallback) -> None:
+        """Receive the next frame of the worker whose batch is the oldest."""
+        worker = self._pending[0]
+        while not worker.frames:
+            self._exchange(worker)
+        frame = _DECODER.decode(worker.frames.popleft())
         if frame.out_of_memory:
             raise MemoryError
         if frame.unexpected_error:
             raise RuntimeError(frame.unexpected_error)
         for part in frame.parts:
-            if part.file != self._fault_in:
+            if part.file != self._failed_file:
                 if part.error:
-                    self._fault_in = part.file
-                take(part)
+                    self._failed_file = part.file
+                callback(part)
         if frame.is_last:
-            self._turns.popleft()
+            self._pending.popleft()
 
-    def _exchange(self, turn: _Worker) -> None:
-        """Wait until a reader has something to say, or takes what it has not been sent yet."""
-        poll, by_number = select.poll(), {each.connection.fileno(): each for each in self._all}
+    def _exchange(self, current: _Worker) -> None:
+        """Wait until a worker can be read from or written to, and do so."""
+        poll, by_number = select.poll(), {each.connection.fileno(): each for each in self._workers}
         for number, each in by_number.items():
-            hear = select.POLLIN if each is turn or each.held < MAX_BUFFERED_BYTES else 0
-            poll.register(number, hear | (select.POLLOUT if each.unsent else 0))
+            events = select.POLLIN if each is current or each.buffered < MAX_BUFFERED_BYTES else 0
+            poll.register(number, events | (select.POLLOUT if each.unsent else 0))
         for number, events in poll.poll():
             if events & select.POLLOUT:
                 by_number[number].flush()
             if events & ~select.POLLOUT:
-                by_number[number].hear()
+                by_number[number].receive()
 
     def _end(self) -> None:
-        for each in self._all:
+        for each in self._workers:
             each.connection.close()
-        for each in self._all:
+        for each in self._workers:
             each.end()
 
 
 class _Worker:
-    """The job's side of one reader. No method waits, but the last."""
+    """The job's side of one worker. Only end() blocks."""
 
     def __init__(self, pid: int, connection: socket.socket) -> None:
         self.connection = connection
         self.unsent: deque[memoryview] = deque()
         self.frames: deque[bytes | bytearray] = deque()
         self._pid = pid
-        self._heard = bytearray()
+        self._received = bytearray()
         connection.setblocking(False)
 
     @property
-    def held(self) -> int:
-        """Bytes that it said and nobody took."""
-        return len(self._heard) + sum(map(len, self.frames))
+    def buffered(self) -> int:
+        """Bytes that were received and not processed."""
+        return len(self._received) + sum(map(len, self.frames))
 
     def send(self, batch: DocumentBatch) -> None:
-        """Send as much as it takes now, keep the rest."""
+        """Send what the socket accepts now, and keep the rest."""
         data = msgspec.msgpack.encode(batch)
-        self.unsent += (memoryview(_HEAD.pack(len(data))), memoryview(data))
+        self.unsent += (memoryview(_FRAME_HEADER.pack(len(data))), memoryview(data))
         self.flush()
 
     def flush(self) -> None:
-        """Send on."""
+        """Send more of the kept data."""
         try:
             while self.unsent:
                 sent = self.connection.send(self.unsent[0])
@@ -179,8 +179,8 @@ class _Worker:
         except OSError:
             self._died()
 
-    def hear(self) -> None:
-        """Take in some of what it says."""
+    def receive(self) -> None:
+        """Receive some data."""
         try:
             data = self.connection.recv(RECEIVE_BYTES)
         except BlockingIOError:
@@ -189,13 +189,13 @@ class _Worker:
             data = b""
         if not data:
             self._died()
-        self._heard += data
-        while len(self._heard) >= _HEAD.size:
-            end = _HEAD.size + _HEAD.unpack_from(self._heard)[0]
-            if len(self._heard) < end:
+        self._received += data
+        while len(self._received) >= _FRAME_HEADER.size:
+            end = _FRAME_HEADER.size + _FRAME_HEADER.unpack_from(self._received)[0]
+            if len(self._received) < end:
                 break
-            self.frames.append(self._heard[_HEAD.size : end])
-            del self._heard[:end]
+            self.frames.append(self._received[_FRAME_HEADER.size : end])
+            del self._received[:end]
 
     def _died(self) -> None:
         status = os.waitpid(self._pid, 0)[1]
@@ -203,14 +203,14 @@ class _Worker:
         raise WorkerDied(os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0)
 
     def end(self) -> None:
-        """Kill it, and wait until it is gone."""
+        """Kill the process and wait for its end."""
         if self._pid:
             try:
                 os.kill(self._pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
             except PermissionError:
-                # The sandbox allows to signal the group only, which holds this process and its readers.
+                # The sandbox allows signals to the process group only: this process and its workers.
                 signal.signal(signal.SIGTERM, signal.SIG_IGN)
                 os.kill(0, signal.SIGTERM)
             os.waitpid(self._pid, 0)

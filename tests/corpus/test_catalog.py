@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from catalogd.ingest.content import BLOBS_FILE, Content
-from catalogd.ingest.load_job import write_content
+from catalogd.ingest.content_writer import ContentWriter
 from olmkit.api.annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
 from olmkit.fbc.folder import read_folder
 
@@ -31,8 +31,16 @@ def source(corpus: Path) -> Path:
 def folder(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The content that catalogd makes of all packages."""
     made = tmp_path_factory.mktemp("content")
-    write_content(source, made, DIGEST)
+    write_content(source, made)
     return made
+
+
+def write_content(files: Path, folder: Path) -> None:
+    """Write the content of a catalog on disk into `folder`."""
+    with ContentWriter(folder, DIGEST) as writer:
+        for blob in read_folder(files):
+            writer.add(blob)
+        writer.finish()
 
 
 def _blobs(source: Path) -> Iterator[dict[str, Any]]:
@@ -133,5 +141,5 @@ def test_catalogs_that_opm_refuses_are_read(corpus: Path, tmp_path: Path) -> Non
         if package.is_dir():
             made = tmp_path / package.name
             made.mkdir()
-            write_content(package, made, DIGEST)
+            write_content(package, made)
             assert Content(made).summary.blob_count == len((package / "catalog.json").read_text().splitlines())

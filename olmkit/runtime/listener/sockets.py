@@ -22,7 +22,7 @@ _ACKNOWLEDGED_AT = 120  # tcpi_bytes_acked of struct tcp_info in linux/tcp.h
 
 
 def limit_kernel_send_buffer(accepted: socket.socket) -> None:
-    """Limit the kernel\'s send buffer of this socket to MAX_UNSENT_BYTES, where the kernel supports it."""
+    """Limit the kernel's send buffer of this socket to MAX_UNSENT_BYTES, where the kernel supports it."""
     if hasattr(socket, "TCP_NOTSENT_LOWAT"):
         with suppress(OSError):
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MAX_UNSENT_BYTES)

@@ -1,4 +1,4 @@
-"""A server with catalogs on its store, over real HTTP on loopback, and clients of it: for the tests of catalogd's HTTP."""
+"""A server of catalogs over real HTTP on loopback, and its clients, for the tests of catalogd.http."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from olmkit.store.store import Store
 
 DIGEST = "sha256:" + "1" * 64
 TAG = f'"{DIGEST}.{CONTENT_FORMAT}"'
-"""The entity tag of the content DIGEST, as it is."""
+"""The entity tag of the uncompressed content DIGEST."""
 UNPACKED = "2026-01-02T03:04:05Z"
 MODIFIED = "Fri, 02 Jan 2026 03:04:05 GMT"
 VERSION = {"type": "olm.package", "value": {"packageName": "p", "version": "1.0.0"}}
@@ -38,7 +38,7 @@ BLOBS: list[dict[str, Any]] = [
 LINES = [parse_blob(Document(each, b"", 1)).line for each in BLOBS]
 WHOLE = b"".join(LINES)
 UIDS = {"c": "uid-of-c", "fresh": "uid-of-fresh"}
-"""Of the Catalogs that exist."""
+"""The uids of the Catalogs that exist."""
 UNSERVED = "the catalog is not served: it was not loaded yet, cannot be loaded, or its availability is Unavailable"
 
 
@@ -59,7 +59,7 @@ class Site:
             return answer.status, await answer.read(), answer.headers
 
     async def speak(self, sent: bytes = b"") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection of bytes."""
+        """A raw connection."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         writer.write(sent)
         await writer.drain()
@@ -69,7 +69,7 @@ class Site:
 async def put(
     catalog_store: CatalogStore, name: str, digest: str, blobs: Sequence[Mapping[str, Any]] = BLOBS, uid: str = ""
 ) -> None:
-    """Write that content and serve it under the name, for the Catalog with that uid."""
+    """Write content and serve it under the name, for the Catalog with this uid."""
     with Store(catalog_store.content_folder).publish(digest) as folder, ContentWriter(folder, digest) as writer:
         for each in blobs:
             writer.add(parse_blob(Document(dict(each), b"", 1)))
@@ -84,7 +84,7 @@ async def serving(
     tls: ssl.SSLContext | None = None,
     **more: Any,
 ) -> AsyncIterator[Site]:
-    """The server at work; `c` and `fresh` exist, whatever is on the catalog_store."""
+    """The running server; the Catalogs `c` and `fresh` exist, whatever is in the store."""
     authorize = more.pop("authorize", None)
     server = CatalogServer(catalog_store, lambda name: UIDS.get(name, ""), encodings, **more)
     port = await server.start("127.0.0.1:0", tls, authorize)

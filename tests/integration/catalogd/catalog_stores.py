@@ -1,4 +1,4 @@
-"""stores with content on a real disk, for tests: content that differs by digest, and damage to it."""
+"""Stores of catalogs on a real disk for tests: content that differs by digest, and damage to it."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from olmkit.store.store import Store
 ONE, TWO = "sha256:" + "1" * 64, "sha256:" + "2" * 64
 
 
-PIECE = 1024 * 1024
-"""Bytes of a blob that is there to be large."""
+LARGE_BLOB_BYTES = 1024 * 1024
+"""The size of the blobs that make a content large."""
 
 
 def publish(root: Path, digest: str, name: str = "p", size: int = 0) -> None:
-    """Content of one package in the store of the store at `root`, and `size` bytes of other blobs."""
+    """Store content of one package below `root`, with `size` bytes of other blobs."""
     with Store(root / "content").publish(digest) as folder:
         write(folder, digest, name, size)
 
 
 def write(folder: Path, digest: str, name: str = "p", size: int = 0) -> None:
-    """The same content into a folder."""
+    """Write the same content into a folder."""
     with ContentWriter(folder, digest) as writer:
         writer.add(parse_blob(Document({"schema": "olm.package", "name": name}, b"", 1)))
-        for line in range(0, size, PIECE):
-            text = f"{digest} " * (PIECE // (len(digest) + 1))
+        for line in range(0, size, LARGE_BLOB_BYTES):
+            text = f"{digest} " * (LARGE_BLOB_BYTES // (len(digest) + 1))
             writer.add(parse_blob(Document({"schema": "test", "name": str(line), "data": text}, b"", line)))
         writer.finish()
 
 
 def record(digest: str, uid: str = "") -> Record:
-    """Of the Catalog with that uid; "" as an earlier version noted it."""
+    """The record of the Catalog with this uid; "" as in records of earlier versions."""
     return Record("registry.example/c:v1", f"registry.example/c@{digest}", digest, "2026-01-01T00:00:00Z", uid=uid)
 
 
 async def served(root: Path) -> dict[str, str]:
-    """What a process that starts now serves: digest by name."""
+    """What a new process serves: digest by name."""
     catalog_store = CatalogStore(root)
     await catalog_store.restore()
     return {name: found.record.digest for name in catalog_store.names if (found := catalog_store.get(name))}

@@ -1,4 +1,4 @@
-"""Replicas of catalogd as far as they copy from one another: a store, its routes on a real socket, and what follows another."""
+"""Replicas of catalogd with replication only: a store, its routes on a real socket, and a follower."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Requests = list[tuple[str, str]]
 
 @dataclass
 class Replica:
-    """One replica. `requests` are what it was asked: path and Range; `most` is how many contents it gave at a time."""
+    """One replica. `requests` are the path and Range of each request; `most` is the highest number of concurrent downloads."""
 
     catalog_store: CatalogStore
     root: Path
@@ -35,7 +35,7 @@ class Replica:
     most: int = 0
 
     async def serve(self, digest: str, *names: str, size: int = 0, uid: str = "") -> None:
-        """From now on it serves content of that digest under the names, for the Catalogs with that uid."""
+        """Serve content of this digest under the names, for the Catalogs with this uid."""
         publish(self.root, digest, size=size)
         for name in names:
             await self.catalog_store.put(name, record(digest, uid))
@@ -49,7 +49,7 @@ class Replica:
         return {name: found.record for name in self.catalog_store.names if (found := self.catalog_store.get(name))}
 
     def files(self, digest: str) -> dict[str, bytes]:
-        """Everything in the folder of a content, its manifest too."""
+        """All files in the folder of a content, and its checksums file."""
         home = self.root / "content" / digest.replace(":", "-")
         return {str(each.relative_to(home)): each.read_bytes() for each in sorted(home.rglob("*")) if each.is_file()}
 
@@ -60,7 +60,7 @@ class Replica:
 
 @contextlib.asynccontextmanager
 async def replica(root: Path) -> AsyncIterator[Replica]:
-    """One that gives what is on its store, on a port of its own."""
+    """A replica that serves the replication routes of its store on a port of its own."""
     catalog_store = CatalogStore(root)
     await catalog_store.restore()
     ours = Replica(catalog_store, root)
@@ -82,17 +82,17 @@ async def replica(root: Path) -> AsyncIterator[Replica]:
 
 
 def proxied(upstream: Replica) -> Proxy:
-    """A proxy before a replica."""
+    """A proxy in front of a replica."""
     host, _, port = upstream.address.partition(":")
     return Proxy((host, int(port)), None)
 
 
 async def _anybody(authorization: str, path: str, address: str) -> None:
-    """The replicas of these tests are reached by nobody else."""
+    """Allow everything."""
 
 
 class PlainPeers:
-    """Replicas that talk plain HTTP, so that what passes between them can be touched."""
+    """Replicas that use plain HTTP, so that tests can change responses."""
 
     scheme = "http"
 
@@ -114,26 +114,26 @@ async def listening(application: web.Application) -> AsyncIterator[str]:
 
 
 @dataclass
-class Sight:
-    """What a follower is told: where the leader is (`first`: at its first look, when that is another), and which Catalogs there
-    are, uid by name. `looks` counts how often it asked for the leader."""
+class FollowerInputs:
+    """The inputs of a follower: the address of the leader (`first`: in its first poll, if that differs), and the Catalogs, uid by
+    name. `polls` counts how often it asked for the leader."""
 
     leader: str | None = ""
-    wanted: Mapping[str, str] | None = None
+    desired: Mapping[str, str] | None = None
     first: str | None = None
-    looks: int = 0
+    polls: int = 0
 
 
 @contextlib.asynccontextmanager
-async def following(catalog_store: CatalogStore, sight: Sight) -> AsyncIterator[None]:
-    """A follower at work that fills the store, looking often."""
+async def following(catalog_store: CatalogStore, inputs: FollowerInputs) -> AsyncIterator[None]:
+    """A running follower that polls often."""
 
     def leader() -> Leader | None:
-        sight.looks += 1
-        found = sight.leader if sight.looks > 1 or sight.first is None else sight.first
+        inputs.polls += 1
+        found = inputs.leader if inputs.polls > 1 or inputs.first is None else inputs.first
         return None if found is None else Leader(found, Term(found, 0, ""))
 
-    follower = Follower(catalog_store, leader, lambda: sight.wanted, PlainPeers(), poll_interval=0.05)
+    follower = Follower(catalog_store, leader, lambda: inputs.desired, PlainPeers(), poll_interval=0.05)
     running = asyncio.create_task(follower.run())
     try:
         yield
@@ -144,12 +144,12 @@ async def following(catalog_store: CatalogStore, sight: Sight) -> AsyncIterator[
 
 
 async def until(condition: Callable[[], object], within: float = 60) -> None:
-    """Return when it holds."""
+    """Wait until the condition holds."""
     async with asyncio.timeout(within):
         while not condition():  # noqa: ASYNC110 there is no event to await
             await asyncio.sleep(0.01)
 
 
-def said(caplog: pytest.LogCaptureFixture) -> str:
-    """The log with the errors that its lines carry."""
+def log_text(caplog: pytest.LogCaptureFixture) -> str:
+    """The log, with the `error` of each line."""
     return "\n".join(f"{each.getMessage()}: {getattr(each, 'error', '')}" for each in caplog.records)

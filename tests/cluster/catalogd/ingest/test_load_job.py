@@ -109,7 +109,7 @@ async def setting(cluster: Cluster, tmp_path: Path) -> AsyncIterator[Setting]:
         yield Setting(cluster, proxy, tmp_path, f"{os.getpid()}-{next(NUMBERS)}")
 
 
-async def test_an_image_is_read_once_and_told_by_its_digest(setting: Setting) -> None:
+async def test_an_image_is_loaded_once_per_digest(setting: Setting) -> None:
     digest = setting.push(FILES)
     found = await setting.load(setting.image)
     by_digest = f"{setting.image.ref.removesuffix(':v1')}@{digest}"
@@ -125,7 +125,7 @@ async def test_an_image_is_read_once_and_told_by_its_digest(setting: Setting) ->
     assert setting.blobs_asked() == asked
 
 
-async def test_content_that_is_damaged_is_read_again(setting: Setting) -> None:
+async def test_damaged_content_is_loaded_again(setting: Setting) -> None:
     digest = setting.push(FILES)
     await setting.load(setting.image)
     folder = setting.store.path(digest)
@@ -137,7 +137,7 @@ async def test_content_that_is_damaged_is_read_again(setting: Setting) -> None:
     assert setting.content(digest).blobs_path.read_bytes().startswith(b"{")
 
 
-async def test_content_without_bundles_is_read_again_when_they_are_asked_for(setting: Setting) -> None:
+async def test_content_without_bundle_metadata_is_loaded_again_on_request(setting: Setting) -> None:
     digest = setting.push(FILES)
     await setting.load(setting.image)
     assert not setting.content(digest).has_bundle_metadata
@@ -151,7 +151,7 @@ async def test_content_without_bundles_is_read_again_when_they_are_asked_for(set
     assert setting.content(digest).has_bundle_metadata
 
 
-async def test_what_was_refused_before_is_not_fetched_again(setting: Setting) -> None:
+async def test_rejected_content_is_not_fetched_again(setting: Setting) -> None:
     setting.push({"configs/a": b"{"})
     with pytest.raises(BadContent, match="load FBC from filesystem: a: line 1, column 2: ") as caught:
         await setting.load(setting.image)
@@ -232,7 +232,7 @@ async def test_an_archive_and_an_image_of_one_digest_are_two_contents(setting: S
             await setting.load(HttpSource(f"{server.url}/manifest", digest))
 
 
-async def test_a_source_that_has_answered_is_not_asked_for_its_content_again(setting: Setting) -> None:
+async def test_a_source_that_has_proved_its_content_is_not_asked_again(setting: Setting) -> None:
     digest = setting.push(FILES)
     by_digest = ImageSource(f"{setting.image.ref.removesuffix(':v1')}@{digest}")
     await setting.load(by_digest)

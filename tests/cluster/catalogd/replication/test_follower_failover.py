@@ -20,11 +20,11 @@ AFTER = lines(package("p", "1.0.0", "1.1.0"))
 
 
 def unchanged() -> float:
-    """How often a replica was told that records are what they were."""
+    """How often a request for records was answered with 304."""
     return REGISTRY.get_sample_value("catalogd_http_request_duration_seconds_count", {"code": "304"}) or 0.0
 
 
-async def test_what_the_leader_before_answers_late_is_not_served_by_the_next_one(
+async def test_a_late_response_of_the_previous_leader_is_not_served_by_the_new_leader(
     world: World, replicas: Replicas
 ) -> None:
     first_digest = await world.push(BEFORE)
@@ -42,12 +42,12 @@ async def test_what_the_leader_before_answers_late_is_not_served_by_the_next_one
     await world.serves(digest)
     CATALOGS_BEHIND.set(-1)
     first.proxy.resume()
-    await until(lambda: REGISTRY.get_sample_value("catalogd_replication_behind") == 0)  # a look of one who leads
+    await until(lambda: REGISTRY.get_sample_value("catalogd_replication_behind") == 0)  # a poll while it leads
     assert await replicas.served(second) == digest
     await world.serves(digest)
 
 
-async def test_what_was_read_before_the_lease_was_lost_is_read_again_once_it_is_won(
+async def test_content_loaded_before_the_lease_was_lost_is_loaded_again(
     world: World, replicas: Replicas, tmp_path: Path
 ) -> None:
     replica = await replicas.start("only")
@@ -68,7 +68,7 @@ async def test_what_was_read_before_the_lease_was_lost_is_read_again_once_it_is_
     await until(lambda: not replica.manager.is_leading)
     released.set()
     store = Store(tmp_path / "only" / "content")
-    await until(lambda: before in store.digests())  # the job has come to its end, and nobody asks for what it found
+    await until(lambda: before in store.digests())  # the job has ended, and its result is not used
     after = await world.push(AFTER)
     await replicas.give_lease("")
     await world.serves(after)

@@ -45,7 +45,7 @@ async def answers(replicas: Replicas, replica: Replica, path: str) -> dict[str, 
 
 
 @pytest.mark.parametrize("flags", [(), ("--authenticate-requests",)], ids=["catalogs for all", "catalogs by token"])
-async def test_only_a_replica_is_given_records_and_contents(
+async def test_only_replicas_can_read_records_and_content(
     world: World, replicas: Replicas, flags: tuple[str, ...]
 ) -> None:
     digest = await world.push(lines(package("p", "1.0.0")))
@@ -63,7 +63,7 @@ async def test_only_a_replica_is_given_records_and_contents(
         assert world.name not in body.decode(), path
 
 
-async def test_replicas_know_one_another_by_their_tokens(world: World, replicas: Replicas) -> None:
+async def test_replicas_authenticate_with_their_tokens(world: World, replicas: Replicas) -> None:
     digest = await world.push(lines(package("p", "1.0.0")))
     await world.catalog(world.ref())
     await replicas.start("first")

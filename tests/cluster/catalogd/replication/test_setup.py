@@ -1,4 +1,5 @@
-"""Two processes of catalogd on the real cluster: a client that follows 503 to the other sees no gap, whoever is killed."""
+"""Two processes of catalogd on the real cluster: a client that retries 503 with the other one sees no gap, whichever is
+killed."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from tests.integration.catalogd.catalog_server import BLOBS, DIGEST, WHOLE, Site
 OTHER = "sha256:" + "2" * 64
 ALL = "/catalogs/c/api/v1/all"
 MAKING = 240
-"""Seconds: it is made when nobody else wants the processor, and others may want it for long."""
+"""Seconds. Compression has the lowest priority, and other processes may use the processor for long."""
 
 
 @contextlib.asynccontextmanager
@@ -40,7 +40,7 @@ async def encoding(root: Path, catalog_store: CatalogStore) -> AsyncIterator[Com
 async def until_made(encodings: CompressedFiles, digest: str = DIGEST) -> None:
     """Return when there are encoded files of that content."""
     async with asyncio.timeout(MAKING):
-        while not encodings.find(digest, COMPRESSIBLE_FILES[0]):  # noqa: ASYNC110 nobody is told
+        while not encodings.find(digest, COMPRESSIBLE_FILES[0]):  # noqa: ASYNC110 there is no event to await
             await asyncio.sleep(0.02)
 
 
@@ -79,7 +79,9 @@ def decoded(body: bytes, encoding: str | None) -> bytes:
     ],
 )
 @pytest.mark.parametrize("path", ["all.json", "api/v1/all", "api/v1/metas", f"api/v1/all?digest={DIGEST}"])
-async def test_the_client_gets_what_it_takes(site: Site, path: str, accepted: str, expected: str | None) -> None:
+async def test_the_client_gets_an_encoding_that_it_accepts(
+    site: Site, path: str, accepted: str, expected: str | None
+) -> None:
     status, body, headers = await site.ask(f"/catalogs/c/{path}", Accept_Encoding=accepted)
     assert (status, headers.get("Content-Encoding"), headers["Vary"]) == (200, expected, "Accept-Encoding")
     assert decoded(body, expected) == WHOLE
@@ -89,7 +91,7 @@ async def test_the_client_gets_what_it_takes(site: Site, path: str, accepted: st
     assert {**head, "Date": ""} == {**headers, "Date": ""}
 
 
-async def test_an_answer_that_is_a_part_of_the_catalog_is_sent_plain(site: Site) -> None:
+async def test_a_filtered_response_is_not_compressed(site: Site) -> None:
     _, body, headers = await site.ask("/catalogs/c/api/v1/metas?package=q", Accept_Encoding="gzip")
     assert "Content-Encoding" not in headers
     assert body in WHOLE
@@ -106,7 +108,7 @@ async def test_each_encoding_has_a_tag_of_its_own(site: Site) -> None:
     assert (await site.ask(ALL, Accept_Encoding="gzip", If_None_Match=tags["identity"]))[0] == 200
 
 
-async def test_a_range_counts_in_the_encoded_bytes(site: Site) -> None:
+async def test_a_range_refers_to_the_encoded_bytes(site: Site) -> None:
     _, whole, headers = await site.ask(ALL, Accept_Encoding="gzip")
     half = len(whole) // 2
     tag = headers["ETag"]
@@ -118,20 +120,22 @@ async def test_a_range_counts_in_the_encoded_bytes(site: Site) -> None:
     assert (await site.ask(ALL, Range=f"bytes={half}-", If_Range=tag))[0] == 200
 
 
-async def test_a_client_that_takes_nothing_there_is_is_told_what_there_is(site: Site) -> None:
+async def test_a_client_that_accepts_no_encoding_gets_the_list_of_encodings(site: Site) -> None:
     status, body, headers = await site.ask(ALL, Accept_Encoding="br, identity;q=0")
     assert (status, headers["Vary"]) == (406, "Accept-Encoding")
     assert b"zstd, gzip, identity" in body
 
 
-async def test_until_it_is_encoded_a_catalog_is_sent_plain(tmp_path: Path, catalog_store: CatalogStore) -> None:
+async def test_until_it_is_compressed_a_catalog_is_sent_uncompressed(
+    tmp_path: Path, catalog_store: CatalogStore
+) -> None:
     encodings = CompressedFiles(tmp_path, catalog_store)
     async with serving(catalog_store, encodings) as site:
         _, body, headers = await site.ask(ALL, Accept_Encoding="gzip")
     assert (body, headers.get("Content-Encoding"), headers["Vary"]) == (WHOLE, None, "Accept-Encoding")
 
 
-async def test_what_was_made_is_there_after_a_restart(tmp_path: Path, catalog_store: CatalogStore) -> None:
+async def test_compressed_files_survive_a_restart(tmp_path: Path, catalog_store: CatalogStore) -> None:
     async with encoding(tmp_path, catalog_store) as encodings:
         await until_made(encodings)
         form = encodings.find(DIGEST, COMPRESSIBLE_FILES[0])["gzip"]
@@ -162,7 +166,7 @@ def _of_another_content(path: Path) -> None:
         pytest.param(_of_another_content, id="made of other content"),
     ],
 )
-async def test_what_was_damaged_meanwhile_is_made_anew(
+async def test_damaged_compressed_files_are_made_again(
     tmp_path: Path, catalog_store: CatalogStore, damage: object
 ) -> None:
     async with encoding(tmp_path, catalog_store) as encodings:
@@ -176,7 +180,7 @@ async def test_what_was_damaged_meanwhile_is_made_anew(
         assert encodings.find(DIGEST, COMPRESSIBLE_FILES[0])["gzip"].path.read_bytes() == whole
 
 
-async def test_it_goes_with_its_content(tmp_path: Path, catalog_store: CatalogStore) -> None:
+async def test_compressed_files_are_removed_with_their_content(tmp_path: Path, catalog_store: CatalogStore) -> None:
     async with encoding(tmp_path, catalog_store) as encodings:
         await until_made(encodings)
         await put(catalog_store, "d", OTHER, BLOBS[:4])
@@ -189,7 +193,7 @@ async def test_it_goes_with_its_content(tmp_path: Path, catalog_store: CatalogSt
         assert encodings.find(OTHER, COMPRESSIBLE_FILES[0])
 
 
-async def test_a_download_ends_well_when_its_content_goes(tmp_path: Path, catalog_store: CatalogStore) -> None:
+async def test_a_download_completes_when_its_content_is_removed(tmp_path: Path, catalog_store: CatalogStore) -> None:
     async with encoding(tmp_path, catalog_store) as encodings, serving(catalog_store, encodings) as site:
         await until_made(encodings)
         async with site.session.get(site.base + ALL, headers={"Accept-Encoding": "gzip"}) as answer:
@@ -197,7 +201,7 @@ async def test_a_download_ends_well_when_its_content_goes(tmp_path: Path, catalo
             assert gzip.decompress(await answer.read()) == WHOLE
 
 
-async def test_an_encoded_file_that_vanished_costs_nobody_the_catalog(
+async def test_without_its_compressed_file_a_catalog_is_sent_uncompressed(
     tmp_path: Path, catalog_store: CatalogStore
 ) -> None:
     async with encoding(tmp_path, catalog_store) as encodings, serving(catalog_store, encodings) as site:
@@ -207,7 +211,7 @@ async def test_an_encoded_file_that_vanished_costs_nobody_the_catalog(
     assert (status, body, headers.get("Content-Encoding")) == (200, WHOLE, None)
 
 
-async def test_small_files_are_left_as_they_are(tmp_path: Path) -> None:
+async def test_small_files_are_not_compressed(tmp_path: Path) -> None:
     catalog_store = CatalogStore(tmp_path)
     await put(catalog_store, "c", DIGEST, BLOBS[:1])
     async with encoding(tmp_path, catalog_store), serving(catalog_store) as site:
@@ -219,7 +223,9 @@ async def test_small_files_are_left_as_they_are(tmp_path: Path) -> None:
         assert (await site.ask(ALL, Accept_Encoding="gzip"))[0] == 200
 
 
-async def test_content_that_cannot_be_read_is_served_on(tmp_path: Path, catalog_store: CatalogStore) -> None:
+async def test_content_that_cannot_be_read_for_compression_is_still_served(
+    tmp_path: Path, catalog_store: CatalogStore
+) -> None:
     """The job fails; nothing else does."""
     (Store(catalog_store.content_folder).path(DIGEST) or tmp_path).joinpath("all.jsonl").unlink()
     async with encoding(tmp_path, catalog_store) as encodings:

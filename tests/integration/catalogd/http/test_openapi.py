@@ -1,4 +1,4 @@
-"""The server does what its OpenAPI document says, whatever a client sends that fits it or not: schemathesis over real HTTP."""
+"""The server conforms to its OpenAPI document for valid and invalid requests: schemathesis over real HTTP."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _with_examples() -> schemathesis.BaseSchema:
                 known["provides"] = "example.com/Party"
                 if parameter["in"] != "header":
                     parameter["example"] = known[parameter["name"]]
-    # A range behind the end and an encoding that is not there fit the document, and are refused.
+    # A range after the end and an unavailable encoding conform to the document, and are refused.
     accepted = {"expected-statuses": ["2xx", "3xx", 404, 406, 416]}
     config = schemathesis.Config.from_dict({"checks": {"positive_data_acceptance": accepted}})
     return schemathesis.openapi.from_dict(document, config=config)
@@ -68,8 +68,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @SCHEMA.parametrize()
 @settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-def test_any_request_is_answered_as_the_document_says(base: str, case: schemathesis.Case[Any]) -> None:
-    # The token is asked for only with a flag: the document says so, and schemathesis cannot know.
+def test_any_request_is_answered_according_to_the_document(base: str, case: schemathesis.Case[Any]) -> None:
+    # A token is required only with a flag, which schemathesis cannot know.
     case.call_and_validate(base_url=base, excluded_checks=[ignored_auth], timeout=30)
 
 

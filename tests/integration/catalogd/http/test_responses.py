@@ -1,4 +1,4 @@
-"""What catalogd serves beside blobs (summaries, icons), pinned digests, what a client accepts, torn files, tokens. Real HTTP."""
+"""Responses other than blobs (summaries, icons), pinned digests, content negotiation, truncated files and tokens. Real HTTP."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def test_the_icon_that_a_summary_names_is_there(site: Site) -> None:
         pytest.param("a%20b%2Fc", "image/gif", False, id="a name that has to be escaped"),
     ],
 )
-async def test_an_icon_is_sent_so_that_nothing_in_it_runs(
+async def test_icons_are_sent_with_headers_that_prevent_scripts(
     site: Site, name: str, media_type: str, is_attached: bool
 ) -> None:
     status, _, headers = await site.ask(ICON.format(name))
@@ -96,7 +96,7 @@ async def test_an_icon_is_sent_so_that_nothing_in_it_runs(
     assert "X-Evil" not in headers
 
 
-async def test_an_icon_is_the_picture(site: Site) -> None:
+async def test_an_icon_has_the_bytes_of_the_catalog(site: Site) -> None:
     assert (await site.ask(ICON.format("drawn")))[1] == PICTURE
     status, part, headers = await site.ask(ICON.format("drawn"), Range="bytes=1-3")
     assert (status, part, headers["Content-Range"]) == (206, b"PNG", f"bytes 1-3/{len(PICTURE)}")
@@ -131,7 +131,7 @@ async def test_what_a_client_accepts(site: Site, path: str, accept: str, status:
         assert json.loads(body)["error"].startswith("Accept excludes the media type of this response: ")
 
 
-async def test_content_that_was_replaced_is_there_by_its_digest(site: Site) -> None:
+async def test_replaced_content_is_available_by_its_digest(site: Site) -> None:
     await put(site.catalog_store, "c", OTHER, BLOBS[:3])
     new = await site.ask("/catalogs/c/api/v1/all")
     assert (new[0], new[2]["Olm-Catalog-Digest"]) == (200, OTHER)
@@ -146,7 +146,7 @@ async def test_content_that_was_replaced_is_there_by_its_digest(site: Site) -> N
     assert (await site.ask("/catalogs/c/api/v1/packages/drawn/icon"))[0] == 404
 
 
-async def test_a_replica_that_follows_may_not_have_a_digest_yet(catalog_store: CatalogStore) -> None:
+async def test_a_follower_without_the_digest_answers_503(catalog_store: CatalogStore) -> None:
     async with serving(catalog_store, is_leading=lambda: False) as site:
         status, body, headers = await site.ask(f"/catalogs/c/all.json?digest={OTHER}")
         assert (status, headers["Retry-After"]) == (503, "2")
@@ -154,14 +154,14 @@ async def test_a_replica_that_follows_may_not_have_a_digest_yet(catalog_store: C
         assert (await site.ask(f"/catalogs/c/all.json?digest={DIGEST}"))[0] == 200
 
 
-async def test_a_catalog_without_content_costs_the_others_nothing(site: Site) -> None:
+async def test_a_catalog_without_content_does_not_affect_the_others(site: Site) -> None:
     assert (await site.ask("/catalogs/fresh/api/v1/packages"))[0] == 503
     assert (await site.ask("/catalogs/c/api/v1/packages"))[0] == 200
     assert (await site.ask("/openapi.json"))[0] == 200
 
 
-async def test_content_that_is_torn_ends_the_download_and_is_served_no_more(tmp_path: Path) -> None:
-    """Less than was promised is no whole answer to any client; the next is told to come again."""
+async def test_truncated_content_ends_the_download_and_is_not_served_again(tmp_path: Path) -> None:
+    """No client takes a truncated response for a complete one; the next one gets 503 with Retry-After."""
     catalog_store = CatalogStore(tmp_path)
     await put(catalog_store, "c", DIGEST)
     folder = Store(catalog_store.content_folder).path(DIGEST)
@@ -174,7 +174,7 @@ async def test_content_that_is_torn_ends_the_download_and_is_served_no_more(tmp_
         assert (status, headers["Retry-After"]) == (503, "2")
 
 
-async def test_a_small_answer_from_torn_content_is_none(tmp_path: Path) -> None:
+async def test_a_small_response_from_truncated_content_is_503(tmp_path: Path) -> None:
     catalog_store = CatalogStore(tmp_path)
     await put(catalog_store, "c", DIGEST)
     folder = Store(catalog_store.content_folder).path(DIGEST)
@@ -185,7 +185,7 @@ async def test_a_small_answer_from_torn_content_is_none(tmp_path: Path) -> None:
     assert (status, json.loads(body)) == (503, {"error": UNSERVED})
 
 
-async def test_who_may_not_read_is_told_so_everywhere(catalog_store: CatalogStore) -> None:
+async def test_clients_without_access_are_refused_on_every_path(catalog_store: CatalogStore) -> None:
     @web.middleware
     async def authorize(request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.headers.get("Authorization") != "Bearer good":
@@ -201,7 +201,7 @@ async def test_who_may_not_read_is_told_so_everywhere(catalog_store: CatalogStor
         assert (await site.ask("/catalogs/x/all.json", Authorization="Bearer good"))[0] == 404
 
 
-async def test_others_may_mount_routes(catalog_store: CatalogStore) -> None:
+async def test_more_routes_can_be_mounted(catalog_store: CatalogStore) -> None:
     async def hello(_: web.Request) -> web.Response:
         return web.Response(text="hello")
 
@@ -218,7 +218,7 @@ async def test_others_may_mount_routes(catalog_store: CatalogStore) -> None:
     assert (status, json.loads(body)) == (500, {"error": "internal error, see the log of catalogd"})
 
 
-async def test_bytes_and_requests_under_way_are_counted(site: Site) -> None:
+async def test_bytes_and_requests_in_progress_are_counted(site: Site) -> None:
     def sent() -> float:
         return REGISTRY.get_sample_value("catalogd_http_response_bytes_total", {"encoding": "identity"}) or 0
 

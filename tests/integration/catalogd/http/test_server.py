@@ -51,7 +51,9 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
         pytest.param("/catalogs/c/all.json", "application/json", WHOLE, id="the whole as the guide knows it"),
         pytest.param("/catalogs/c/api/v1/all", "application/jsonl", WHOLE, id="the whole as version 1 knows it"),
         pytest.param("/catalogs/c/api/v1/metas", "application/jsonl", WHOLE, id="no filter is everything"),
-        pytest.param("/catalogs/c/api/v1/metas?schema=", "application/jsonl", WHOLE, id="an empty filter asks nothing"),
+        pytest.param(
+            "/catalogs/c/api/v1/metas?schema=", "application/jsonl", WHOLE, id="an empty filter matches everything"
+        ),
         pytest.param(
             "/catalogs/c/api/v1/metas?package=p",
             "application/jsonl",
@@ -133,7 +135,7 @@ async def test_documents_of_all_packages_that_provide_a_kind(tmp_path: Path) -> 
             "/catalogs/c/api/v1/metas?pkg=p",
             400,
             'unknown query parameter "pkg"; known are schema, package, name, digest',
-            id="a parameter nobody knows",
+            id="an unknown parameter",
         ),
         pytest.param(
             "/catalogs/c/all.json?x",
@@ -194,13 +196,13 @@ async def test_errors_are_json(site: Site, path: str, status: int, error: str) -
 @pytest.mark.parametrize(
     "path", ["all.json", "api/v1/all", "api/v1/metas", "api/v1/resolution", "api/v1/packages", "api/v1/packages/p/icon"]
 )
-async def test_other_methods_are_told_which_ones_there_are(site: Site, method: str, path: str) -> None:
+async def test_other_methods_are_answered_with_the_allowed_ones(site: Site, method: str, path: str) -> None:
     status, body, headers = await site.ask(f"/catalogs/c/{path}", method)
     assert (status, headers["Allow"]) == (405, "GET,HEAD")
     assert json.loads(body) == {"error": "only GET and HEAD are supported"}
 
 
-async def test_what_a_client_has_already_is_not_sent_again(site: Site) -> None:
+async def test_unchanged_content_is_not_sent_again(site: Site) -> None:
     for headers in ({"If_None_Match": TAG}, {"If_Modified_Since": MODIFIED}):
         status, body, got = await site.ask("/catalogs/c/all.json", **headers)
         assert (status, body) == (304, b"")
@@ -222,13 +224,13 @@ async def test_what_a_client_has_already_is_not_sent_again(site: Site) -> None:
         pytest.param("bytes=-7", len(WHOLE) - 7, len(WHOLE), id="the end"),
     ],
 )
-async def test_parts_of_the_whole(site: Site, wanted: str, start: int, end: int) -> None:
+async def test_ranges_of_the_whole_catalog(site: Site, wanted: str, start: int, end: int) -> None:
     status, body, headers = await site.ask("/catalogs/c/all.json", Range=wanted)
     assert (status, body) == (206, WHOLE[start:end])
     assert headers["Content-Range"] == f"bytes {start}-{end - 1}/{len(WHOLE)}"
 
 
-async def test_parts_of_a_filtered_answer_are_parts_of_that_answer(site: Site) -> None:
+async def test_ranges_of_a_filtered_response(site: Site) -> None:
     """The filtered blobs lie apart in the file; a range counts in what was asked for."""
     whole = LINES[0] + LINES[3]
     at = len(LINES[0]) - 3
@@ -237,18 +239,18 @@ async def test_parts_of_a_filtered_answer_are_parts_of_that_answer(site: Site) -
     assert headers["Content-Range"] == f"bytes {at}-{at + 9}/{len(whole)}"
 
 
-async def test_a_part_beyond_the_end_is_refused_with_the_size(site: Site) -> None:
+async def test_a_range_after_the_end_is_answered_416_with_the_size(site: Site) -> None:
     status, _, headers = await site.ask("/catalogs/c/all.json", Range=f"bytes={len(WHOLE)}-")
     assert (status, headers["Content-Range"]) == (416, f"bytes */{len(WHOLE)}")
 
 
-async def test_the_root_lists_the_paths_that_there_are(site: Site) -> None:
+async def test_the_root_lists_the_paths(site: Site) -> None:
     status, body, headers = await site.ask("/")
     assert (status, headers["Content-Type"]) == (200, "application/json")
     assert json.loads(body)["paths"] == [route.path for route in ROUTES]
 
 
-async def test_the_list_of_catalogs_names_what_is_served_and_changes_with_it(site: Site) -> None:
+async def test_the_list_of_catalogs_changes_with_what_is_served(site: Site) -> None:
     status, body, headers = await site.ask("/catalogs")
     assert (status, json.loads(body)) == (200, {"catalogs": [{"name": "c", "digest": DIGEST}]})
     known = {"If-None-Match": headers["ETag"]}
@@ -261,7 +263,7 @@ async def test_the_list_of_catalogs_names_what_is_served_and_changes_with_it(sit
     assert (status, json.loads(body)) == (200, {"catalogs": []})
 
 
-async def test_a_catalog_that_is_withdrawn_is_gone_at_once(site: Site) -> None:
+async def test_a_removed_catalog_is_unavailable_immediately(site: Site) -> None:
     await site.catalog_store.remove("c")
     assert (await site.ask("/catalogs/c/all.json"))[0] == 503
 
@@ -271,7 +273,7 @@ async def test_content_that_vanished_from_the_disk_is_unavailable(site: Site) ->
     assert (await site.ask("/catalogs/c/all.json"))[0] == 503
 
 
-async def test_a_download_under_way_ends_well_when_its_content_is_replaced(site: Site) -> None:
+async def test_a_download_completes_when_its_content_is_replaced(site: Site) -> None:
     async with site.session.get(f"{site.base}/catalogs/c/all.json") as answer:
         first = await answer.content.readexactly(10)
         await site.catalog_store.remove("c")
@@ -290,7 +292,7 @@ async def test_requests_are_measured_by_code(site: Site) -> None:
     assert REGISTRY.get_sample_value("catalogd_http_request_duration_seconds_bucket", bucket) is not None
 
 
-async def test_while_nobody_knows_the_catalogs_the_store_counts(site: Site) -> None:
+async def test_while_the_catalogs_are_unknown_the_store_decides(site: Site) -> None:
     server = CatalogServer(site.catalog_store, lambda name: None)
     port = await server.start("127.0.0.1:0")
     try:
@@ -305,7 +307,7 @@ async def test_while_nobody_knows_the_catalogs_the_store_counts(site: Site) -> N
 OTHER = "sha256:" + "2" * 64
 
 
-async def test_content_of_a_deleted_catalog_is_not_that_of_the_next_one_of_its_name(tmp_path: Path) -> None:
+async def test_content_of_a_deleted_catalog_is_not_served_for_a_new_one_of_its_name(tmp_path: Path) -> None:
     catalog_store = CatalogStore(tmp_path)
     await put(catalog_store, "c", DIGEST, uid="of another")
     async with serving(catalog_store) as site:
@@ -325,11 +327,11 @@ async def test_content_of_a_deleted_catalog_is_not_that_of_the_next_one_of_its_n
         assert (await site.ask(f"/catalogs/c/all.json?digest={DIGEST}"))[0] == 404, "what was replaced is kept by uid"
 
 
-async def test_content_that_an_earlier_version_noted_is_of_the_catalog_of_its_name(site: Site) -> None:
+async def test_a_record_of_an_earlier_version_belongs_to_the_catalog_of_its_name(site: Site) -> None:
     assert (await site.ask("/catalogs/c/all.json"))[0] == 200
 
 
-async def test_an_address_that_is_taken_is_named(site: Site) -> None:
+async def test_an_address_in_use_is_reported(site: Site) -> None:
     taken = site.base.removeprefix("http://")
     other = CatalogServer(site.catalog_store, lambda name: None)
     with pytest.raises(OlmError, match=f"cannot listen on {taken} for catalogs"):

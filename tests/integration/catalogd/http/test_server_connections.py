@@ -1,4 +1,4 @@
-"""Clients that are slow, silent, greedy or broken: each is told or cut off, and the others are served. Real sockets."""
+"""Clients that are slow, silent, greedy or broken are answered or disconnected, and the others are served. Real sockets."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def answer_of(reader: asyncio.StreamReader) -> tuple[int, bytes]:
 
 
 async def is_closed(reader: asyncio.StreamReader, within: float = 20) -> bool:
-    """Whether the server ends the connection by then, having said no more."""
+    """Whether the server closes the connection by then without sending more."""
     async with asyncio.timeout(within):
         try:
             return await reader.read(1) == b""
@@ -87,7 +87,7 @@ def reader_of_little(site: Site) -> socket.socket:
     return client
 
 
-async def test_a_head_that_does_not_come_to_its_end_is_given_up(site: Site) -> None:
+async def test_an_unfinished_header_is_answered_408(site: Site) -> None:
     reader, writer = await site.speak(GET + b"X-Slow: ")
     status, body = await answer_of(reader)
     assert (status, json.loads(body)) == (408, {"error": "the request was not received in time"})
@@ -95,7 +95,7 @@ async def test_a_head_that_does_not_come_to_its_end_is_given_up(site: Site) -> N
     writer.close()
 
 
-async def test_a_head_that_trickles_is_given_up_all_the_same(site: Site) -> None:
+async def test_a_header_that_trickles_is_answered_408(site: Site) -> None:
     """A byte now and then buys no time."""
     reader, writer = await site.speak(GET)
 
@@ -111,13 +111,13 @@ async def test_a_head_that_trickles_is_given_up_all_the_same(site: Site) -> None
     await dripping
 
 
-async def test_a_client_that_says_nothing_is_let_go(site: Site) -> None:
+async def test_a_silent_client_is_disconnected(site: Site) -> None:
     reader, writer = await site.speak()
     assert await is_closed(reader)
     writer.close()
 
 
-async def test_a_second_head_has_its_own_time(site: Site) -> None:
+async def test_a_second_header_has_a_timeout_of_its_own(site: Site) -> None:
     reader, writer = await site.speak(GET + b"\r\n")
     assert await answer_of(reader) == (200, PART)
     writer.write(GET + b"X-Slow: ")
@@ -125,7 +125,7 @@ async def test_a_second_head_has_its_own_time(site: Site) -> None:
     writer.close()
 
 
-async def test_a_client_that_stops_reading_is_cut_off_and_others_are_served(site: Site) -> None:
+async def test_a_client_that_stops_reading_is_disconnected_and_others_are_served(site: Site) -> None:
     stalled = [reader_of_little(site) for _ in range(3)]
     try:
         assert (await site.ask("/catalogs/c/all.json"))[1] == WHOLE
@@ -153,7 +153,7 @@ async def _all_of(client: socket.socket) -> int:
 
 
 async def test_a_client_that_reads_slowly_is_served_to_the_end(site: Site) -> None:
-    """It takes longer than a silent one is waited for."""
+    """It takes longer than the timeout of silent clients."""
     client = reader_of_little(site)
     loop = asyncio.get_running_loop()
     count, until = 0, loop.time() + 3 * LIMITS.write_stall_timeout
@@ -219,7 +219,7 @@ async def test_a_client_that_reads_slowly_is_served_to_the_end(site: Site) -> No
         ),
     ],
 )
-async def test_what_is_no_request_of_ours_is_answered_and_ended(
+async def test_an_invalid_request_is_answered_and_the_connection_closed(
     site: Site, sent: bytes, status: int, error: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     reader, writer = await site.speak(sent)
@@ -237,7 +237,7 @@ async def test_many_small_headers_are_refused(site: Site) -> None:
     writer.close()
 
 
-async def test_requests_sent_ahead_are_answered_in_order(site: Site) -> None:
+async def test_pipelined_requests_are_answered_in_order(site: Site) -> None:
     paths = [b"package=p", b"name=nobody", b"package=p", b"schema=my.own"]
     lines = [b"GET /catalogs/c/api/v1/metas?%s HTTP/1.1\r\nHost: c\r\n\r\n" % path for path in paths]
     reader, writer = await site.speak(b"".join(lines))
@@ -250,7 +250,7 @@ async def test_requests_sent_ahead_are_answered_in_order(site: Site) -> None:
     writer.close()
 
 
-async def test_a_client_that_ends_its_side_gets_its_answers(site: Site) -> None:
+async def test_a_half_closed_connection_gets_its_responses(site: Site) -> None:
     reader, writer = await site.speak(GET + b"\r\nGET /catalogs/c/all.json HTTP/1.1\r\nHost: c\r\n\r\n")
     writer.write_eof()
     assert await answer_of(reader) == (200, PART)
@@ -259,7 +259,7 @@ async def test_a_client_that_ends_its_side_gets_its_answers(site: Site) -> None:
     writer.close()
 
 
-async def test_a_client_that_ends_its_side_gets_its_refusal(site: Site) -> None:
+async def test_a_half_closed_connection_gets_its_error(site: Site) -> None:
     reader, writer = await site.speak(b"GET /nothing HTTP/1.1\r\nHost: c\r\n\r\n")
     writer.write_eof()
     assert (await answer_of(reader))[0] == 404
@@ -267,10 +267,10 @@ async def test_a_client_that_ends_its_side_gets_its_refusal(site: Site) -> None:
     writer.close()
 
 
-async def test_a_client_too_many_is_told_to_come_again(site: Site) -> None:
+async def test_a_client_over_the_limit_is_answered_503_with_retry_after(site: Site) -> None:
     busy = [reader_of_little(site) for _ in range(LIMITS.max_connections)]
     async with asyncio.timeout(10):
-        # Not only connected: who has not asked yet gives way to the next one.
+        # Not only connected: a connection without a request yields to the next one.
         while REGISTRY.get_sample_value("catalogd_http_requests_in_flight") != len(busy):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     reader, writer = await site.speak(GET + b"\r\n")
@@ -283,7 +283,7 @@ async def test_a_client_too_many_is_told_to_come_again(site: Site) -> None:
         client.close()
 
 
-async def test_a_client_too_many_whose_token_counts_is_answered_and_let_go(catalog_store: CatalogStore) -> None:
+async def test_an_authorized_client_over_the_limit_is_answered_and_disconnected(catalog_store: CatalogStore) -> None:
     @web.middleware
     async def authorize(request: web.Request, handler: Handler) -> web.StreamResponse:
         connection = connections.connection_of(request)
@@ -305,7 +305,7 @@ async def test_a_client_too_many_whose_token_counts_is_answered_and_let_go(catal
             client.close()
 
 
-async def test_an_idle_client_makes_room(site: Site) -> None:
+async def test_an_idle_connection_yields_to_a_new_one(site: Site) -> None:
     idle = [await site.speak(GET + b"\r\n") for _ in range(LIMITS.max_connections)]
     for reader, _ in idle:
         assert await answer_of(reader) == (200, PART)
@@ -318,7 +318,7 @@ async def test_an_idle_client_makes_room(site: Site) -> None:
         each.close()
 
 
-async def test_a_flood_of_clients_takes_no_more_descriptors_than_there_are_places(catalog_store: CatalogStore) -> None:
+async def test_a_flood_of_clients_takes_no_more_descriptors_than_there_are_slots(catalog_store: CatalogStore) -> None:
     patient = ConnectionLimits(max_connections=4, header_timeout=600.0)
     async with serving(catalog_store, limits=patient) as site:
         clients = []
@@ -337,7 +337,7 @@ async def test_a_flood_of_clients_takes_no_more_descriptors_than_there_are_place
                 client.close()
 
 
-async def test_a_download_may_end_when_the_server_does(catalog_store: CatalogStore) -> None:
+async def test_a_download_may_complete_while_the_server_ends(catalog_store: CatalogStore) -> None:
     async with serving(catalog_store, limits=LIMITS) as site:
         idle, idle_writer = await site.speak(GET + b"\r\n")
         await answer_of(idle)
@@ -375,7 +375,7 @@ async def test_over_tls_the_same_is_served(catalog_store: CatalogStore, contexts
                 assert len(await answer.read()) == (size or answer.content_length)
 
 
-async def test_a_client_that_never_shakes_hands_is_let_go(
+async def test_a_client_without_a_handshake_is_disconnected(
     catalog_store: CatalogStore, contexts: Contexts, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with serving(catalog_store, tls=contexts[0], limits=LIMITS) as site:
@@ -390,7 +390,7 @@ async def test_a_client_that_never_shakes_hands_is_let_go(
     assert [record.getMessage() for record in caplog.records if record.levelname != "INFO"] == []
 
 
-async def test_handshakes_that_never_end_take_little_memory(catalog_store: CatalogStore, contexts: Contexts) -> None:
+async def test_unfinished_handshakes_take_little_memory(catalog_store: CatalogStore, contexts: Contexts) -> None:
     many = 400
     loop = asyncio.get_running_loop()
     async with serving(catalog_store, tls=contexts[0], limits=ConnectionLimits(handshake_timeout=600.0)) as site:
@@ -416,7 +416,7 @@ def traced() -> Iterator[Callable[[], int]]:
         tracemalloc.stop()
 
 
-async def test_over_tls_a_client_that_stops_reading_is_cut_off_too(
+async def test_over_tls_a_client_that_stops_reading_is_disconnected(
     catalog_store: CatalogStore, contexts: Contexts
 ) -> None:
     async with serving(catalog_store, tls=contexts[0], limits=LIMITS) as site:

@@ -1,4 +1,4 @@
-"""Catalogs read straight out of layers: the same as if their files had been put onto a disk first."""
+"""Catalogs that are parsed while their layers are extracted: the result is the same as from files on disk."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def a(path: str, *blobs: str) -> Entry:
 @pytest.mark.parametrize(
     ("layers", "expected"),
     [
-        pytest.param([[a("a", "1", "2"), a("b", "3")]], "123", id="files as they come"),
+        pytest.param([[a("a", "1", "2"), a("b", "3")]], "123", id="files in order"),
         pytest.param([[a("b", "3"), a("a", "1", "2")]], "123", id="files in another order than a walk's"),
         pytest.param([[a("a-b/c", "2"), a("a/c", "1"), a("a.b", "3")]], "123", id="a folder comes where its name does"),
-        pytest.param([[file("etc/passwd", "no catalog"), a("a", "1")]], "1", id="what lies elsewhere is not read"),
+        pytest.param([[file("etc/passwd", "no catalog"), a("a", "1")]], "1", id="files elsewhere are not parsed"),
         pytest.param([[a("a", "1")], [a("b", "2")]], "12", id="two layers"),
         pytest.param([[a("a", "1"), a("b", "2")], [a("a", "3")]], "32", id="a later layer replaces a file"),
         pytest.param([[a("a", "1"), a("a", "2")]], "2", id="a file that is in an archive twice"),
@@ -67,17 +67,17 @@ def a(path: str, *blobs: str) -> Entry:
         pytest.param(
             [[file("configs/.indexignore", "README\n"), file("configs/README", "- no blob"), a("a", "1")]],
             "1",
-            id="what cannot be read need not be when it is ignored",
+            id="an invalid file that is ignored",
         ),
         pytest.param(
             [[file("configs/x", "- no blob"), a("a", "1")], [file("configs/.wh.x")]],
             "1",
-            id="nor when it is taken away",
+            id="an invalid file that is removed",
         ),
         pytest.param(
             [[file("configs/.indexignore", "a\n"), a("a", "1")], [file("configs/.wh..indexignore")]],
             "1",
-            id="an ignore file that is taken away",
+            id="an ignore file that is removed",
         ),
         pytest.param(
             [[file("configs/.indexignore", "b\n"), hard_link("configs/b", "configs/.indexignore"), a("a", "1")]],
@@ -87,7 +87,7 @@ def a(path: str, *blobs: str) -> Entry:
         pytest.param(
             [[file(".indexignore", "*\n"), file("configs-b/.indexignore", "*\n"), a("a", "1")]],
             "1",
-            id="ignore files outside of the catalog say nothing",
+            id="ignore files outside of the catalog have no effect",
         ),
         pytest.param([[folder("configs"), folder("configs/empty")]], "", id="nothing"),
     ],
@@ -113,14 +113,14 @@ def test_blobs_of_layers(tmp_path: Path, layers: list[list[Entry]], expected: st
         pytest.param([file("configs", "{}")], "the catalog is a file, not a folder", id="a file in its place"),
     ],
 )
-def test_faults_name_the_file(tmp_path: Path, layer: list[Entry], fault: str) -> None:
+def test_errors_name_the_file(tmp_path: Path, layer: list[Entry], fault: str) -> None:
     with pytest.raises(BadCatalog) as caught:
         names(tmp_path, [layer])
     assert str(caught.value) == fault
 
 
-def test_a_fault_in_a_file_with_a_long_path_is_still_told(tmp_path: Path) -> None:
-    """A path may have 4,096 bytes, as much as a status takes of the whole sentence."""
+def test_an_error_in_a_file_with_a_long_path_is_reported(tmp_path: Path) -> None:
+    """A path may have 4,096 bytes, as many as a message in a status."""
     path = "/".join(("d" * 120,) * 30) + "/line\nbreak.json"
     with pytest.raises(BadCatalog) as caught:
         names(tmp_path, [[file(f"configs/{path}", "{}")]])
@@ -144,7 +144,7 @@ IGNORES = st.sampled_from(["a\n", "/a\n", "!a\n", "*\n!b\n", "a/\n", "**/z\n", "
 
 @settings(deadline=None, max_examples=100)
 @given(st.lists(st.tuples(PATHS, TEXTS, IGNORES), max_size=6))
-def test_what_is_streamed_is_what_a_folder_holds(members: list[tuple[str, str, str]]) -> None:
+def test_a_streamed_catalog_equals_one_in_a_folder(members: list[tuple[str, str, str]]) -> None:
     """The order of an archive, ignore files included, makes no difference."""
     taken: dict[str, str] = {}
     for path, text, ignore in members:
@@ -214,9 +214,7 @@ MEGABYTE = 1 << 20
         pytest.param(b'{"schema":"\x00"}', b" " * MEGABYTE, 10_000_000, "bomb: line 1, column 12: ", id="a NUL byte"),
     ],
 )
-def test_a_bomb_costs_neither_memory_nor_disk(
-    tmp_path: Path, start: bytes, piece: bytes, size: int, fault: str
-) -> None:
+def test_a_bomb_uses_neither_memory_nor_disk(tmp_path: Path, start: bytes, piece: bytes, size: int, fault: str) -> None:
     layer = bomb(start, piece, size)
     assert len(layer) < size / 100
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -235,7 +233,7 @@ def test_a_bomb_costs_neither_memory_nor_disk(
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param("configs/%06d", id="in the catalog"), pytest.param("etc/%06d", id="beside it")]
+    "name", [pytest.param("configs/%06d", id="in the catalog"), pytest.param("etc/%06d", id="outside of it")]
 )
 def test_a_million_files_are_refused_at_the_limit(tmp_path: Path, name: str) -> None:
     layer = gzip.compress(b"".join(header(name % number, 0) for number in range(1000)))

@@ -215,7 +215,7 @@ DEPRECATION = (
         ),
     ],
 )
-def test_what_is_wrong_with_a_package_is_counted_and_costs_nobody_else(
+def test_problems_of_a_package_are_counted_and_affect_no_other(
     tmp_path: Path, values: list[Value], problems: list[str], against: list[str | None]
 ) -> None:
     found = content(tmp_path, *values, *whole("other"))
@@ -226,7 +226,7 @@ def test_what_is_wrong_with_a_package_is_counted_and_costs_nobody_else(
     assert len((tmp_path / BLOBS_FILE).read_bytes().splitlines()) == len(values) + 3
 
 
-def test_of_blobs_that_are_there_twice_the_last_counts(tmp_path: Path) -> None:
+def test_of_repeated_blobs_the_last_counts(tmp_path: Path) -> None:
     second = [bundle("p", "1.0.0", image="later"), package("p", description="later"), channel("p", "p.v1.0.0", "x")]
     found = content(tmp_path, *whole("p"), *second)
     document = resolution(found, "p")
@@ -235,7 +235,7 @@ def test_of_blobs_that_are_there_twice_the_last_counts(tmp_path: Path) -> None:
     assert found.package_object("p")["spec"]["description"] == "later"
 
 
-def test_blobs_of_no_package_are_counted_and_offered_to_nobody(tmp_path: Path) -> None:
+def test_blobs_of_no_package_are_counted_and_not_offered(tmp_path: Path) -> None:
     found = content(tmp_path, package(""), bundle("", "1.0.0"), *whole("p"))
     assert found.summary.problems == (
         "config contains package with no name",
@@ -251,7 +251,7 @@ def test_only_the_first_problems_are_kept_but_all_are_counted(tmp_path: Path) ->
     assert found.summary.problem_count == MAX_PROBLEMS + 5
 
 
-def test_a_package_that_is_too_large_for_an_object_says_what_it_lost(tmp_path: Path) -> None:
+def test_a_package_that_is_too_large_for_an_object_names_what_was_left_out(tmp_path: Path) -> None:
     found = content(tmp_path, package("p", icon={"base64data": "x" * 2_000_000, "mediatype": "image/png"}))
     assert found.summary.notes == ('the Package of "p" is too large and does without its icon',)
     assert "icon" not in found.package_object("p")["spec"]
@@ -277,7 +277,7 @@ def written(folder: Path, ranges: list[range], *values: Value) -> Content:
         pytest.param([], id="nothing"),
     ],
 )
-def test_blobs_count_in_the_order_that_is_told_at_the_end(tmp_path: Path, ranges: list[range]) -> None:
+def test_blobs_are_written_in_the_order_given_at_the_end(tmp_path: Path, ranges: list[range]) -> None:
     values = [*whole("b"), *whole("a")]
     told, plain = tmp_path / "told", tmp_path / "plain"
     told.mkdir()
@@ -294,7 +294,7 @@ def test_blobs_count_in_the_order_that_is_told_at_the_end(tmp_path: Path, ranges
         assert found.bundle_object(offer.subject) == expected.bundle_object(offer.subject)
 
 
-def test_a_large_catalog_is_hashed_by_portions_while_it_is_written(tmp_path: Path) -> None:
+def test_a_large_catalog_is_hashed_in_chunks_while_it_is_written(tmp_path: Path) -> None:
     large = [{"schema": "x", "name": str(number), "text": "y" * 5_000_000} for number in range(10)]
     written(tmp_path, [range(10)], *large)
     reordered = tmp_path / "again"
@@ -303,7 +303,7 @@ def test_a_large_catalog_is_hashed_by_portions_while_it_is_written(tmp_path: Pat
     assert len(compute_checksums(reordered, DIGEST).files[BLOBS_FILE].chunk_digests) == 3
 
 
-def test_bundles_are_told_when_they_are_asked_for(tmp_path: Path) -> None:
+def test_bundle_metadata_is_written_on_request(tmp_path: Path) -> None:
     more = {"type": "olm.bundle.object", "value": {"data": "eA=="}}
     value = bundle("p", "1.0.0", relatedImages=[{"name": "", "image": "r"}])
     found = written(tmp_path, [range(3)], *whole("p")[:2], {**value, "properties": [*value["properties"], more]})
@@ -330,7 +330,7 @@ def test_bundles_are_told_when_they_are_asked_for(tmp_path: Path) -> None:
         pytest.param({"relatedImages": [{"image": "i"}]}, ({"image": "i"},), id="a related image without a name"),
     ],
 )
-def test_what_the_api_server_would_refuse_is_not_told(
+def test_bundle_metadata_omits_what_the_api_server_would_refuse(
     tmp_path: Path, fields: dict[str, Any], related: tuple[Any, ...] | None
 ) -> None:
     found = written(tmp_path, [range(3)], *whole("p")[:2], {**bundle("p", "1.0.0"), **fields})
@@ -338,12 +338,12 @@ def test_what_the_api_server_would_refuse_is_not_told(
     assert [tuple(spec.get("relatedImages", ())) for spec in specs] == ([] if related is None else [related])
 
 
-def test_bundles_are_not_told_when_nobody_asks(tmp_path: Path) -> None:
+def test_bundle_metadata_is_not_written_by_default(tmp_path: Path) -> None:
     found = content(tmp_path, *whole("p"))
     assert (found.has_bundle_metadata, found.bundle_fingerprints) == (False, ())
 
 
-def test_numbers_beyond_64_bits_and_floats_go_through_all_files(tmp_path: Path) -> None:
+def test_large_numbers_and_floats_are_unchanged_in_all_files(tmp_path: Path) -> None:
     huge = '{"schema":"olm.bundle","name":"b","package":"p","properties":[{"type":"olm.constraint","value":{"a":1%s,"b":1.0}}]}'
     (document,) = documents.read_documents(io.BytesIO((huge % ("0" * 30)).encode()))
     with ContentWriter(tmp_path, DIGEST, bundle_metadata=True) as writer:
@@ -367,7 +367,7 @@ def test_icons_are_decoded_and_found(tmp_path: Path) -> None:
     assert pictures == b"<svg/>\x89PNG"
 
 
-def test_summaries_are_one_answer_in_the_order_of_names(tmp_path: Path) -> None:
+def test_summaries_are_sorted_by_name(tmp_path: Path) -> None:
     found = content(tmp_path, *whole("q"), *whole("p", "2.0.0", "1.0.0"))
     answer = json.loads(found.summaries_path.read_bytes())
     assert answer == {
@@ -386,11 +386,11 @@ def test_content_of_another_format_is_not_opened(tmp_path: Path) -> None:
     content(tmp_path, *GOOD)
     facts = json.loads((tmp_path / "content.json").read_bytes())
     (tmp_path / "content.json").write_text(json.dumps({**facts, "format": facts["format"] - 1}))
-    with pytest.raises(LookupError, match="written by another version"):
+    with pytest.raises(LookupError, match="it has another format"):
         Content(tmp_path)
 
 
-def test_files_that_do_not_belong_together_are_noticed(tmp_path: Path) -> None:
+def test_inconsistent_files_are_rejected(tmp_path: Path) -> None:
     content(tmp_path, *GOOD)
     (tmp_path / "index.json").write_bytes(b"{")
     with pytest.raises(ValueError, match="unexpected end of data"):
@@ -424,7 +424,7 @@ def write(folder: Path, values: Iterable[Blob], ranges: Sequence[range] | None =
         ),
     ],
 )
-def test_more_than_can_be_served_is_refused(
+def test_a_catalog_over_the_limits_is_rejected(
     tmp_path: Path, count: int, value: Callable[[int], Value], fault: str
 ) -> None:
     with pytest.raises(BadCatalog) as raised:
@@ -432,7 +432,7 @@ def test_more_than_can_be_served_is_refused(
     assert str(raised.value) == fault
 
 
-def test_a_package_of_too_many_blobs_costs_nobody_but_itself(tmp_path: Path) -> None:
+def test_a_package_of_too_many_blobs_affects_only_itself(tmp_path: Path) -> None:
     large = (parse_blob(Document(channel("large", name=f"c{number}"), b"", 0)) for number in range(20_000))
     others = blobs([package("large"), package("q"), channel("q"), bundle("q", "1.0.0")])
     with ContentWriter(tmp_path, DIGEST) as writer:
@@ -442,7 +442,7 @@ def test_a_package_of_too_many_blobs_costs_nobody_but_itself(tmp_path: Path) -> 
     written = Content(tmp_path)
     assert written.summary.problem_count >= 1
     assert written.summary.problems[0] == (
-        'package "large" has more than 20,000 blobs: they are served as they are, and none of it can be installed'
+        'package "large" has more than 20,000 blobs: they are served unchanged, and none of them can be installed'
     )
     assert "q" in written.summary.package_names
     assert "large" not in written.summary.package_names
@@ -452,6 +452,6 @@ def test_a_package_of_too_many_blobs_costs_nobody_but_itself(tmp_path: Path) -> 
     assert len(written.index.byte_ranges(written.index.find(package="large"))) >= 1
 
 
-def test_a_file_under_very_many_names_is_refused(tmp_path: Path) -> None:
+def test_a_file_with_very_many_links_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(BadCatalog, match="more than 300,000 blobs"):
         write(tmp_path, blobs([{"schema": "x"}] * 1000), [range(1000)] * 100_000)

@@ -39,8 +39,8 @@ def test_the_hashes_are_those_of_the_file(tmp_path: Path, sizes: list[int]) -> N
     assert told == compute_checksums(tmp_path, DIGEST).files["f"]
 
 
-def test_small_pieces_do_not_cost_what_they_were_before_they_shrank(tmp_path: Path) -> None:
-    """orjson gives what it wrote without moving it: each of the pieces holds a place of a kilobyte or more while it waits."""
+def test_small_pieces_do_not_keep_their_buffers(tmp_path: Path) -> None:
+    """orjson does not shrink its buffers: each waiting piece takes a kilobyte or more."""
     used = subprocess.run([sys.executable, "-c", _SMALL, str(tmp_path / "f")], capture_output=True, check=True)
     assert int(used.stdout) < 50_000
 
@@ -51,7 +51,7 @@ import orjson
 from pathlib import Path
 from catalogd.ingest.hashing_writer import HashingWriter
 
-def peak():  # of this program alone: what getrusage says begins with the size of the process that started it
+def peak():  # of this program only: getrusage starts with the size of the parent process
     (line,) = (line for line in open("/proc/self/status") if line.startswith("VmHWM:"))
     return int(line.split()[1])
 
@@ -77,7 +77,7 @@ def give_up(path: Path) -> None:
         raise KeyError
 
 
-def test_a_disk_that_fails_is_told_and_no_thread_stays(tmp_path: Path) -> None:
+def test_a_disk_that_fails_is_reported_and_no_thread_stays(tmp_path: Path) -> None:
     before = threading.active_count()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (WRITE_BATCH_BYTES, hard))
@@ -89,7 +89,7 @@ def test_a_disk_that_fails_is_told_and_no_thread_stays(tmp_path: Path) -> None:
     assert threading.active_count() == before
 
 
-def test_who_gives_up_leaves_no_thread(tmp_path: Path) -> None:
+def test_an_aborted_writer_leaves_no_thread(tmp_path: Path) -> None:
     before = threading.active_count()
     with pytest.raises(KeyError):
         give_up(tmp_path / "f")

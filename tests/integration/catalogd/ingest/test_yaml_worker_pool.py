@@ -1,4 +1,4 @@
-"""YAML that is read by other processes: the same as if the job read it, whatever is in it, and nothing of them stays."""
+"""YAML that is parsed by workers: the result is the same as in the job, and no process stays."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ DIGEST = "sha256:" + "c" * 64
 Layers = Sequence[Sequence[Entry]]
 
 
-def found(layers: Layers, readers: YamlWorkerPool | None) -> dict[str, bytes] | str:
+def found(layers: Layers, workers: YamlWorkerPool | None) -> dict[str, bytes] | str:
     """All files of the content, or the error."""
     with tempfile.TemporaryDirectory() as folder, ContentWriter(Path(folder), DIGEST, bundle_metadata=True) as writer:
-        files = CatalogFiles(writer, Path(folder), readers)
+        files = CatalogFiles(writer, Path(folder), workers)
         tree = Tree(files, ("configs",), CATALOG_LIMITS)
         for number, layer in enumerate(layers, start=1):
             tree.layer = number
@@ -62,7 +62,7 @@ def found(layers: Layers, readers: YamlWorkerPool | None) -> dict[str, bytes] | 
 
 
 def bundle(number: int) -> str:
-    """A bundle's document, with what YAML alone has."""
+    """The document of a bundle, with features that only YAML has."""
     return (
         f"schema: olm.bundle\nname: p.v1.{number}.0\npackage: p\nimage: i/p:{number}\n"
         "relatedImages:\n- &a {image: x, name: y}\n- *a\n"
@@ -103,36 +103,36 @@ ENTRIES = st.tuples(NAMES, FILES).map(lambda each: file(f"configs/{each[0]}", ea
 
 @settings(deadline=None, max_examples=100)
 @given(st.lists(st.lists(ENTRIES, max_size=4), min_size=1, max_size=2), st.sampled_from([1, 200, 1000, 100_000]))
-def test_what_readers_read_is_what_the_job_would_have_read(layers: Layers, batch_bytes: int) -> None:
-    with YamlWorkerPool(bundle_metadata=True, batch_bytes=batch_bytes) as readers:
-        assert found(layers, readers) == found(layers, None)
+def test_workers_parse_like_the_job(layers: Layers, batch_bytes: int) -> None:
+    with YamlWorkerPool(bundle_metadata=True, batch_bytes=batch_bytes) as workers:
+        assert found(layers, workers) == found(layers, None)
 
 
 @pytest.mark.parametrize("fault", FAULTS[:-2])
-def test_the_first_fault_of_a_file_counts_wherever_it_is(fault: str) -> None:
+def test_the_first_error_of_a_file_is_reported_wherever_it_is(fault: str) -> None:
     documents = [bundle(number) for number in range(1, 10)]
     for place in range(len(documents)):
         faulty = [*documents[:place], fault, *documents[place + 1 :], "- later\n"]
         layers = [[file("configs/a", "---\n".join(documents)), file("configs/b", "---\n".join(faulty))]]
-        with YamlWorkerPool(bundle_metadata=True, batch_bytes=(1, 1000, 100_000)[place % 3]) as readers:
-            told = found(layers, readers)
-        assert isinstance(told, str)
-        assert told == found(layers, None)
-        assert told.startswith("b: line ")
+        with YamlWorkerPool(bundle_metadata=True, batch_bytes=(1, 1000, 100_000)[place % 3]) as workers:
+            result = found(layers, workers)
+        assert isinstance(result, str)
+        assert result == found(layers, None)
+        assert result.startswith("b: line ")
 
 
-def test_large_documents_keep_their_place() -> None:
+def test_large_documents_keep_their_position() -> None:
     large = f"schema: x\nname: large\ntext: {'x' * MAX_WORKER_DOCUMENT_BYTES}\n"
     layers = [[file("configs/a", "---\n".join([bundle(1), large, bundle(2), "- no mapping\n", large]))]]
     layers.append([file("configs/b", "---\n".join([bundle(3), large, bundle(4)]))])
-    with YamlWorkerPool(bundle_metadata=True) as readers:
-        assert found(layers, readers) == found(layers, None)
-    with YamlWorkerPool(bundle_metadata=True) as readers:
-        assert found(layers[1:], readers) == found(layers[1:], None)
+    with YamlWorkerPool(bundle_metadata=True) as workers:
+        assert found(layers, workers) == found(layers, None)
+    with YamlWorkerPool(bundle_metadata=True) as workers:
+        assert found(layers[1:], workers) == found(layers[1:], None)
 
 
-def test_answers_may_be_larger_than_anything_that_waits_for_them() -> None:
-    """Each document becomes 300 KB: neither side may wait for the other, and the order stays."""
+def test_results_may_be_larger_than_all_buffers() -> None:
+    """Each document becomes 300 KB: neither side may block the other, and the order is kept."""
     text = (
         b"schema: x\nname: '%d'\na: &a ["
         + b"x" * 300
@@ -149,37 +149,37 @@ def test_answers_may_be_larger_than_anything_that_waits_for_them() -> None:
         names.extend(made.name for made in part.blobs)
         assert all(len(made.line) > 270_000 for made in part.blobs)
 
-    with YamlWorkerPool(bundle_metadata=False, batch_bytes=20_000) as readers:
+    with YamlWorkerPool(bundle_metadata=False, batch_bytes=20_000) as workers:
         for number in range(200):
-            readers.add(number // 3, RawDocument(text % number, 1), take)
-        readers.drain(take)
+            workers.add(number // 3, RawDocument(text % number, 1), take)
+        workers.drain(take)
     assert names == [str(number) for number in range(200)]
 
 
-def test_an_error_that_nobody_foresaw_is_told() -> None:
-    with YamlWorkerPool(bundle_metadata=False, count=1) as readers:
-        readers.add(0, RawDocument(b"schema: x", "no number"), lambda part: None)  # type: ignore[arg-type]
+def test_an_unexpected_error_is_reported() -> None:
+    with YamlWorkerPool(bundle_metadata=False, count=1) as workers:
+        workers.add(0, RawDocument(b"schema: x", "no number"), lambda part: None)  # type: ignore[arg-type]
         with pytest.raises(RuntimeError, match="ValidationError: "):
-            readers.drain(lambda part: None)
+            workers.drain(lambda part: None)
 
 
-def test_readers_end_with_their_block() -> None:
+def test_workers_end_with_their_block() -> None:
     descriptors, before = os.listdir("/proc/self/fd"), set(children(os.getpid()))
-    with YamlWorkerPool(bundle_metadata=False, count=3) as readers:
+    with YamlWorkerPool(bundle_metadata=False, count=3) as workers:
         assert len(set(children(os.getpid())) - before) == 3
-        readers.add(0, RawDocument(b"schema: x", 1), lambda part: None)
+        workers.add(0, RawDocument(b"schema: x", 1), lambda part: None)
     assert set(children(os.getpid())) == before
     assert os.listdir("/proc/self/fd") == descriptors
 
 
-def test_a_reader_inherits_nothing_but_its_socket() -> None:
+def test_a_worker_inherits_only_its_socket() -> None:
     before = set(children(os.getpid()))
-    with open("/dev/null") as ours, YamlWorkerPool(bundle_metadata=False) as readers:
+    with open("/dev/null") as ours, YamlWorkerPool(bundle_metadata=False) as workers:
         os.set_inheritable(ours.fileno(), True)
-        readers.add(0, RawDocument(b"schema: x", 1), lambda part: None)
-        readers.drain(lambda part: None)
-        readers.add(0, RawDocument(b"schema: x", 1), lambda part: None)
-        readers.drain(lambda part: None)
+        workers.add(0, RawDocument(b"schema: x", 1), lambda part: None)
+        workers.drain(lambda part: None)
+        workers.add(0, RawDocument(b"schema: x", 1), lambda part: None)
+        workers.drain(lambda part: None)
         for child in set(children(os.getpid())) - before:
             held = {int(name) for name in os.listdir(f"/proc/{child}/fd")} - {0, 1, 2}
             assert len(held) == 1
@@ -188,7 +188,7 @@ def test_a_reader_inherits_nothing_but_its_socket() -> None:
 
 @pytest.fixture
 def no_stacks(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Children that are forked now die without pytest's handler of faults, which prints their stack into the run."""
+    """Child processes die without pytest's faulthandler, which would print their stack."""
     faulthandler.disable()
     yield
     faulthandler.enable(request.config.stash[fault_handler_stderr_fd_key])
@@ -196,24 +196,24 @@ def no_stacks(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_stacks")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
-def test_a_reader_that_dies_is_noticed(number: signal.Signals) -> None:
+def test_a_worker_that_dies_is_noticed(number: signal.Signals) -> None:
     before = set(children(os.getpid()))
-    with YamlWorkerPool(bundle_metadata=False) as readers:
+    with YamlWorkerPool(bundle_metadata=False) as workers:
         for child in set(children(os.getpid())) - before:
             os.kill(child, number)
         with pytest.raises(WorkerDied) as caught:
-            have_read_much(readers)
+            send_large_documents(workers)
         assert caught.value.signal == number
     assert set(children(os.getpid())) == before
 
 
-def have_read_much(readers: YamlWorkerPool) -> None:
-    """More than waits in any buffer."""
+def send_large_documents(workers: YamlWorkerPool) -> None:
+    """Send more than all buffers hold."""
     for _ in range(1000):
-        readers.add(0, RawDocument(b"schema: " + b"x" * 100_000, 1), lambda part: None)
+        workers.add(0, RawDocument(b"schema: " + b"x" * 100_000, 1), lambda part: None)
 
 
-class Desk:
+class JobRunner:
     """Jobs, one at a time."""
 
     def __init__(self, folder: Path) -> None:
@@ -234,8 +234,8 @@ class Desk:
         assert state is not None
         return state
 
-    async def readers(self) -> set[int]:
-        """The readers of the job that runs, stopped as soon as they are there."""
+    async def workers(self) -> set[int]:
+        """The workers of the running job, stopped as soon as they exist."""
         found: set[int] = set()
         async with asyncio.timeout(60):
             while len(found) < 2:
@@ -248,8 +248,8 @@ class Desk:
 
 
 @pytest_asyncio.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    made = Desk(tmp_path)
+async def runner(tmp_path: Path) -> AsyncIterator[JobRunner]:
+    made = JobRunner(tmp_path)
     yield made
     await made.jobs.close()
 
@@ -263,11 +263,11 @@ def load(folder: Path, text: str) -> Task[LoadRequest, LoadResult]:
     return LoadTaskFactory(folder, Access()).task(source, Credentials(), None, None)
 
 
-async def test_a_job_reads_yaml_with_its_readers(desk: Desk, tmp_path: Path) -> None:
-    desk.jobs.ensure("key", "1", load(tmp_path / "store", LOTS))
-    for pid in await desk.readers():
+async def test_a_job_parses_yaml_with_its_workers(runner: JobRunner, tmp_path: Path) -> None:
+    runner.jobs.ensure("key", "1", load(tmp_path / "store", LOTS))
+    for pid in await runner.workers():
         os.kill(pid, signal.SIGCONT)
-    state = await desk.end()
+    state = await runner.end()
     assert isinstance(state, Finished)
     folder = Store(tmp_path / "store").path(state.result.digest)
     assert folder is not None
@@ -275,9 +275,9 @@ async def test_a_job_reads_yaml_with_its_readers(desk: Desk, tmp_path: Path) -> 
     assert names == [*map(str, range(6000)), "last"]
 
 
-async def test_a_fault_deep_in_a_file_ends_a_job_as_ever(desk: Desk, tmp_path: Path) -> None:
-    desk.jobs.ensure("key", "1", load(tmp_path / "store", LOTS + "---\n- no mapping\n---\nname: later\n"))
-    state = await desk.end()
+async def test_an_error_deep_in_a_file_fails_the_job(runner: JobRunner, tmp_path: Path) -> None:
+    runner.jobs.ensure("key", "1", load(tmp_path / "store", LOTS + "---\n- no mapping\n---\nname: later\n"))
+    state = await runner.end()
     assert isinstance(state, Failed)
     sentence = "load FBC from filesystem: a.yaml: line 24001: a blob must be a mapping, not a list: "
     assert sentence in state.error.message
@@ -292,26 +292,26 @@ async def test_a_fault_deep_in_a_file_ends_a_job_as_ever(desk: Desk, tmp_path: P
         pytest.param(signal.SIGABRT, Blocked, JobReason.CRASHED, id="gave up"),
     ],
 )
-async def test_a_job_ends_as_its_reader_did(
-    desk: Desk, tmp_path: Path, number: signal.Signals, kind: type[OlmError], reason: JobReason
+async def test_a_job_ends_like_its_worker(
+    runner: JobRunner, tmp_path: Path, number: signal.Signals, kind: type[OlmError], reason: JobReason
 ) -> None:
-    desk.jobs.ensure("key", "1", load(tmp_path / "store", LOTS))
-    readers = await desk.readers()
-    os.kill(min(readers), number)
-    for pid in readers:
+    runner.jobs.ensure("key", "1", load(tmp_path / "store", LOTS))
+    workers = await runner.workers()
+    os.kill(min(workers), number)
+    for pid in workers:
         with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)  # who waits for them may have ended them all by now
-    state = await desk.end()
+            os.kill(pid, signal.SIGCONT)  # they may all have been ended by now
+    state = await runner.end()
     assert isinstance(state, Failed)
     assert (type(state.error), state.error.reason) == (kind, reason)
-    await gone(readers)
+    await gone(workers)
     assert list(Store(tmp_path / "store").digests()) == []
 
 
-async def test_a_reader_that_needs_too_much_memory_ends_the_job(desk: Desk) -> None:
+async def test_a_worker_that_exceeds_its_memory_ends_the_job(runner: JobRunner) -> None:
     limits = Limits(memory_bytes=72 << 20, cpu_seconds=60, timeout=timedelta(seconds=60))
     jobs = Jobs[dict[str, None]](
-        desk.ends.put_nowait,
+        runner.ends.put_nowait,
         max_concurrent=1,
         limits=limits,
         preload=[READ_ONE.module],
@@ -324,7 +324,7 @@ async def test_a_reader_that_needs_too_much_memory_ends_the_job(desk: Desk) -> N
                 Task(READ_ONE, letters),
             )
             async with asyncio.timeout(60):
-                await desk.ends.get()
+                await runner.ends.get()
             state = jobs.state("key")
             assert isinstance(state, kind)
     finally:
@@ -334,24 +334,24 @@ async def test_a_reader_that_needs_too_much_memory_ends_the_job(desk: Desk) -> N
 
 
 @pytest.mark.parametrize("way", ["cancelled", "killed", "without its server"])
-async def test_a_job_that_is_killed_leaves_no_reader(desk: Desk, tmp_path: Path, way: str) -> None:
-    desk.jobs.ensure("key", "1", load(tmp_path / "store", LOTS))
-    readers = await desk.readers()
-    job = parent_of(min(readers))
+async def test_a_killed_job_leaves_no_worker(runner: JobRunner, tmp_path: Path, way: str) -> None:
+    runner.jobs.ensure("key", "1", load(tmp_path / "store", LOTS))
+    workers = await runner.workers()
+    job = parent_of(min(workers))
     if way == "cancelled":
-        desk.jobs.cancel("key")
+        runner.jobs.cancel("key")
     elif way == "killed":
         os.kill(job, signal.SIGKILL)
     else:
-        await desk.jobs.close()
-    for pid in readers:
+        await runner.jobs.close()
+    for pid in workers:
         with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)  # it may have been stopped before it could say what ends it
-    await gone({job, *readers})
+            os.kill(pid, signal.SIGCONT)  # it may have been stopped before it could report the error
+    await gone({job, *workers})
 
 
 async def gone(pids: set[int]) -> None:
-    """Wait until these are no processes any more, not even ended ones that nobody waited for."""
+    """Wait until these are no processes any more, not even zombies."""
 
     def processes() -> set[int]:
         return {int(name) for name in os.listdir("/proc") if name.isdigit()}

@@ -10,11 +10,11 @@ READ_ONE = Job(f"{__name__}:read_one", int, dict[str, None])
 
 
 def read_one(letters: int, context: JobContext) -> dict[str, None]:
-    """Have a reader read a document of so many letters."""
+    """Parse a document of this many letters in a worker."""
     text = b"schema: ".ljust(letters, b"x")
-    with YamlWorkerPool(bundle_metadata=False, count=1) as readers:
-        readers.add(0, RawDocument(text, 1), lambda part: None)
-        readers.drain(lambda part: None)
+    with YamlWorkerPool(bundle_metadata=False, count=1) as workers:
+        workers.add(0, RawDocument(text, 1), lambda part: None)
+        workers.drain(lambda part: None)
     return {}
 
 

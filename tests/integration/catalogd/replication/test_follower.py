@@ -13,7 +13,7 @@ from catalogd.replication.follower import MAX_CONCURRENT_COPIES
 from catalogd.storage.catalog_store import CatalogStore
 from tests.cluster.proxy import Proxy
 from tests.integration.catalogd.catalog_stores import ONE, TWO, blobs_of, damage
-from tests.integration.catalogd.replicas import Replica, Sight, following, proxied, replica, said, until
+from tests.integration.catalogd.replicas import FollowerInputs, Replica, following, log_text, proxied, replica, until
 
 LARGE = 24 * 1024 * 1024
 """Bytes of content that is on its way for a while."""
@@ -41,12 +41,12 @@ async def change_leaders_midway(leader: Replica, other: Replica, follower: Repli
     """Half is copied when the leader goes; the other one leads from then on, and the follower serves."""
     async with proxied(leader) as proxy:
         hold(proxy)
-        sight = Sight(proxy.address)
-        async with following(follower.catalog_store, sight):
+        inputs = FollowerInputs(proxy.address)
+        async with following(follower.catalog_store, inputs):
             await half_is_here(follower)
             proxy.close()
             proxy.cut()
-            sight.leader = other.address
+            inputs.leader = other.address
             await until(lambda: follower.served() == {"a": ONE})
 
 
@@ -63,7 +63,7 @@ def staged(one: Replica) -> list[int]:
 async def test_a_follower_serves_what_the_leader_serves_byte_for_byte(leader: Replica, follower: Replica) -> None:
     await leader.serve(ONE, "a", "b", size=LARGE)
     await leader.serve(TWO, "c")
-    async with following(follower.catalog_store, Sight(leader.address)):
+    async with following(follower.catalog_store, FollowerInputs(leader.address)):
         await until(lambda: follower.served() == {"a": ONE, "b": ONE, "c": TWO})
     for digest in (ONE, TWO):
         assert follower.files(digest) == leader.files(digest)
@@ -76,7 +76,7 @@ async def test_a_follower_serves_what_the_leader_serves_byte_for_byte(leader: Re
 
 async def test_a_follower_moves_with_the_leader_and_keeps_what_was_before(leader: Replica, follower: Replica) -> None:
     await leader.serve(ONE, "a")
-    async with following(follower.catalog_store, Sight(leader.address)):
+    async with following(follower.catalog_store, FollowerInputs(leader.address)):
         await until(lambda: follower.served() == {"a": ONE})
         await leader.serve(TWO, "a")
         await until(lambda: follower.served() == {"a": TWO})
@@ -86,19 +86,19 @@ async def test_a_follower_moves_with_the_leader_and_keeps_what_was_before(leader
     assert len(leader.asked(f"/content/{ONE}/all.jsonl")) == 1, "what was kept is not copied again"
 
 
-async def test_nothing_is_asked_twice_while_nothing_changes(leader: Replica, follower: Replica) -> None:
+async def test_unchanged_records_are_not_sent_again(leader: Replica, follower: Replica) -> None:
     await leader.serve(ONE, "a")
-    async with following(follower.catalog_store, Sight(leader.address)):
+    async with following(follower.catalog_store, FollowerInputs(leader.address)):
         await until(lambda: follower.served())
         copied = len(leader.asked("/content/"))
-        looks = len(leader.asked("/records"))
-        await until(lambda: len(leader.asked("/records")) > looks + 5)
+        polls = len(leader.asked("/records"))
+        await until(lambda: len(leader.asked("/records")) > polls + 5)
     assert len(leader.asked("/content/")) == copied
 
 
-async def test_a_copy_that_is_cut_goes_on_where_it_was(leader: Replica, follower: Replica) -> None:
+async def test_an_interrupted_copy_is_resumed(leader: Replica, follower: Replica) -> None:
     await leader.serve(ONE, "a", size=LARGE)
-    async with proxied(leader) as proxy, following(follower.catalog_store, Sight(proxy.address)):
+    async with proxied(leader) as proxy, following(follower.catalog_store, FollowerInputs(proxy.address)):
         hold(proxy)
         await half_is_here(follower)
         proxy.touch(None)
@@ -111,7 +111,7 @@ async def test_a_copy_that_is_cut_goes_on_where_it_was(leader: Replica, follower
     assert int(second.removeprefix("bytes=").removesuffix("-")) > LARGE // 8
 
 
-async def test_a_copy_goes_on_with_the_next_leader_that_has_the_same_files(
+async def test_a_copy_is_resumed_from_a_new_leader_with_the_same_files(
     leader: Replica, other: Replica, follower: Replica
 ) -> None:
     for each in (leader, other):
@@ -121,7 +121,7 @@ async def test_a_copy_goes_on_with_the_next_leader_that_has_the_same_files(
     assert all(each[1].startswith("bytes=") for each in other.asked("all.jsonl"))
 
 
-async def test_a_copy_begins_anew_with_a_leader_that_has_other_files(
+async def test_a_copy_restarts_with_a_leader_that_has_other_files(
     leader: Replica, other: Replica, follower: Replica
 ) -> None:
     await leader.serve(ONE, "a", size=LARGE)
@@ -130,14 +130,14 @@ async def test_a_copy_begins_anew_with_a_leader_that_has_other_files(
     assert follower.files(ONE) == other.files(ONE)
 
 
-async def test_bytes_that_change_on_the_way_are_never_served(
+async def test_bytes_that_change_in_transit_are_never_served(
     leader: Replica, follower: Replica, caplog: pytest.LogCaptureFixture
 ) -> None:
     await leader.serve(ONE, "a", size=LARGE)
     async with proxied(leader) as proxy:
         proxy.touch(lambda chunk: chunk.replace(b"11111111", b"11111112") if len(chunk) > 20000 else chunk)
-        async with following(follower.catalog_store, Sight(proxy.address)):
-            await until(lambda: "all.jsonl differs from the published bytes" in said(caplog))
+        async with following(follower.catalog_store, FollowerInputs(proxy.address)):
+            await until(lambda: "all.jsonl differs from the published bytes" in log_text(caplog))
             assert follower.served() == {}
             assert follower.catalog_store.content_store.digests() == set()
             proxy.touch(None)
@@ -146,78 +146,80 @@ async def test_bytes_that_change_on_the_way_are_never_served(
     assert staged(follower) == []
 
 
-async def test_a_leader_whose_disk_rots_is_not_believed_and_one_whose_files_are_short_finds_out(
+async def test_corrupt_files_of_the_leader_are_refused_and_truncated_ones_reported_to_it(
     leader: Replica, follower: Replica, caplog: pytest.LogCaptureFixture
 ) -> None:
     await leader.serve(ONE, "a", size=1000)
     await leader.serve(TWO, "b")
     damage(blobs_of(leader.catalog_store, "a"), "flipped")
     damage(blobs_of(leader.catalog_store, "b"), "cut")
-    async with following(follower.catalog_store, Sight(leader.address)):
+    async with following(follower.catalog_store, FollowerInputs(leader.address)):
         await until(lambda: leader.served() == {"a": ONE})
-        await until(lambda: "all.jsonl differs from the published bytes" in said(caplog))
+        await until(lambda: "all.jsonl differs from the published bytes" in log_text(caplog))
         assert follower.served() == {}
         assert leader.catalog_store.corruption("b")
 
 
-async def test_what_is_here_is_served_whatever_becomes_of_the_leader(
+async def test_copies_are_served_without_a_leader(
     leader: Replica, follower: Replica, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     await leader.serve(ONE, "a")
     async with proxied(leader) as proxy, replica(tmp_path / "empty") as empty:
-        sight = Sight(proxy.address)
-        async with following(follower.catalog_store, sight):
+        inputs = FollowerInputs(proxy.address)
+        async with following(follower.catalog_store, inputs):
             await until(lambda: follower.served() == {"a": ONE})
             proxy.close()
             proxy.cut()
-            await until(lambda: "the leader cannot be followed" in said(caplog))
-            for sight.leader in ("", empty.address, leader.address):
-                looks = len(empty.requests), len(leader.requests)
-                if sight.leader:
-                    await until(lambda looks=looks: (len(empty.requests), len(leader.requests)) != looks)  # type: ignore[misc]
+            await until(lambda: "the leader cannot be followed" in log_text(caplog))
+            for inputs.leader in ("", empty.address, leader.address):
+                polls = len(empty.requests), len(leader.requests)
+                if inputs.leader:
+                    await until(lambda polls=polls: (len(empty.requests), len(leader.requests)) != polls)  # type: ignore[misc]
                 assert follower.served() == {"a": ONE}
             await leader.serve(TWO, "b")
             await until(lambda: follower.served() == {"a": ONE, "b": TWO})
 
 
-async def test_a_start_before_anybody_leads_is_no_trouble(follower: Replica, caplog: pytest.LogCaptureFixture) -> None:
-    sight = Sight(leader=None, first="")
-    async with following(follower.catalog_store, sight):
-        await until(lambda: sight.looks > 2)
-    assert said(caplog) == ""
+async def test_a_start_before_there_is_a_leader_logs_no_problem(
+    follower: Replica, caplog: pytest.LogCaptureFixture
+) -> None:
+    inputs = FollowerInputs(leader=None, first="")
+    async with following(follower.catalog_store, inputs):
+        await until(lambda: inputs.polls > 2)
+    assert log_text(caplog) == ""
 
 
-async def test_that_nobody_leads_for_long_is_said(follower: Replica, caplog: pytest.LogCaptureFixture) -> None:
-    async with following(follower.catalog_store, Sight("")):
-        await until(lambda: "the leader is not known" in said(caplog))
+async def test_a_missing_leader_is_reported(follower: Replica, caplog: pytest.LogCaptureFixture) -> None:
+    async with following(follower.catalog_store, FollowerInputs("")):
+        await until(lambda: "the leader is not known" in log_text(caplog))
 
 
-async def test_only_the_catalogs_on_the_cluster_decide_what_goes(leader: Replica, follower: Replica) -> None:
+async def test_only_the_catalogs_of_the_cluster_decide_what_is_removed(leader: Replica, follower: Replica) -> None:
     for digest, name in ((ONE, "a"), (TWO, "b")):
         await leader.serve(digest, name)
-    sight = Sight(leader.address, wanted=None)
-    async with following(follower.catalog_store, sight):
+    inputs = FollowerInputs(leader.address, desired=None)
+    async with following(follower.catalog_store, inputs):
         await until(lambda: follower.served() == {"a": ONE, "b": TWO})
         await leader.catalog_store.remove("b")
-        looks = len(leader.asked("/records"))
-        await until(lambda: len(leader.asked("/records")) > looks + 2)
+        polls = len(leader.asked("/records"))
+        await until(lambda: len(leader.asked("/records")) > polls + 2)
         assert follower.served() == {"a": ONE, "b": TWO}
-        sight.wanted = {"b": "2"}
+        inputs.desired = {"b": "2"}
         await until(lambda: follower.served() == {"b": TWO})
         await until(lambda: follower.catalog_store.content_store.digests() == {TWO})
-        sight.wanted = {"a": "1", "b": "2"}
+        inputs.desired = {"a": "1", "b": "2"}
         await until(lambda: follower.served() == {"a": ONE, "b": TWO})
 
 
-async def test_a_copy_of_what_nobody_wants_any_more_is_given_up(leader: Replica, follower: Replica) -> None:
+async def test_a_copy_of_undesired_content_is_cancelled(leader: Replica, follower: Replica) -> None:
     await leader.serve(ONE, "a", size=LARGE)
-    sight = Sight(None, {"a": "1", "b": "2"})
+    inputs = FollowerInputs(None, {"a": "1", "b": "2"})
     async with proxied(leader) as proxy:
         hold(proxy)
-        sight.leader = proxy.address
-        async with following(follower.catalog_store, sight):
+        inputs.leader = proxy.address
+        async with following(follower.catalog_store, inputs):
             await half_is_here(follower)
-            sight.wanted = {"b": "2"}
+            inputs.desired = {"b": "2"}
             await until(lambda: staged(follower) == [])
             proxy.touch(None)
             proxy.resume()
@@ -226,26 +228,26 @@ async def test_a_copy_of_what_nobody_wants_any_more_is_given_up(leader: Replica,
     assert follower.catalog_store.content_store.digests() == {TWO}
 
 
-async def test_a_replica_that_becomes_the_leader_goes_on_with_what_it_has(leader: Replica, follower: Replica) -> None:
+async def test_a_replica_that_becomes_the_leader_keeps_its_content(leader: Replica, follower: Replica) -> None:
     await leader.serve(ONE, "a")
-    sight = Sight(leader.address)
-    async with following(follower.catalog_store, sight):
+    inputs = FollowerInputs(leader.address)
+    async with following(follower.catalog_store, inputs):
         await until(lambda: follower.served() == {"a": ONE})
         async with proxied(leader) as proxy:
             hold(proxy)
-            sight.leader = proxy.address
+            inputs.leader = proxy.address
             await leader.serve(TWO, "b", size=LARGE)
             await half_is_here(follower)
-            sight.leader, sight.wanted = None, {}
+            inputs.leader, inputs.desired = None, {}
             await until(lambda: staged(follower) == [])
         assert follower.served() == {"a": ONE}, "what a leader serves is its reconciler's business"
 
 
-async def test_a_hundred_catalogs_are_copied_a_few_at_a_time(leader: Replica, follower: Replica) -> None:
+async def test_copies_are_limited_to_a_few_at_a_time(leader: Replica, follower: Replica) -> None:
     digests = {f"c-{number}": f"sha256:{number:064x}" for number in range(100)}
     for name, digest in digests.items():
         await leader.serve(digest, name)
-    async with following(follower.catalog_store, Sight(leader.address)):
+    async with following(follower.catalog_store, FollowerInputs(leader.address)):
         await until(lambda: follower.served() == digests)
     assert 1 < leader.most <= MAX_CONCURRENT_COPIES
 
@@ -255,26 +257,26 @@ def full() -> float:
     return REGISTRY.get_sample_value("catalogd_replication_copies_total", {"result": "disk full"}) or 0.0
 
 
-async def test_content_that_finds_no_room_is_said_and_the_others_are_served(
+async def test_content_that_does_not_fit_on_the_disk_is_reported_and_the_others_are_served(
     leader: Replica, disk: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     await leader.serve(ONE, "large", size=3 * 1024 * 1024)
     await leader.serve(TWO, "small")
     failed = full()
-    async with replica(disk / "cache") as follower, following(follower.catalog_store, Sight(leader.address)):
+    async with replica(disk / "cache") as follower, following(follower.catalog_store, FollowerInputs(leader.address)):
         await until(lambda: follower.served() == {"small": TWO})
-        await until(lambda: "is full: free some space" in said(caplog))
+        await until(lambda: "is full: free some space" in log_text(caplog))
         await until(lambda: REGISTRY.get_sample_value("catalogd_replication_behind") == 1)
         assert full() > failed
         assert follower.catalog_store.content_store.digests() == {TWO}
         await until(lambda: staged(follower) == [])  # between two attempts
 
 
-async def test_a_follower_that_is_stopped_leaves_nothing_half_done(leader: Replica, follower: Replica) -> None:
+async def test_a_stopped_follower_leaves_nothing_incomplete(leader: Replica, follower: Replica) -> None:
     await leader.serve(ONE, "a", size=LARGE)
     async with proxied(leader) as proxy:
         hold(proxy)
-        async with following(follower.catalog_store, Sight(proxy.address)):
+        async with following(follower.catalog_store, FollowerInputs(proxy.address)):
             await half_is_here(follower)
         assert staged(follower) == []
         assert follower.catalog_store.content_store.digests() == set()

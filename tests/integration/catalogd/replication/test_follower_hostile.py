@@ -11,7 +11,7 @@ from aiohttp import web
 
 from catalogd.storage.state_file import dump
 from tests.integration.catalogd.catalog_stores import ONE, TWO, publish, record
-from tests.integration.catalogd.replicas import Replica, Sight, following, listening, said, until
+from tests.integration.catalogd.replicas import FollowerInputs, Replica, following, listening, log_text, until
 
 
 async def ask(address: str, path: str) -> tuple[int, bytes]:
@@ -48,7 +48,7 @@ async def ask(address: str, path: str) -> tuple[int, bytes]:
         "",
     ],
 )
-async def test_nothing_is_given_but_files_of_content_on_the_store(leader: Replica, path: str) -> None:
+async def test_only_files_of_content_in_the_store_are_sent(leader: Replica, path: str) -> None:
     await leader.serve(ONE, "a")
     publish(leader.root, TWO)  # here, but on no store
     (leader.root.parent / "secret").write_text("secret")
@@ -59,7 +59,7 @@ async def test_nothing_is_given_but_files_of_content_on_the_store(leader: Replic
     assert (await ask(leader.address, f"/replication/v1/content/{ONE}/all.jsonl"))[0] == 200
 
 
-async def test_what_is_kept_can_still_be_had_and_what_is_withdrawn_not(leader: Replica) -> None:
+async def test_retained_content_is_sent_and_removed_content_is_not(leader: Replica) -> None:
     await leader.serve(ONE, "a")
     await leader.serve(TWO, "a")
     assert (await ask(leader.address, f"/replication/v1/content/{ONE}/all.jsonl"))[0] == 200
@@ -67,7 +67,7 @@ async def test_what_is_kept_can_still_be_had_and_what_is_withdrawn_not(leader: R
     assert (await ask(leader.address, f"/replication/v1/content/{ONE}"))[0] == 404
 
 
-async def test_records_have_a_tag_that_changes_with_them(leader: Replica) -> None:
+async def test_records_have_an_etag(leader: Replica) -> None:
     url = f"http://{leader.address}/replication/v1/records"
     async with aiohttp.ClientSession() as http:
         async with http.get(url) as before:
@@ -103,33 +103,31 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("what", NONSENSE)
-async def test_a_leader_that_answers_nonsense_costs_nothing_that_is_here(
-    leader: Replica, follower: Replica, what: str
-) -> None:
+async def test_invalid_responses_of_a_leader_remove_nothing(leader: Replica, follower: Replica, what: str) -> None:
     await leader.serve(ONE, "a")
-    sight = Sight(leader.address)
-    async with listening(NONSENSE[what]) as address, following(follower.catalog_store, sight):
+    inputs = FollowerInputs(leader.address)
+    async with listening(NONSENSE[what]) as address, following(follower.catalog_store, inputs):
         await until(lambda: follower.served() == {"a": ONE})
-        sight.leader = address
+        inputs.leader = address
         await asyncio.sleep(0.2)
         assert follower.served() == {"a": ONE}
         await leader.serve(TWO, "b")
-        sight.leader = leader.address
+        inputs.leader = leader.address
         await until(lambda: follower.served() == {"a": ONE, "b": TWO})
 
 
 @pytest.mark.parametrize(
-    ("status", "said_then"),
+    ("status", "expected"),
     [
         (401, "it wants the token of a ServiceAccount; give this replica a kubeconfig with one, or run it in a pod"),
         (403, "bind the ClusterRole olm-suite-catalogd to the account of this replica"),
     ],
 )
-async def test_a_replica_that_is_not_known_to_the_leader_says_what_it_lacks(
-    follower: Replica, caplog: pytest.LogCaptureFixture, status: int, said_then: str
+async def test_a_replica_without_access_to_the_leader_reports_what_is_missing(
+    follower: Replica, caplog: pytest.LogCaptureFixture, status: int, expected: str
 ) -> None:
-    async with listening(_answers(status, b"")) as address, following(follower.catalog_store, Sight(address)):
-        await until(lambda: f"the leader answered {status}: {said_then}" in said(caplog))
+    async with listening(_answers(status, b"")) as address, following(follower.catalog_store, FollowerInputs(address)):
+        await until(lambda: f"the leader answered {status}: {expected}" in log_text(caplog))
 
 
 async def test_a_leader_that_lists_files_outside_of_the_folder_writes_nothing(
@@ -145,6 +143,6 @@ async def test_a_leader_that_lists_files_outside_of_the_folder_writes_nothing(
     application = web.Application()
     application.router.add_get("/replication/v1/records", records)
     application.router.add_get("/replication/v1/content/{path:.*}", manifest)
-    async with listening(application) as address, following(follower.catalog_store, Sight(address)):
-        await until(lambda: "the checksums file lists an invalid file" in said(caplog))
+    async with listening(application) as address, following(follower.catalog_store, FollowerInputs(address)):
+        await until(lambda: "the checksums file lists an invalid file" in log_text(caplog))
     assert "escaped" not in str(await asyncio.to_thread(lambda: list(tmp_path.rglob("*"))))

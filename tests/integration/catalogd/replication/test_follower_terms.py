@@ -3,43 +3,43 @@
 from __future__ import annotations
 
 from tests.integration.catalogd.catalog_stores import ONE, TWO, publish, record
-from tests.integration.catalogd.replicas import Replica, Sight, following, proxied, until
+from tests.integration.catalogd.replicas import FollowerInputs, Replica, following, proxied, until
 
 
-async def test_a_late_answer_of_the_leader_before_is_not_put_by_the_replica_that_leads_now(
+async def test_a_late_response_of_the_previous_leader_is_not_put_by_the_new_leader(
     leader: Replica, follower: Replica
 ) -> None:
     await leader.serve(ONE, "a")
     async with proxied(leader) as proxy:
-        sight = Sight(proxy.address)
-        async with following(follower.catalog_store, sight):
+        inputs = FollowerInputs(proxy.address)
+        async with following(follower.catalog_store, inputs):
             await until(lambda: follower.served() == {"a": ONE})
             proxy.silence()
             asked = len(leader.asked("/records"))
             await until(lambda: len(leader.asked("/records")) > asked)
-            sight.leader = None
+            inputs.leader = None
             await follower.serve(TWO, "a")  # as its reconciler does
             proxy.resume()
-            looks = sight.looks
-            await until(lambda: sight.looks > looks + 5)
+            polls = inputs.polls
+            await until(lambda: inputs.polls > polls + 5)
             assert follower.served() == {"a": TWO}
 
 
-async def test_a_late_answer_of_the_leader_before_is_not_put_under_the_next_one(
+async def test_a_late_response_of_the_previous_leader_is_not_put_under_the_next_one(
     leader: Replica, other: Replica, follower: Replica
 ) -> None:
     await leader.serve(ONE, "a")
     await other.serve(TWO, "a")
     publish(follower.root, TWO)
     async with proxied(leader) as proxy:
-        sight = Sight(proxy.address)
-        async with following(follower.catalog_store, sight):
+        inputs = FollowerInputs(proxy.address)
+        async with following(follower.catalog_store, inputs):
             await until(lambda: follower.served() == {"a": ONE})
             proxy.silence()
             asked = len(leader.asked("/records"))
             await until(lambda: len(leader.asked("/records")) > asked)
-            sight.leader = other.address
-            await follower.catalog_store.put("a", record(TWO))  # what it has of the new leader already
+            inputs.leader = other.address
+            await follower.catalog_store.put("a", record(TWO))  # as copied from the new leader
             changes: list[str] = []
             follower.catalog_store.on_catalog_change(changes.append)
             proxy.resume()
@@ -49,18 +49,18 @@ async def test_a_late_answer_of_the_leader_before_is_not_put_under_the_next_one(
     assert changes == []
 
 
-async def test_what_was_followed_is_forgotten_while_leading(leader: Replica, follower: Replica) -> None:
+async def test_records_of_the_previous_leader_are_forgotten_while_leading(leader: Replica, follower: Replica) -> None:
     await leader.serve(ONE, "a")
-    sight = Sight(leader.address)
-    async with following(follower.catalog_store, sight):
+    inputs = FollowerInputs(leader.address)
+    async with following(follower.catalog_store, inputs):
         await until(lambda: follower.served() == {"a": ONE})
-        sight.leader = None
-        looks = sight.looks
-        await until(lambda: sight.looks > looks + 5)
+        inputs.leader = None
+        polls = inputs.polls
+        await until(lambda: inputs.polls > polls + 5)
         await follower.serve(TWO, "a")
-        sight.leader = ""  # the lease is lost, and nobody has taken it yet
-        looks = sight.looks
-        await until(lambda: sight.looks > looks + 20)
+        inputs.leader = ""  # the lease was lost, and there is no new leader yet
+        polls = inputs.polls
+        await until(lambda: inputs.polls > polls + 20)
         assert follower.served() == {"a": TWO}
 
 
@@ -68,10 +68,10 @@ async def test_content_of_a_deleted_catalog_is_not_served_for_the_next_one_of_it
     leader: Replica, follower: Replica
 ) -> None:
     await leader.serve(ONE, "a", "b", uid="1")
-    sight = Sight(leader.address, {"a": "1", "b": "1"})
-    async with following(follower.catalog_store, sight):
+    inputs = FollowerInputs(leader.address, {"a": "1", "b": "1"})
+    async with following(follower.catalog_store, inputs):
         await until(lambda: follower.served() == {"a": ONE, "b": ONE})
-        sight.wanted = {"a": "2", "b": "1"}
+        inputs.desired = {"a": "2", "b": "1"}
         await until(lambda: follower.served() == {"b": ONE})
         asked = len(leader.asked("/records"))
         await until(lambda: len(leader.asked("/records")) > asked + 2)
@@ -80,28 +80,28 @@ async def test_content_of_a_deleted_catalog_is_not_served_for_the_next_one_of_it
         await until(lambda: follower.served() == {"a": TWO, "b": ONE})
 
 
-async def test_content_of_a_catalog_that_is_not_known_yet_waits_for_its_informer(
-    leader: Replica, follower: Replica
-) -> None:
+async def test_content_of_an_unknown_catalog_waits_for_the_informer(leader: Replica, follower: Replica) -> None:
     await leader.serve(ONE, "a", uid="2")
-    sight = Sight(leader.address, {"a": "1"})
-    async with following(follower.catalog_store, sight):
+    inputs = FollowerInputs(leader.address, {"a": "1"})
+    async with following(follower.catalog_store, inputs):
         asked = len(leader.asked("/records"))
         await until(lambda: len(leader.asked("/records")) > asked + 2)
         assert follower.served() == {}
-        sight.wanted = {"a": "2"}
+        inputs.desired = {"a": "2"}
         await until(lambda: follower.served() == {"a": ONE})
 
 
-async def test_a_record_of_an_earlier_version_is_of_any_catalog_of_its_name(leader: Replica, follower: Replica) -> None:
+async def test_a_record_of_an_earlier_version_belongs_to_any_catalog_of_its_name(
+    leader: Replica, follower: Replica
+) -> None:
     await leader.serve(ONE, "a", uid="")
-    async with following(follower.catalog_store, Sight(leader.address, {"a": "1"})):
+    async with following(follower.catalog_store, FollowerInputs(leader.address, {"a": "1"})):
         await until(lambda: follower.served() == {"a": ONE})
 
 
-async def test_what_was_noted_before_a_restart_is_dropped_for_the_next_catalog_of_its_name(
+async def test_a_record_from_before_a_restart_is_dropped_for_the_next_catalog_of_its_name(
     leader: Replica, follower: Replica
 ) -> None:
     await follower.serve(ONE, "a", uid="1")
-    async with following(follower.catalog_store, Sight(leader.address, {"a": "2"})):
+    async with following(follower.catalog_store, FollowerInputs(leader.address, {"a": "2"})):
         await until(lambda: follower.served() == {})

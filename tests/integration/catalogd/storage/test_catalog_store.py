@@ -39,7 +39,7 @@ async def test_names_that_share_a_digest_share_one_content(tmp_path: Path) -> No
         assert first.content is second.content
 
 
-async def test_a_record_comes_back_as_it_was_put(tmp_path: Path) -> None:
+async def test_a_record_survives_a_restart_unchanged(tmp_path: Path) -> None:
     publish(tmp_path, ONE)
     put = Record("source", "ref", ONE, "2026-01-01T00:00:00Z", {"type": "git", "git": {"commit": "c"}}, "etag")
     await CatalogStore(tmp_path).put("a", put)
@@ -53,7 +53,7 @@ async def test_a_record_comes_back_as_it_was_put(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "how", ["flipped", "cut", "grown", "removed", "manifest torn", "manifest removed", "index torn"]
 )
-async def test_content_that_was_damaged_is_not_served_but_said(
+async def test_content_that_was_damaged_is_not_served_but_reported(
     tmp_path: Path, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     blobs = blobs_of(await fill_catalog_store(tmp_path, a=ONE, b=TWO), "a")
@@ -63,12 +63,12 @@ async def test_content_that_was_damaged_is_not_served_but_said(
     assert list(catalog_store.names) == ["b"]
     assert catalog_store.corruption("a")
     assert on_disk(tmp_path) == {TWO}
-    (said,) = [each for each in caplog.records if getattr(each, "digest", "") == ONE]
-    assert vars(said)["catalogs"] == ["a"]
-    assert vars(said)["fault"]
+    (line,) = [each for each in caplog.records if getattr(each, "digest", "") == ONE]
+    assert vars(line)["catalogs"] == ["a"]
+    assert vars(line)["fault"]
 
 
-async def test_content_that_is_whole_but_cannot_be_read_is_not_served(tmp_path: Path) -> None:
+async def test_intact_content_with_an_invalid_index_is_not_served(tmp_path: Path) -> None:
     await fill_catalog_store(tmp_path, b=TWO)
     with Store(tmp_path / "content").publish(ONE) as folder:
         (folder / "index.json").write_text("[]")
@@ -83,7 +83,7 @@ async def test_content_that_is_whole_but_cannot_be_read_is_not_served(tmp_path: 
 @pytest.mark.parametrize(
     "note", [b'{"a": {"ref"', b"", b"[]", b"null", b"{}", b'{"format": 2, "catalogs": [], "kept": {}}', b"\xff\0"]
 )
-async def test_a_note_that_cannot_be_read_serves_nothing_and_is_survived(
+async def test_an_invalid_state_file_serves_nothing_and_is_survived(
     tmp_path: Path, note: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     await fill_catalog_store(tmp_path, a=ONE)
@@ -93,7 +93,7 @@ async def test_a_note_that_cannot_be_read_serves_nothing_and_is_survived(
     assert "the state file is damaged" in caplog.text
 
 
-async def test_a_record_of_another_version_costs_only_its_own_catalog(tmp_path: Path) -> None:
+async def test_a_record_of_another_version_affects_only_its_own_catalog(tmp_path: Path) -> None:
     await fill_catalog_store(tmp_path, a=ONE, b=TWO)
     file = tmp_path / "catalogs.json"
     note = json.loads(file.read_bytes())
@@ -102,7 +102,7 @@ async def test_a_record_of_another_version_costs_only_its_own_catalog(tmp_path: 
     assert await served(tmp_path) == {"b": TWO}
 
 
-async def test_a_folder_where_the_note_should_be_is_survived(tmp_path: Path) -> None:
+async def test_a_folder_in_place_of_the_state_file_is_survived(tmp_path: Path) -> None:
     (tmp_path / "catalogs.json").mkdir()
     catalog_store = CatalogStore(tmp_path)
     await catalog_store.restore()
@@ -112,7 +112,7 @@ async def test_a_folder_where_the_note_should_be_is_survived(tmp_path: Path) -> 
     assert catalog_store.get("a") is None
 
 
-async def test_foreign_files_are_left_alone(tmp_path: Path) -> None:
+async def test_foreign_files_are_not_removed(tmp_path: Path) -> None:
     await fill_catalog_store(tmp_path, a=ONE)
     foreign = [tmp_path / "content" / "lost+found", tmp_path / "notes.txt"]
     foreign[0].mkdir()
@@ -121,7 +121,7 @@ async def test_foreign_files_are_left_alone(tmp_path: Path) -> None:
     assert all(each.exists() for each in foreign)
 
 
-async def test_content_goes_with_the_last_name_that_stands_for_it(tmp_path: Path) -> None:
+async def test_content_is_removed_with_its_last_name(tmp_path: Path) -> None:
     catalog_store = await fill_catalog_store(tmp_path, a=ONE, b=ONE)
     await catalog_store.remove("a")
     assert on_disk(tmp_path) == {ONE}
@@ -131,7 +131,7 @@ async def test_content_goes_with_the_last_name_that_stands_for_it(tmp_path: Path
     assert await served(tmp_path) == {}
 
 
-async def test_what_was_replaced_is_found_by_its_digest_and_only_by_that(tmp_path: Path) -> None:
+async def test_replaced_content_is_found_by_its_digest_only(tmp_path: Path) -> None:
     catalog_store = await fill_catalog_store(tmp_path, a=ONE, b=TWO)
     await catalog_store.put("a", record(TWO))
     current, before = catalog_store.find("a", TWO), catalog_store.find("a", ONE)
@@ -143,7 +143,7 @@ async def test_what_was_replaced_is_found_by_its_digest_and_only_by_that(tmp_pat
     assert catalog_store.digests == {ONE, TWO}
 
 
-async def test_what_was_replaced_is_found_after_a_restart_too_but_not_longer_than_it_should(tmp_path: Path) -> None:
+async def test_replaced_content_is_retained_across_a_restart_but_not_longer(tmp_path: Path) -> None:
     catalog_store = await fill_catalog_store(tmp_path, a=ONE)
     publish(tmp_path, TWO)
     await catalog_store.put("a", record(TWO))
@@ -156,7 +156,7 @@ async def test_what_was_replaced_is_found_after_a_restart_too_but_not_longer_tha
     assert on_disk(tmp_path) == {TWO}
 
 
-async def test_the_clock_that_was_set_back_keeps_nothing_for_ever(tmp_path: Path) -> None:
+async def test_a_clock_that_was_set_back_does_not_extend_the_retention(tmp_path: Path) -> None:
     catalog_store = await fill_catalog_store(tmp_path, a=ONE)
     publish(tmp_path, TWO)
     await catalog_store.put("a", record(TWO))
@@ -177,7 +177,7 @@ async def until_gone(catalog_store: CatalogStore, name: str, digest: str) -> Non
     await asyncio.wait({running})
 
 
-async def test_what_was_replaced_goes_when_its_time_is_over(tmp_path: Path) -> None:
+async def test_replaced_content_is_removed_after_its_retention(tmp_path: Path) -> None:
     catalog_store = await fill_catalog_store(tmp_path, retention=timedelta(seconds=0.2), a=ONE)
     publish(tmp_path, TWO)
     await catalog_store.put("a", record(TWO))
@@ -196,7 +196,7 @@ async def test_a_tag_that_moves_all_the_time_does_not_fill_the_disk(tmp_path: Pa
     assert on_disk(tmp_path) == set(digests[-1 - MAX_RETAINED_PER_CATALOG :])
 
 
-async def test_going_back_to_what_was_replaced_needs_nothing_new(tmp_path: Path) -> None:
+async def test_retained_content_can_be_put_again(tmp_path: Path) -> None:
     catalog_store = await fill_catalog_store(tmp_path, a=ONE)
     publish(tmp_path, TWO)
     for digest in (TWO, ONE, TWO, ONE):
@@ -205,7 +205,7 @@ async def test_going_back_to_what_was_replaced_needs_nothing_new(tmp_path: Path)
     assert await served(tmp_path) == {"a": ONE}
 
 
-async def test_what_is_withdrawn_is_found_no_more_nor_what_it_replaced(tmp_path: Path) -> None:
+async def test_removed_content_is_not_found_nor_what_it_replaced(tmp_path: Path) -> None:
     catalog_store = await fill_catalog_store(tmp_path, a=ONE)
     publish(tmp_path, TWO)
     await catalog_store.put("a", record(TWO))
@@ -215,7 +215,7 @@ async def test_what_is_withdrawn_is_found_no_more_nor_what_it_replaced(tmp_path:
     assert on_disk(tmp_path) == set()
 
 
-async def test_subscribers_are_told_of_every_change(tmp_path: Path) -> None:
+async def test_callbacks_are_called_after_every_change(tmp_path: Path) -> None:
     catalog_store = await fill_catalog_store(tmp_path, b=TWO)
     told: list[tuple[str, ...]] = []
     catalog_store.on_any_change(lambda: told.append(tuple(catalog_store.names)))
@@ -227,20 +227,20 @@ async def test_subscribers_are_told_of_every_change(tmp_path: Path) -> None:
     assert [each for at, each in enumerate(told) if at == 0 or told[at - 1] != each] == [("b", "a"), ("a",), ()]
 
 
-async def test_content_that_is_not_there_is_said(tmp_path: Path) -> None:
+async def test_missing_content_raises_lookup_error(tmp_path: Path) -> None:
     catalog_store = CatalogStore(tmp_path)
     with pytest.raises(LookupError):
         await catalog_store.put("a", record(ONE))
     assert catalog_store.get("a") is None
 
 
-async def test_content_that_no_name_stands_for_is_removed_at_the_start(tmp_path: Path) -> None:
+async def test_unreferenced_content_is_removed_at_the_start(tmp_path: Path) -> None:
     publish(tmp_path, ONE)
     assert await served(tmp_path) == {}
     assert on_disk(tmp_path) == set()
 
 
-async def test_content_that_no_name_stands_for_yet_is_not_taken_from_the_job_that_made_it(tmp_path: Path) -> None:
+async def test_recent_unreferenced_content_is_not_removed(tmp_path: Path) -> None:
     catalog_store = await fill_catalog_store(tmp_path, b=TWO)
     publish(tmp_path, ONE)
     await catalog_store.maintain()
@@ -249,7 +249,7 @@ async def test_content_that_no_name_stands_for_yet_is_not_taken_from_the_job_tha
 
 
 @pytest.mark.parametrize("how", ["flipped", "cut", "removed", "manifest torn"])
-async def test_content_that_breaks_while_it_is_served_is_served_no_more(tmp_path: Path, how: str) -> None:
+async def test_content_that_becomes_corrupt_is_not_served_any_more(tmp_path: Path, how: str) -> None:
     catalog_store = await fill_catalog_store(tmp_path, a=ONE, b=TWO, c=ONE)
     lost: list[str] = []
     catalog_store.on_catalog_change(lost.append)
@@ -272,14 +272,14 @@ async def test_a_false_alarm_changes_nothing(tmp_path: Path) -> None:
     assert list(catalog_store.names) == ["a"]
 
 
-async def test_a_file_that_becomes_shorter_is_noticed_without_anybody_reading_it(tmp_path: Path) -> None:
+async def test_a_truncated_file_is_detected_by_maintenance(tmp_path: Path) -> None:
     catalog_store = await fill_catalog_store(tmp_path, a=ONE, b=TWO)
     damage(blobs_of(catalog_store, "a"), "cut")
     await catalog_store.maintain()
     assert list(catalog_store.names) == ["b"]
 
 
-async def test_a_change_is_made_to_its_end_when_who_asked_for_it_is_cancelled(tmp_path: Path) -> None:
+async def test_a_change_is_completed_when_its_caller_is_cancelled(tmp_path: Path) -> None:
     catalog_store = await fill_catalog_store(tmp_path, b=TWO)
     publish(tmp_path, ONE)
     putting = asyncio.create_task(catalog_store.put("a", record(ONE)))
@@ -292,7 +292,7 @@ async def test_a_change_is_made_to_its_end_when_who_asked_for_it_is_cancelled(tm
     assert set(await served(tmp_path)) == names
 
 
-async def test_until_it_is_verified_content_is_expected_and_each_is_served_as_soon_as_it_is(tmp_path: Path) -> None:
+async def test_content_is_pending_until_it_is_verified_and_each_is_served_independently(tmp_path: Path) -> None:
     await fill_catalog_store(tmp_path, a=ONE, b=TWO)
     catalog_store = CatalogStore(tmp_path)
     seen: list[tuple[set[str], frozenset[str]]] = []
@@ -305,9 +305,7 @@ async def test_until_it_is_verified_content_is_expected_and_each_is_served_as_so
 
 
 @pytest.mark.parametrize("answers", [(False,), (True, False)], ids=["before it is noted", "while it is noted"])
-async def test_a_record_that_no_longer_holds_when_its_turn_comes_is_not_served(
-    tmp_path: Path, answers: tuple[bool, ...]
-) -> None:
+async def test_a_record_whose_fence_does_not_hold_is_not_served(tmp_path: Path, answers: tuple[bool, ...]) -> None:
     catalog_store = await fill_catalog_store(tmp_path, a=ONE, b=TWO)
     changes: list[str] = []
     catalog_store.on_catalog_change(changes.append)
@@ -321,7 +319,7 @@ async def test_a_record_that_no_longer_holds_when_its_turn_comes_is_not_served(
     assert await served(tmp_path) == {"a": ONE, "b": TWO}
 
 
-async def test_each_change_of_what_is_served_is_told_once_by_name(tmp_path: Path) -> None:
+async def test_each_change_of_what_is_served_is_reported_once_by_name(tmp_path: Path) -> None:
     catalog_store = await fill_catalog_store(tmp_path, a=ONE, b=TWO)
     changes: list[str] = []
     catalog_store.on_catalog_change(changes.append)

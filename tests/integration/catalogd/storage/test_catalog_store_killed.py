@@ -26,7 +26,7 @@ from catalogd.storage import catalog_store, disk, state_file
 from catalogd.storage.catalog_store import CatalogStore
 from olmkit.store import checksums, store
 from tests.integration.catalogd.catalog_stores import ONE, TWO, fill_catalog_store, record, write
-from tests.integration.catalogd.replicas import Sight, following, replica, until
+from tests.integration.catalogd.replicas import FollowerInputs, following, replica, until
 
 ON_DISK = (catalog_store, disk, state_file, store, checksums)
 COPYING = (replication_copy, replication_follower, replication_source)
@@ -39,7 +39,7 @@ def live(life: Life, lines: int, modules: tuple[Any, ...]) -> bool:
     files = {module.__file__ for module in modules}
     child = os.fork()
     if child == 0:
-        faulthandler.dump_traceback_later(60, exit=True)  # a life that hangs says where
+        faulthandler.dump_traceback_later(60, exit=True)  # reports where a process hangs
         _die_at(lines, files)
         try:
             asyncio.run(life())
@@ -141,12 +141,12 @@ def leader(tmp_path: Path) -> Iterator[str]:
     os.waitpid(child, 0)
 
 
-@pytest.mark.timeout(900)  # a slower machine makes more looks meanwhile, which are lines too
+@pytest.mark.timeout(900)  # on a slower machine there are more checks in the meantime, which are lines too
 def test_a_follower_that_is_killed_at_any_line(tmp_path: Path, leader: str) -> None:
     async def follow(root: Path) -> None:
         ours = CatalogStore(root)
         await ours.restore()
-        async with following(ours, Sight(leader, {"a": "1", "b": "2"})):
+        async with following(ours, FollowerInputs(leader, {"a": "1", "b": "2"})):
             await until(lambda: set(ours.names) == {"a", "b"})
 
     states = [{}, {"a": ONE}, {"b": TWO}, {"a": ONE, "b": TWO}]

@@ -1,4 +1,4 @@
-"""Content that cannot be read for a while: no file descriptor is left, or its files may not be read. Nothing is lost.
+"""Content that cannot be read for a while: no file descriptor is left, or its files may not be read. Nothing is removed.
 
 Real limits and real permissions, in processes of their own. No cluster.
 """
@@ -34,7 +34,7 @@ def forbid(pattern):
     for path in root.glob(pattern):
         path.chmod(0)
     if os.getuid() == 0:
-        os.seteuid(NOBODY)  # who is root reads everything
+        os.seteuid(NOBODY)  # root can read everything
 
 def permit(pattern):
     os.seteuid(os.getuid())
@@ -53,7 +53,7 @@ def run(root: Path, story: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-async def test_tidying_without_file_descriptors_loses_nothing_that_is_served(tmp_path: Path) -> None:
+async def test_maintenance_without_file_descriptors_removes_nothing_that_is_served(tmp_path: Path) -> None:
     await fill_catalog_store(tmp_path, a=ONE, b=TWO)
     story = """
 store = CatalogStore(root)
@@ -68,7 +68,7 @@ print(sorted(store.names), repr(store.corruption("a")))
     assert await served(tmp_path) == {"a": ONE, "b": TWO}
 
 
-async def test_a_reader_without_file_descriptors_takes_nothing_from_the_store(tmp_path: Path) -> None:
+async def test_a_report_of_damage_without_file_descriptors_removes_nothing(tmp_path: Path) -> None:
     await fill_catalog_store(tmp_path, a=ONE)
     story = """
 store = CatalogStore(root)
@@ -98,24 +98,24 @@ except OSError as error:
 
 
 @pytest.mark.parametrize("what", [MANIFESTS, BLOBS])
-@pytest.mark.parametrize("ahead", ["StartupVerifier(root)", "None"])
+@pytest.mark.parametrize("startup_verifier", ["StartupVerifier(root)", "None"])
 async def test_what_cannot_be_verified_at_the_start_is_neither_served_nor_removed_until_it_can(
-    tmp_path: Path, what: str, ahead: str
+    tmp_path: Path, what: str, startup_verifier: str
 ) -> None:
     await fill_catalog_store(tmp_path, a=ONE, b=TWO)
     story = f"""
 forbid("{what}")
-store = CatalogStore(root, startup_verifier={ahead})
-turns = []
-store.on_catalog_change(turns.append)
+store = CatalogStore(root, startup_verifier={startup_verifier})
+changes = []
+store.on_catalog_change(changes.append)
 await store.restore()
 print(sorted(store.names), sorted(store.pending_names), repr(store.corruption("a")))
 await store.remove("b")
 await store.maintain()
-print(sorted(store.names), sorted(store.pending_names), turns)
+print(sorted(store.names), sorted(store.pending_names), changes)
 permit("{what}")
 await store.maintain()
-print(sorted(store.names), sorted(store.pending_names), turns)
+print(sorted(store.names), sorted(store.pending_names), changes)
 """
     assert run(tmp_path, story) == ["[] ['a', 'b'] ''", "[] ['a'] []", "['a'] [] ['a']"]
     assert await served(tmp_path) == {"a": ONE}
@@ -135,7 +135,7 @@ permit("{MANIFESTS}")
     assert await served(tmp_path) == {"a": ONE, "b": TWO, "c": TWO}
 
 
-async def test_a_note_that_cannot_be_read_ends_the_start_and_loses_nothing(tmp_path: Path) -> None:
+async def test_an_unreadable_state_file_ends_the_start_and_removes_nothing(tmp_path: Path) -> None:
     await fill_catalog_store(tmp_path, a=ONE)
     story = """
 forbid("catalogs.json")

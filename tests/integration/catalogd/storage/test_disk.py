@@ -21,7 +21,7 @@ from tests.integration.catalogd.catalog_stores import (
 from tests.integration.disk import fill_up, remount
 
 
-async def test_on_a_full_disk_what_was_served_stays_and_the_next_is_put_when_there_is_room(disk: Path) -> None:
+async def test_on_a_full_disk_served_content_stays_and_new_content_is_put_once_there_is_space(disk: Path) -> None:
     catalog_store = await fill_catalog_store(disk, a=ONE)
     publish(disk, TWO)
     full = fill_up(disk)
@@ -35,7 +35,7 @@ async def test_on_a_full_disk_what_was_served_stays_and_the_next_is_put_when_the
     assert await served(disk) == {"a": TWO}
 
 
-async def test_on_a_full_disk_what_is_only_kept_makes_room(disk: Path) -> None:
+async def test_on_a_full_disk_retained_content_is_removed(disk: Path) -> None:
     catalog_store = await fill_catalog_store(disk, a=ONE, b=TWO)
     three = "sha256:" + "3" * 64
     publish(disk, three)
@@ -47,7 +47,7 @@ async def test_on_a_full_disk_what_is_only_kept_makes_room(disk: Path) -> None:
     assert await served(disk) == {"a": three, "b": three}
 
 
-async def test_on_a_full_disk_a_catalog_can_be_withdrawn_and_stays_so(disk: Path) -> None:
+async def test_on_a_full_disk_a_catalog_can_be_removed_for_good(disk: Path) -> None:
     catalog_store = await fill_catalog_store(disk, a=ONE, b=TWO)
     fill_up(disk)
     await catalog_store.remove("a")
@@ -61,7 +61,7 @@ async def test_on_a_full_disk_a_restart_serves_what_was_served(disk: Path) -> No
     assert await served(disk) == {"a": ONE, "b": TWO}
 
 
-async def test_a_disk_that_became_read_only_is_served_from_and_said(
+async def test_a_disk_that_became_read_only_is_served_from_and_reported(
     disk: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     catalog_store = await fill_catalog_store(disk, a=ONE, b=TWO)
@@ -82,7 +82,7 @@ async def test_a_disk_that_became_read_only_is_served_from_and_said(
     assert await served(disk) == {}
 
 
-def test_a_folder_that_cannot_be_made_is_said_in_a_sentence(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OlmError, match="name a folder that can be written"):
         CatalogStore(tmp_path / "file")

@@ -14,7 +14,7 @@ BOTH = ("zstd", "gzip")
 @pytest.mark.parametrize(
     ("header", "offered", "expected"),
     [
-        pytest.param(None, BOTH, IDENTITY, id="a client that says nothing gets it plain"),
+        pytest.param(None, BOTH, IDENTITY, id="without the header, identity"),
         pytest.param("", BOTH, IDENTITY, id="so does one that lists nothing"),
         pytest.param("gzip", BOTH, "gzip", id="what is asked for"),
         pytest.param("gzip", (), IDENTITY, id="what is not made yet"),
@@ -47,7 +47,7 @@ def test_encodings(header: str | None, offered: tuple[str, ...], expected: str |
 @pytest.mark.parametrize(
     ("header", "media_type", "expected"),
     [
-        pytest.param(None, "application/json", True, id="nothing said"),
+        pytest.param(None, "application/json", True, id="no header"),
         pytest.param("", "application/json", True, id="nothing listed"),
         pytest.param("*/*", "application/jsonl", True, id="anything"),
         pytest.param("application/json", "application/json", True, id="the very type"),
@@ -94,7 +94,7 @@ def test_names(name: str, faults: int) -> None:
 
 
 @given(st.text(max_size=60), st.lists(st.sampled_from(BOTH), unique=True))
-def test_any_text_gets_an_answer_that_is_offered(header: str, offered: list[str]) -> None:
+def test_any_header_selects_an_offered_encoding(header: str, offered: list[str]) -> None:
     """What is chosen is offered, or plain, or nothing; and never raises."""
     assert select_encoding(header, offered) in {*offered, IDENTITY, None}
     assert accepts_media_type(header, "application/json") in (True, False)
@@ -104,7 +104,7 @@ def test_any_text_gets_an_answer_that_is_offered(header: str, offered: list[str]
 @given(
     st.lists(st.sampled_from(["gzip", "zstd", "identity", "*", "br"]), max_size=4), st.sampled_from(["0", "0.5", "1"])
 )
-def test_what_is_refused_is_never_sent(names: list[str], weight: str) -> None:
+def test_an_excluded_encoding_is_never_selected(names: list[str], weight: str) -> None:
     """Section 12.5.3: a coding of weight 0 is not acceptable."""
     header = ", ".join(f"{name};q={weight}" for name in names)
     chosen = select_encoding(header, BOTH)

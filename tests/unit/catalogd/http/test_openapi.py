@@ -37,12 +37,12 @@ def test_each_operation_has_a_name_of_its_own() -> None:
     assert len(set(names)) == len(names) == 2 * len(ROUTES)
 
 
-def test_an_answer_to_head_has_no_body() -> None:
+def test_a_response_to_head_has_no_body() -> None:
     for item in DOCUMENT["paths"].values():
         assert not any("content" in answer for answer in item["head"]["responses"].values())
 
 
-def test_every_reference_leads_somewhere() -> None:
+def test_every_reference_resolves() -> None:
     for reference in _references(DOCUMENT):
         found: Any = DOCUMENT
         for part in reference.removeprefix("#/").split("/"):

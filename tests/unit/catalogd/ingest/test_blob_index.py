@@ -39,14 +39,14 @@ def index_of(blobs: list[tuple[str, str, str, int]]) -> BlobIndex:
         pytest.param("olm.bundle", "a", "a.v1", [2], id="all three"),
         pytest.param("olm.bundle", "a", "b.v1", [], id="matches that do not meet"),
         pytest.param("olm", "", "", [], id="matches are exact"),
-        pytest.param("", "c", "", [], id="a package nobody has"),
+        pytest.param("", "c", "", [], id="an unknown package"),
     ],
 )
 def test_filters(schema: str, package: str, name: str, expected: list[int]) -> None:
     assert list(index_of(BLOBS).find(schema, package, name)) == expected
 
 
-def test_neighbours_are_one_range() -> None:
+def test_adjacent_blobs_are_one_range() -> None:
     index = index_of(BLOBS)
     assert index.byte_ranges([0, 1, 2, 4, 5]) == [(0, 60), (100, 110)]
     assert index.byte_ranges([]) == []

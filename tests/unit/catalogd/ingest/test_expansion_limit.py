@@ -31,12 +31,12 @@ def test_the_most_that_is_written(read: int, most: int) -> None:
         expansion.count_written(1)
 
 
-def test_what_is_read_later_counts() -> None:
+def test_what_is_read_later_raises_the_limit() -> None:
     expansion = ExpansionLimit()
     for _ in range(100):
         expansion.count_read(MIB)
         expansion.count_written(8 * MIB)
 
 
-def test_without_a_limit_nothing_is_too_much() -> None:
+def test_without_a_limit_nothing_is_rejected() -> None:
     ExpansionLimit(limited=False).count_written(100 * GIB)

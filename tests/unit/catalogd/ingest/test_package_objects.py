@@ -1,4 +1,4 @@
-"""What a Package object says of a package."""
+"""The specs and annotations of Package objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHANNELS = [
 ]
 
 
-def test_a_spec_holds_what_the_guide_shows_and_leaves_out_what_is_empty() -> None:
+def test_a_spec_contains_what_the_guide_shows_without_empty_fields() -> None:
     spec, left_out = package_objects.package_spec(Package("p", "stable", "", ("eA==", "image/png")), CHANNELS)
     assert left_out == ""
     assert spec == {
@@ -50,7 +50,7 @@ def test_a_spec_holds_what_the_guide_shows_and_leaves_out_what_is_empty() -> Non
         ),
     ],
 )
-def test_what_is_too_large_for_etcd_loses_its_icon_first(description: str, icon: str) -> None:
+def test_a_spec_that_is_too_large_for_etcd_loses_its_icon_first(description: str, icon: str) -> None:
     spec, left_out = package_objects.package_spec(Package("p", "stable", description, (icon, "image/png")), CHANNELS)
     assert left_out == "its icon"
     assert "icon" not in spec
@@ -72,7 +72,7 @@ def test_what_is_too_large_for_etcd_loses_its_icon_first(description: str, icon:
         ),
     ],
 )
-def test_what_is_still_too_large_loses(description: str, entries: int, icon: str | None, left_out: str) -> None:
+def test_a_spec_that_is_still_too_large_loses(description: str, entries: int, icon: str | None, left_out: str) -> None:
     many = [Channel("c", "p", tuple(Entry(f"p.v{number}", "", ("x" * 1000,), "") for number in range(entries)))]
     package = Package("p", "stable", description, (icon, "image/png") if icon else None)
     spec, said = package_objects.package_spec(package, many)
@@ -92,7 +92,7 @@ def test_a_bundle_that_is_too_large_keeps_its_name() -> None:
     )
 
 
-def test_a_fingerprint_says_whether_two_specs_are_equal_whatever_their_catalog() -> None:
+def test_a_fingerprint_is_equal_for_equal_specs_of_any_catalog() -> None:
     spec, _ = package_objects.package_spec(Package("p", "stable", "", None), CHANNELS)
     said = package_objects.object_body(spec, {LATEST_VERSION_ANNOTATION: "1.0.0"})
     backwards = dict(reversed({"catalog": {"name": "c"}, **spec}.items()))
@@ -120,7 +120,7 @@ def test_a_fingerprint_says_whether_two_specs_are_equal_whatever_their_catalog()
             [Channel("c", "p", (Entry("odd", "", (), ""), Entry("p.v3", "", (), ""), Entry("p.v8", "", (), "")))],
             "",
             {SHOWN_CHANNELS: "c"},
-            id="no version that nobody can ask for",
+            id="without invalid versions",
         ),
         pytest.param(
             [Channel("c", "p", tuple(Entry(f"p.v{number}", "", (), "") for number in range(10, 35)))],
@@ -139,7 +139,7 @@ def test_a_fingerprint_says_whether_two_specs_are_equal_whatever_their_catalog()
         ),
     ],
 )
-def test_what_lists_show(channels: list[Channel], latest: str, columns: dict[str, str]) -> None:
+def test_annotations_of_printer_columns(channels: list[Channel], latest: str, columns: dict[str, str]) -> None:
     versions = {"p.v2": "2.0.0", "p.v1": "1.0.0", "p.v9": "9.0.0", "p.v3": "", "odd": "v1"}
     versions |= {f"p.v{number}": f"{number}.0.0" for number in range(10, 35)}
     assert package_objects.package_columns(channels, latest, versions) == columns

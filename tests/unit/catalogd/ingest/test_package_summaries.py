@@ -19,7 +19,7 @@ METADATA = {
     "keywords": ["a", "b", "a", ""],
     "annotations": {"categories": "Database, AI,", "capabilities": "Deep Insights", "description": "Does p."},
 }
-TOLD = {
+EXPECTED = {
     "displayName": "The P",
     "description": "Does p.",
     "provider": "Example",
@@ -52,17 +52,17 @@ CRD = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitio
 
 
 @pytest.mark.parametrize(
-    ("bundle", "told"),
+    ("bundle", "expected"),
     [
-        pytest.param(of(Property("olm.csv.metadata", METADATA)), TOLD, id="from its CSV metadata"),
-        pytest.param(of(as_object(CRD), as_object(csv())), TOLD, id="from the CSV among its objects"),
+        pytest.param(of(Property("olm.csv.metadata", METADATA)), EXPECTED, id="from its CSV metadata"),
+        pytest.param(of(as_object(CRD), as_object(csv())), EXPECTED, id="from the CSV among its objects"),
         pytest.param(
             of(as_object("spec: {displayName: The P}\nkind: ClusterServiceVersion\n")),
             {"displayName": "The P", "description": "A package for tests."},
             id="from a CSV in YAML whose kind comes late",
         ),
         pytest.param(None, {"description": "A package for tests."}, id="without a bundle"),
-        pytest.param(of(), {"description": "A package for tests."}, id="from a bundle that says nothing"),
+        pytest.param(of(), {"description": "A package for tests."}, id="from a bundle without metadata"),
         pytest.param(
             of(as_object("{"), as_object("\x00ClusterServiceVersion"), Property("olm.bundle.object", {"data": "*"})),
             {"description": "A package for tests."},
@@ -75,12 +75,12 @@ CRD = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitio
         ),
     ],
 )
-def test_what_a_bundle_tells(bundle: Bundle | None, told: dict[str, Any]) -> None:
+def test_fields_of_the_csv(bundle: Bundle | None, expected: dict[str, Any]) -> None:
     line = package_summary(PACKAGE, {}, [], bundle, has_icon=False)
-    assert line == {"name": "p", "defaultChannel": "stable", **told}
+    assert line == {"name": "p", "defaultChannel": "stable", **expected}
 
 
-def test_the_whole_line() -> None:
+def test_the_whole_summary() -> None:
     heads = {"stable": ChannelHead("p.v2", "2.0.0"), "odd": ChannelHead("p.v3", ""), "empty": None}
     deprecations = [
         Deprecations("p", (Deprecation("olm.channel", "odd", "odd"), Deprecation("olm.package", "", "use q")))
@@ -97,14 +97,14 @@ def test_the_whole_line() -> None:
     }
 
 
-def test_a_package_that_is_deprecated_without_a_word_says_so() -> None:
+def test_a_package_that_is_deprecated_without_a_message() -> None:
     line = package_summary(
         PACKAGE, {}, [Deprecations("p", (Deprecation("olm.package", "", ""),))], None, has_icon=False
     )
     assert line["deprecated"] is True
 
 
-def test_long_texts_and_lists_are_cut() -> None:
+def test_long_texts_and_lists_are_truncated() -> None:
     metadata = {"displayName": "x" * 1000, "keywords": [str(each) for each in range(1000)], "description": "ab " * 500}
     line = package_summary(PACKAGE, {}, [], of(Property("olm.csv.metadata", metadata)), has_icon=False)
     assert len(line["displayName"]) == 100
@@ -116,8 +116,8 @@ def test_long_texts_and_lists_are_cut() -> None:
 @pytest.mark.parametrize(
     ("entries", "expected"),
     [
-        pytest.param([("b", "a", ()), ("a", "", ())], "b", id="what nobody replaces"),
-        pytest.param([("a", "", ()), ("c", "", ("a", "b")), ("b", "", ())], "c", id="what nobody skips"),
+        pytest.param([("b", "a", ()), ("a", "", ())], "b", id="not replaced"),
+        pytest.param([("a", "", ()), ("c", "", ("a", "b")), ("b", "", ())], "c", id="not skipped"),
         pytest.param([("b", "a", ()), ("a", "b", ())], "b", id="in a circle, the first"),
         pytest.param([("a", "", ()), ("b", "", ())], "a", id="of two heads, the first"),
         pytest.param([], "", id="none of no entries"),

@@ -34,7 +34,7 @@ def parts(**changes: Any) -> PackageBlobs:
         ],
         "bundles": [bundle_part(catalog.bundle(BUNDLE))],
         "deprecations": [],
-        "faults": [],
+        "errors": [],
     }
     return PackageBlobs(**{**values, **changes})
 
@@ -59,7 +59,7 @@ def test_what_needs_certificates_is_named() -> None:
     assert (found["apiServices"], found["webhooks"]) == (("v1.g",), ("v.cups",))
 
 
-def test_a_document_holds_what_bears_on_resolution_and_nothing_else() -> None:
+def test_a_document_contains_what_affects_resolution_and_nothing_else() -> None:
     found = read(parts())
     del found["digest"]
     assert found == {
@@ -109,14 +109,14 @@ def test_the_digest_is_that_of_the_package_not_of_the_catalog() -> None:
     assert read(parts())["digest"] != read(parts(channels=[]))["digest"]
 
 
-def test_a_bundle_without_version_says_what_is_wrong() -> None:
+def test_a_bundle_without_version_has_a_problem() -> None:
     part = bundle_part(catalog.bundle({**BUNDLE, "properties": []}))
     assert part["problem"] == 'package "p" bundle "p.v1" must have exactly 1 "olm.package" property, found 0'
     assert part["version"] == ""
 
 
-def test_a_fault_of_the_package_stands_against_all_its_bundles() -> None:
+def test_an_error_of_the_package_is_a_problem_of_all_its_bundles() -> None:
     bundles = [bundle_part(catalog.bundle(BUNDLE)), invalid_bundle_part("p.v2", "its own")]
-    found = read(parts(bundles=bundles, faults=["parse channel: x", "parse package: y"], package=None))
+    found = read(parts(bundles=bundles, errors=["parse channel: x", "parse package: y"], package=None))
     assert [each["problem"] for each in found["bundles"]] == ["parse channel: x; parse package: y", "its own"]
     assert found["defaultChannel"] == ""

@@ -1,4 +1,4 @@
-"""Who owns a socket while a connection is being made of it, and who gets a place without TLS. Real sockets, real TLS."""
+"""The owner of a socket while its connection is established, and slots without TLS. Real sockets, real TLS."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def many(address: str, state: SlotState, count: int, age: float = 10.0) -> list[
             [*many("a", RESPONDING, 4), Existing("h", "b", RECEIVING, 2.0), Existing("i", "c", RESPONDING)],
             "d",
             ["h"],
-            id="a handshake that takes long goes before an answer",
+            id="a slow handshake before a response",
         ),
         pytest.param(
             [*many("a", RESPONDING, 5), Existing("w", "a", RESPONDING, rate=20_000.0)],
@@ -100,7 +100,7 @@ def many(address: str, state: SlotState, count: int, age: float = 10.0) -> list[
             [*many("a", RESPONDING, 5), Existing("s", "b", NEW)],
             "a",
             [],
-            id="a greedy peer takes nothing from a modest one",
+            id="a greedy peer evicts no connection of a modest one",
         ),
         pytest.param(
             [*many("a", RESPONDING, 5), Existing("s", "b", NEW, 0.1)],
@@ -128,7 +128,7 @@ def many(address: str, state: SlotState, count: int, age: float = 10.0) -> list[
             id="a crowd of handshakes comes to its end",
         ),
         pytest.param(many("a", RECEIVING, 6, age=0.1), "a", [], id="also behind one address"),
-        pytest.param(many("a", NEW, 6, age=0.1), "a", ["a0"], id="of those that say nothing the oldest goes at once"),
+        pytest.param(many("a", NEW, 6, age=0.1), "a", ["a0"], id="the oldest silent one at once"),
         pytest.param(
             [Existing("u", "a", RECEIVING, 20.0), *many("a", NEW, 5)], "b", ["a0"], id="silent before unfinished"
         ),
