@@ -54,13 +54,15 @@ class DiskStorage:
         self.folder = root
 
     def make_folder(self, path: str) -> None:
-        """See TreeStorage; so are the other methods."""
+        """See TreeStorage."""
         os.mkdir(self._at(path), 0o755)
 
     def remove_folder(self, path: str) -> None:
+        """See TreeStorage."""
         os.rmdir(self._at(path))
 
     def write(self, path: str, data: ByteReader) -> None:
+        """See TreeStorage."""
         descriptor = os.open(self._at(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
         with os.fdopen(descriptor, "wb", buffering=0) as out:
             while chunk := data.read(COPY_BYTES):
@@ -69,9 +71,11 @@ class DiskStorage:
                     written += out.write(memoryview(chunk)[written:])
 
     def remove(self, path: str) -> None:
+        """See TreeStorage."""
         os.unlink(self._at(path))
 
     def link(self, path: str, target: str) -> None:
+        """See TreeStorage."""
         os.link(self._at(target), self._at(path))
 
     def _at(self, path: str) -> str:
