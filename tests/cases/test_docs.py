@@ -1,4 +1,4 @@
-"""The pages of docs/ say what the code says: every condition and reason is named, links and make targets lead somewhere."""
+"""The pages of docs/ agree with the code: every condition and reason is named, links and make targets lead somewhere."""
 
 import re
 import subprocess
@@ -126,7 +126,7 @@ def test_yaml_can_be_parsed(block: pages.Block) -> None:
     assert all(yaml.safe_load_all(block.text))
 
 
-def test_the_tree_shows_what_there_is() -> None:
+def test_the_tree_lists_all_errors() -> None:
     (tree,) = [block for block in BLOCKS if block.language == "tree"]
     named = [path for _, path in _PATH_OF_TREE.findall(tree.text)]
     assert len(named) > 5
@@ -144,7 +144,7 @@ def test_the_tree_shows_what_there_is() -> None:
         pytest.param("v0.1.0", "v0.2.0", False, id="versions count"),
     ],
 )
-def test_what_is_shown_is_what_is_printed(shown: str, printed: str, agrees: bool) -> None:
+def test_the_shown_text_is_printable(shown: str, printed: str, agrees: bool) -> None:
     assert pages.agrees(shown, printed) is agrees
 
 

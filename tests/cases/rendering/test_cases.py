@@ -1,4 +1,4 @@
-"""Bundles as folders, and what `python -m rukpak.render` makes of them. A bug report becomes a folder here.
+"""Bundles as folders, and the output of `python -m rukpak.render` for them. A bug report becomes a folder here.
 
 <case>/bundle/ is the bundle, <case>/flags what is given on the command line, and either <case>/objects.yaml is what is printed
 or <case>/faults.txt what goes to stderr with exit status 1; <case>/notes.txt is what goes to stderr in addition to objects.
@@ -19,7 +19,7 @@ def text_of(path: Path) -> str:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_bundle_is_rendered_as_its_case_says(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bundle_is_rendered_as_in_its_case(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status = main([str(case / "bundle"), *text_of(case / "flags").split()])
     printed = capsys.readouterr()
     assert printed.err == text_of(case / "faults.txt") + text_of(case / "notes.txt")
@@ -30,7 +30,7 @@ def test_a_bundle_is_rendered_as_its_case_says(case: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     "case", [case for case in CASES if (case / "objects.yaml").exists()], ids=lambda case: case.name
 )
-def test_json_and_yaml_say_the_same(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_and_yaml_have_the_same_values(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(case / "bundle"), *text_of(case / "flags").split(), "-o", "json"]) == 0
     (objects,) = documents.read(capsys.readouterr().out.encode())
     assert objects == documents.read((case / "objects.yaml").read_bytes())

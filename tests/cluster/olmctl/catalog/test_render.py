@@ -1,4 +1,4 @@
-"""`python -m olmkit.fbc render` of images in a real registry."""
+"""`olm catalog render` of images in a real registry."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ SERVICE = b"ApiVersion: v1\nKind: Service\nMetadata: {Name: s}\nspec: {ports: [{
         pytest.param("Service", SERVICE, id="an object whose first keys are in another case"),
     ],
 )
-def test_the_api_server_takes_it(cluster: Cluster, name: str, manifest: bytes) -> None:
+def test_the_api_server_accepts_it(cluster: Cluster, name: str, manifest: bytes) -> None:
     given = files(csv()) | {"manifests/a.yaml": manifest, "manifests/b.yaml": manifest}
     bundle = from_json(to_json(read_registry(given)))
     (found,) = [each for each in render(bundle, RenderOptions("default")) if each.kind == name]

@@ -1,4 +1,4 @@
-"""`python -m olmkit.fbc generate dockerfile`."""
+"""`olm catalog generate dockerfile`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_an_image_to_build_on(folder: Path, flag: str) -> None:
     assert lines(folder.parent / "my-catalog.Dockerfile")[0] == f"FROM {image}"
 
 
-def test_the_folder_one_is_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_current_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     assert main(["generate", "dockerfile", "."]) == 0
     assert "ADD my-catalog /configs" in lines(folder.parent / "my-catalog.Dockerfile")
@@ -50,7 +50,7 @@ def test_a_name_with_blanks(tmp_path: Path) -> None:
     assert 'ADD ["my catalog", "/configs"]' in lines(tmp_path / "my catalog.Dockerfile")
 
 
-def test_one_that_is_there_is_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_existing_dockerfile_is_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = folder.parent / "my-catalog.Dockerfile"
     path.write_text("mine")
     assert main(["generate", "dockerfile", str(folder)]) == 1
@@ -78,7 +78,7 @@ def test_a_file_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         pytest.param("a\nRUN x", '"a\\nRUN x"', id="another instruction"),
     ],
 )
-def test_names_that_mean_something_to_a_dockerfile(
+def test_names_with_special_characters_of_a_dockerfile(
     name: str, shown: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / name).mkdir()
@@ -87,7 +87,7 @@ def test_names_that_mean_something_to_a_dockerfile(
 
 
 @pytest.mark.parametrize("image", ["a b", "x\nRUN y", "$X", "UPPER/case"])
-def test_images_that_are_none(image: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_images(image: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate", "dockerfile", str(folder), "-i", image]) == 1
     assert capsys.readouterr().err.startswith("invalid image pull spec ")
     assert list(folder.parent.iterdir()) == [folder]

@@ -1,4 +1,4 @@
-"""`python -m olmkit.fbc init`."""
+"""`olm catalog init`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_all_that_a_package_may_have(tmp_path: Path, capsys: pytest.CaptureFixtu
         ),
     ],
 )
-def test_files_that_will_not_do(
+def test_invalid_files(
     flag: str, content: bytes, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "file"

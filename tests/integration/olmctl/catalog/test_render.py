@@ -1,4 +1,4 @@
-"""`python -m olmkit.fbc render` of folders; images are tested in tests/cluster/olmkit/fbc."""
+"""`olm catalog render` of folders. Images are tested in tests/cluster/olmctl/catalog/test_render.py."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_a_catalog_of_a_package_called_manifests_is_a_catalog(
         ),
     ],
 )
-def test_what_cannot_be_rendered(
+def test_references_that_cannot_be_rendered(
     files: Files, flags: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = folder(tmp_path, files)
@@ -159,7 +159,7 @@ def test_what_cannot_be_rendered(
     assert capsys.readouterr() == ("", f'render "{path}": {words}\n')
 
 
-def test_metadata_that_is_left_out_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_metadata_that_is_left_out_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = folder(tmp_path, bundle(dependencies=b"a:\n- b: c\n    d: e\n"))
     assert main(["render", path]) == 0
     out, err = capsys.readouterr()
@@ -175,7 +175,7 @@ def test_metadata_that_is_left_out_is_said(tmp_path: Path, capsys: pytest.Captur
         pytest.param(__file__, "it is a file: give the folder that contains it", id="a file"),
     ],
 )
-def test_what_is_no_folder(reference: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_paths_that_are_no_folder(reference: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["render", reference]) == 1
     out, err = capsys.readouterr()
     assert (out, err.startswith(f'render "{reference}": {words}')) == ("", True)

@@ -1,4 +1,4 @@
-"""`python -m olmkit.fbc validate`: what it prints, where to, and its exit status."""
+"""`olm catalog validate`: its output and its exit status."""
 
 from __future__ import annotations
 
@@ -36,17 +36,19 @@ def refused(folder: Path) -> Path:
     return folder
 
 
-def test_a_valid_catalog_is_passed_over_in_silence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_printed_for_a_valid_catalog(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate", str(folder)]) == 0
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_refused_one_is_told_why_on_stderr(refused: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refused_catalog_is_reported_on_stderr(refused: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate", str(refused)]) == 1
     assert capsys.readouterr() == ("", f"{TREE}\n")
 
 
-def test_a_blob_that_cannot_be_read_is_told_with_its_place(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_blob_that_cannot_be_read_is_reported_with_file_and_line(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (folder / "catalog.json").write_text(VALID.replace('"c"}', "5}"))
     assert main(["validate", str(folder)]) == 1
     assert capsys.readouterr().err.splitlines() == [
@@ -113,7 +115,7 @@ def test_as_a_process_whatever_the_locale(refused: Path) -> None:
     assert (ran.returncode, ran.stdout, ran.stderr.decode()) == (1, b"", f"{TREE}\n")
 
 
-def test_a_reader_that_goes_away_is_no_traceback(refused: Path) -> None:
+def test_a_closed_pipe_is_no_traceback(refused: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "olmkit.fbc", "validate", "-o", "json", str(refused)]

@@ -1,4 +1,4 @@
-"""A folder to its files and blobs: which files count, their order, and errors that name file and line."""
+"""The files and blobs of a folder: which files are read, their order, and errors that name file and line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_blobs_come_in_walk_order_from_files_of_both_forms(tmp_path: Path) -> No
         ),
     ],
 )
-def test_a_fault_names_the_file_and_the_line(tmp_path: Path, text: str, fault: str) -> None:
+def test_an_error_names_the_file_and_the_line(tmp_path: Path, text: str, fault: str) -> None:
     (tmp_path / "x").mkdir()
     (tmp_path / "x/a.yaml").write_text(text)
     with pytest.raises(BadCatalog, match=f"^{fault}"):

@@ -36,7 +36,7 @@ def test_a_folder_without_a_blob_is_refused_as_by_catalogd(tmp_path: Path, files
     assert validate(make(tmp_path, **files)) == ValidationFailure(NO_BLOBS_MESSAGE)
 
 
-def test_files_count_in_their_order(tmp_path: Path) -> None:
+def test_files_are_read_in_order(tmp_path: Path) -> None:
     made = make(tmp_path, b=[deprecations(package="x")], a=[*VALID, deprecations(package="y")])
     assert validate(made) == ValidationFailure('cannot apply deprecations to an unknown package "y"')
 
@@ -85,7 +85,7 @@ def test_files_count_in_their_order(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_ends_the_reading_is_said_with_its_place(tmp_path: Path, text: str, words: str, place: str) -> None:
+def test_errors_that_stop_the_reading_have_file_and_line(tmp_path: Path, text: str, words: str, place: str) -> None:
     refusal = validate(make(tmp_path, a=text, b="{"))
     assert refusal is not None
     assert refusal.opm_message.startswith(words)
@@ -102,7 +102,7 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
     assert "leads outside" in refusal.opm_message
 
 
-def test_objects_that_begin_like_json_are_not_looked_into(tmp_path: Path) -> None:
+def test_objects_that_begin_like_json_are_not_parsed(tmp_path: Path) -> None:
     """As opm does."""
     objects = [{"type": "olm.bundle.object", "value": {"data": "e3t7"}}]
     whole = {**VALID[2], "properties": [*VALID[2]["properties"], *objects]}

@@ -178,7 +178,7 @@ def test_opms_message_is_kept_in_addition_to_the_one_line(text: str, words: str)
         pytest.param("9" * 308 + "\n", 200, id="a number"),
     ],
 )
-def test_a_fault_quotes_the_beginning_of_what_is_large_on_one_line(text: str, limit: int) -> None:
+def test_an_error_quotes_the_beginning_of_a_large_value_on_one_line(text: str, limit: int) -> None:
     with pytest.raises(BadDocument) as caught:
         only(text)
     assert len(str(caught.value)) < limit
@@ -192,7 +192,7 @@ KEYS = st.text(st.characters(codec="utf-8"), max_size=6).filter(
 
 @settings(deadline=None)
 @given(st.dictionaries(KEYS, st.text(st.characters(codec="utf-8")) | st.integers() | st.none(), max_size=5))
-def test_a_line_means_what_was_written(value: dict[str, object]) -> None:
+def test_a_stored_line_has_the_value_of_the_document(value: dict[str, object]) -> None:
     """The kept form changes nothing but the order of keys and the spelling."""
     if len({key.casefold() for key in value}) == len(value):
         kept = only(json.dumps({"schema": "s", **value})).line

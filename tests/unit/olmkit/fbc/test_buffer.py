@@ -1,4 +1,4 @@
-"""What was read of a stream and not yet taken: its place in the file, whatever the pieces it arrives in."""
+"""The buffer of a stream: its place in the file, for chunks of any size."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_place_is_that_of_an_editor(texts: list[str], size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 7])
-def test_what_is_looked_for_is_found_across_pieces(size: int) -> None:
+def test_a_needle_is_found_across_chunks(size: int) -> None:
     buffer = Buffer(Pieces(b" \n {abc\nd", size))
     assert buffer.opens_with_brace()
     assert buffer.skip_space()

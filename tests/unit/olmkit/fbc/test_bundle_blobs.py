@@ -50,7 +50,7 @@ def test_the_whole_blob_of_a_bundle() -> None:
     }
 
 
-def test_manifests_are_carried_unless_they_are_asked_to_be_summarized_and_always_without_an_image() -> None:
+def test_manifests_are_included_unless_summarized_and_always_without_an_image() -> None:
     for found in (blob(bundle(), summarized=False), blob(bundle(), "")):
         carried = [json.loads(base64.b64decode(each["data"])) for each in values(found, "olm.bundle.object")]
         assert [each["kind"] for each in carried] == ["CustomResourceDefinition", "ClusterServiceVersion"]
@@ -150,7 +150,7 @@ def test_images_that_the_bundle_names_keep_their_names_and_come_once() -> None:
     ]
 
 
-def test_a_release_is_told() -> None:
+def test_a_release_is_written() -> None:
     assert values(blob(bundle(service_version(release="2"))), "olm.package") == [
         {"packageName": "p", "version": "1.2.3", "release": "2"}
     ]
@@ -224,7 +224,7 @@ VALUES = (
 
 @settings(max_examples=60)
 @given(st.data(), VALUES, st.booleans())
-def test_nothing_else_is_raised_whatever_stands_in_a_field(data: st.DataObject, value: Any, summarized: bool) -> None:
+def test_no_other_exception_is_raised_for_any_field(data: st.DataObject, value: Any, summarized: bool) -> None:
     csv = service_version(
         relatedImages=[{"name": "x", "image": "y"}],
         links=[{"name": "site", "url": "u"}],

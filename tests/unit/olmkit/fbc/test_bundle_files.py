@@ -17,7 +17,7 @@ def test_a_bundle_is_read_in_the_order_of_its_files() -> None:
     assert (found.properties, found.dependencies, found.warnings) == ((), (), ())
 
 
-def test_several_documents_of_a_file_are_several_objects_and_files_with_a_dot_are_none() -> None:
+def test_several_documents_in_a_file_and_hidden_files() -> None:
     config_map = dump({"apiVersion": "v1", "kind": "ConfigMap"})
     files = bundle() | {"manifests/many.yaml": b"---\n".join((config_map, config_map)), "manifests/.x": b"{"}
     assert [each["kind"] for each in read_objects(files)].count("ConfigMap") == 2
@@ -28,7 +28,7 @@ def test_keys_that_every_object_has_are_found_in_another_case() -> None:
     assert read_objects(files)[-1] == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
 
 
-def test_metadata_is_known_by_what_it_holds_not_by_its_name() -> None:
+def test_files_of_metadata_are_recognized_by_their_content() -> None:
     files = bundle(depends=dump({"dependencies": [{"type": "t", "value": 1}]}))
     files["metadata/created-at"] = b"today"
     files["metadata/a.yml"] = files.pop("metadata/annotations.yaml")
@@ -36,7 +36,7 @@ def test_metadata_is_known_by_what_it_holds_not_by_its_name() -> None:
     assert (found.package, found.dependencies[0].type) == ("p", "t")
 
 
-def test_metadata_that_cannot_be_read_is_left_out_and_said() -> None:
+def test_metadata_that_cannot_be_read_is_left_out_with_a_warning() -> None:
     found = read_registry(bundle(dependencies=b"a:\n- b: c\n    d: e\n"))
     assert found.dependencies == ()
     assert found.warnings[0].startswith("metadata/dependencies.yaml: line 3, column 6: mapping values")

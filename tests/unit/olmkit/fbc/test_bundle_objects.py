@@ -49,7 +49,7 @@ def test_a_csv_is_found_behind_other_objects(text: str) -> None:
         pytest.param({}, id="no data"),
     ],
 )
-def test_what_is_no_csv_is_passed_over(held: Any) -> None:
+def test_other_objects_are_ignored(held: Any) -> None:
     assert find_csv([held]) is None
     assert find_csv([held, value(CSV)]) is not None
 

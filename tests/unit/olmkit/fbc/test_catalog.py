@@ -134,7 +134,7 @@ def test_bad_blobs(read: Callable[[Mapping[str, Any]], Any], blob: Mapping[str, 
     assert str(caught.value) == f"{words} ({place})"
 
 
-def test_a_bad_blob_passes_between_processes() -> None:
+def test_a_bad_blob_can_be_pickled() -> None:
     error = pickle.loads(pickle.dumps(BadBlob("words", "place")))
     assert (error.opm_message, error.place) == ("words", "place")
 
@@ -144,7 +144,7 @@ def test_bytes_may_be_numbers_as_go_reads_them() -> None:
     assert catalog.package({"name": "p", "icon": icon}).icon == (base64.b64encode(b"x\0").decode(), "m")
 
 
-def test_a_property_may_lack_its_type_or_value_until_it_is_looked_at() -> None:
+def test_a_property_without_type_or_value_is_an_error_only_when_it_is_read() -> None:
     read = bundle({"type": "t"}, {"value": 1}, {"type": "n", "value": None}, {"type": "c", "VALUE": 2})
     assert [(each.type, each.value, each.has_value) for each in read.properties] == [
         ("t", None, False),
@@ -159,7 +159,7 @@ def test_related_images_are_read() -> None:
     assert bundle(relatedImages=[{"name": "a", "image": "i"}, None, {"name": "b"}]).related_images == ("i", "", "")
 
 
-def test_a_bundle_knows_its_version_and_release() -> None:
+def test_the_version_and_release_of_a_bundle() -> None:
     assert bundle(PACKAGE).version() == ("1.2.3", "")
     released = {"type": "olm.package", "value": {"packageName": "p", "version": "1.2.3", "release": "2"}}
     assert bundle(released).version() == ("1.2.3", "2")

@@ -1,4 +1,4 @@
-"""Files to documents: where one ends and the next begins, whatever the pieces a stream arrives in."""
+"""The documents in files: where one ends and the next begins, for chunks of any size."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ PLACES = [
         "lines are those of editors",
     ),
 ]
-"""Files, how many empty objects are read of them, the place of the fault, and what it is."""
+"""Files, the number of empty objects before the error, the line and column of the error, and its text."""
 
 BAD = [
     pytest.param(
@@ -174,7 +174,7 @@ def test_bad_files(data: bytes, expected: Found, fault: str, size: int) -> None:
     st.lists(st.sampled_from(["{}", '{"é":"\U0001f600"}', " ", "\n", "\r\n", "\t", '{\n"a":\n1}']), max_size=30),
     st.integers(1, 30),
 )
-def test_a_fault_is_placed_where_an_editor_shows_it(pieces: list[str], size: int) -> None:
+def test_an_error_is_placed_where_an_editor_shows_it(pieces: list[str], size: int) -> None:
     """Whatever stands before it on its line, and wherever the pieces end."""
     before = "{}{}" + "".join(pieces)
     fault = read((before + '{"a": x}').encode(), size)[1]
@@ -196,7 +196,7 @@ def test_columns_are_right_in_the_middle_of_a_long_line() -> None:
         pytest.param("a: 1\n--- \x1b" + "x" * 5000, id="a separator"),
     ],
 )
-def test_a_fault_quotes_little_and_on_one_line(text: str) -> None:
+def test_an_error_quotes_little_and_on_one_line(text: str) -> None:
     fault = read(text.encode())[1]
     assert fault != ""
     assert len(fault) < 250
@@ -246,7 +246,7 @@ def test_more_values_than_are_read_are_refused(piece: str, end: str) -> None:
     assert (found, fault) == ([], "line 1: a document holds more than 200,000 values")
 
 
-def test_what_stands_in_a_string_is_no_value() -> None:
+def test_marks_in_strings_are_not_counted() -> None:
     text = '{"a":"' + '[{,\\",' * 200_000 + '"}\n'
     found, fault = read(text.encode())
     assert (len(found), fault) == (1, "")

@@ -1,4 +1,4 @@
-"""Upgrade graphs: heads, cycles, the stranded; against a plain reading of the rules, and at a size that no recursion survives."""
+"""Upgrade graphs: heads, cycles, stranded entries; compared with the plain rules, and of a size that recursion cannot handle."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ edges = st.tuples(st.sampled_from(NAMES), st.lists(st.sampled_from(NAMES), max_s
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), edges, min_size=1))
-def test_any_graph_is_judged_as_the_rules_read(drawn: dict[str, tuple[str, list[str]]]) -> None:
+def test_any_graph_is_checked_as_by_the_plain_rules(drawn: dict[str, tuple[str, list[str]]]) -> None:
     graph_drawn = {name: Entry(name, replaces, tuple(skips), "") for name, (replaces, skips) in drawn.items()}
     assert graph.graph_error(graph_drawn) == plain_reading(graph_drawn)
 

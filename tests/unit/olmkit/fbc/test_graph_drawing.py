@@ -123,7 +123,7 @@ def test_dot() -> None:
     ]
 
 
-def test_equals_in_another_order_are_drawn_alike() -> None:
+def test_the_order_of_equal_blobs_does_not_change_the_drawing() -> None:
     turned = DrawingInput(
         PARTS.package, PARTS.channels[::-1], dict(reversed(list(PARTS.versions.items()))), PARTS.deprecations
     )

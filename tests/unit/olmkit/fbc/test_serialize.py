@@ -1,4 +1,4 @@
-"""Blobs as text: the order and the forms opm writes, and that nothing is lost on the way."""
+"""Blobs as text: opm's order and formats, and that reading the text gives the same values."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_yaml_documents_begin_with_dashes_and_have_sorted_keys() -> None:
     "word",
     [*TAKEN_FOR_OTHERS.split(), "", "- a", "a: b", "a #b", " a", "a ", "\t"],
 )
-def test_strings_that_yaml_would_take_for_something_else_stay_strings(word: str) -> None:
+def test_strings_that_yaml_would_read_as_another_type_stay_strings(word: str) -> None:
     value = {"schema": "s", "value": word, "list": [word], f"key {word}": 1, word or "k": 2}
     assert read_again(value, "yaml") == value
 

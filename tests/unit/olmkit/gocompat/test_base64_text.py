@@ -1,4 +1,4 @@
-"""What Go decodes as base64, and where it stops."""
+"""Base64 that Go decodes, and the offset of an error."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_base64(text: str, offset: int | None) -> None:
 
 
 @given(st.text("Az09+/= \n\r*", max_size=12))
-def test_base64_that_is_let_pass_has_its_padding(text: str) -> None:
+def test_accepted_base64_has_its_padding(text: str) -> None:
     signs = text.replace("\n", "").replace("\r", "")
     is_good = len(signs) % 4 == 0 and re.fullmatch("[A-Za-z0-9+/]*={0,2}", signs) is not None
     assert (base64_error(text) == "") == is_good

@@ -1,4 +1,4 @@
-"""Names of an object's first keys, found in any case of the letters."""
+"""The first keys of an object are found in upper and lower case."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def test_the_fields_of_metadata_are_named_and_what_they_hold_is_not() -> None:
 
 
 @pytest.mark.parametrize("metadata", [None, "a", ["Name"]])
-def test_metadata_that_is_none_is_let_pass(metadata: Any) -> None:
+def test_other_values_in_place_of_metadata_are_kept(metadata: Any) -> None:
     assert canonical_object({"Metadata": metadata}) == {"metadata": metadata}

@@ -1,4 +1,4 @@
-"""What an error quotes is short, and one line that can be shown."""
+"""Excerpts in errors are short, printable and on one line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TEXTS = st.text(max_size=40) | st.text(
         pytest.param("a\x1b\u202eb", "a\ufffd\ufffdb", id="what cannot be shown"),
     ],
 )
-def test_beginnings(text: str, expected: str) -> None:
+def test_known_types_of_files(text: str, expected: str) -> None:
     assert shorten(text) == expected
 
 

@@ -22,7 +22,7 @@ def test_canonical(text: str, wanted: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "1 Mi", "1mi", "1KB", "ten", "1e", "--1", "1e400", "1" * 65, ".", "0x1"])
-def test_what_is_no_quantity_is_refused(text: str) -> None:
+def test_invalid_quantities_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"is no quantity|exponent beyond"):
         canonical(text)
 

@@ -1,4 +1,4 @@
-"""Mappings read as Kubernetes' own types."""
+"""Mappings as Kubernetes' types write them."""
 
 from typing import Any
 

@@ -29,15 +29,15 @@ def test_quotes(text: str, expected: str) -> None:
 
 
 @given(st.text())
-def test_quoted_text_is_one_line_and_says_all(text: str) -> None:
+def test_quoted_text_is_one_line_and_can_be_unquoted(text: str) -> None:
     assert len(quoted(text).splitlines()) == 1
     assert ast.literal_eval(quoted(text)) == text
 
 
-def test_words_are_filled_in_as_they_come() -> None:
+def test_arguments_are_formatted_in_order() -> None:
     assert sprintf("%q of %s at %d", "a", "b", 3) == '"a" of b at 3'
     assert sprintf("entries %s", ["a", "b"]) == "entries [a b]"
 
 
-def test_what_is_filled_in_is_not_looked_at_again() -> None:
+def test_arguments_are_not_formatted_again() -> None:
     assert sprintf("%s and %q", "%q", "%s") == '%q and "%s"'

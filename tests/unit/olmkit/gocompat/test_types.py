@@ -1,4 +1,4 @@
-"""Which values read as opm's types, and the words of Go's decoder for those that do not. The words are those of Go 1.26."""
+"""Which values Go accepts as opm's types, and the errors of Go 1.26 for the others."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PACKAGE, CSV = "declcfg.Package", "property.CSVMetadata"
         ),
     ],
 )
-def test_values_that_read(type_name: str, value: Any) -> None:
+def test_values_that_go_accepts(type_name: str, value: Any) -> None:
     assert decode_error(type_name, value) == ""
 
 
@@ -113,7 +113,7 @@ def test_values_that_read(type_name: str, value: Any) -> None:
         ),
     ],
 )
-def test_values_that_do_not(type_name: str, value: Any, words: str) -> None:
+def test_values_that_go_refuses(type_name: str, value: Any, words: str) -> None:
     assert decode_error(type_name, value) == f"json: cannot unmarshal {words}"
 
 
@@ -134,7 +134,7 @@ VALUES = st.recursive(
 
 
 @given(st.sampled_from([PACKAGE, "declcfg.Channel", "declcfg.Bundle", "declcfg.Deprecation"]), VALUES)
-def test_the_quick_look_lets_pass_what_the_slow_one_does(type_name: str, value: Any) -> None:
+def test_the_quick_check_accepts_what_the_slow_one_accepts(type_name: str, value: Any) -> None:
     """In a mapping that has a key in another case the slow look decides all; an empty schema adds no fault."""
     slow = {**value, "SCHEMA": ""} if isinstance(value, dict) else value
     assert decode_error(type_name, value) == decode_error(type_name, slow)

@@ -214,7 +214,7 @@ def test_other_tags_and_commas(text: str, expected: str) -> None:
         pytest.param("x" * 3000 + ": b: c\n", id="what stands before"),
     ],
 )
-def test_a_fault_quotes_little_and_on_one_line(text: str) -> None:
+def test_an_error_quotes_little_and_on_one_line(text: str) -> None:
     with pytest.raises(ParseError) as caught:
         compose(text.encode(), OPTIONS)
     assert len(str(caught.value)) < 300
@@ -276,14 +276,14 @@ def test_faults(text: str, fault: str) -> None:
     assert str(caught.value) == fault
 
 
-def test_bytes_that_are_no_utf8_are_refused_with_their_place() -> None:
+def test_bytes_that_are_not_utf8_are_refused_with_line_and_column() -> None:
     with pytest.raises(ParseError, match="line 2, column 4: invalid leading UTF-8 octet"):
         compose(b"a: 1\nb: \xff\n", OPTIONS)
     with pytest.raises(ParseError, match="line 2, column 5: invalid leading UTF-8 octet: é: 1 b: é <=="):
         compose("\ufeffé: 1\nb: é".encode() + b"\xff\n", OPTIONS)
 
 
-def test_an_alias_bomb_is_refused_before_it_goes_off() -> None:
+def test_an_alias_bomb_is_refused_before_it_is_expanded() -> None:
     levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)]
     with pytest.raises(ParseError, match="exceeds 100,000 bytes when its aliases are expanded"):

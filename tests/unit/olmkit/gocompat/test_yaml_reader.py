@@ -1,4 +1,4 @@
-"""The fast reader of YAML gives what the reference gives, whatever a document holds, and leaves to it what would cost much."""
+"""The fast reader of YAML returns what the reference returns, and leaves texts to it that would take much time or memory."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_the_reference_reads_what_costs_ryaml_much(text: str) -> None:
 
 
 LARGEST = str(2**1024 - 2**970)
-"""From here on the nearest float is infinity."""
+"""The smallest number whose nearest float is infinity."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Scalars of YAML as go-yaml v2 takes them; the tables are in test_yaml_values, where they are read in their places."""
+"""Scalars of YAML as in go-yaml v2. The tables of scalars are in test_yaml_composer."""
 
 from __future__ import annotations
 

@@ -269,7 +269,7 @@ SPELLED = obj("v1", "Service", "s", "n") | {"metadata": {"name": "s", "namespace
         ),
     ],
 )
-def test_an_object_is_known_however_its_keys_are_spelled(body: Body) -> None:
+def test_keys_of_an_object_may_be_in_another_case(body: Body) -> None:
     assert read_plain({"manifests/a.json": orjson.dumps(body)}).objects == (SPELLED,)
 
 

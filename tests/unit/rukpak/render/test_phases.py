@@ -37,7 +37,7 @@ def test_phases_come_in_order_whatever_the_order_of_the_manifests(seed: int) -> 
     assert found == OBJECTS
 
 
-def test_phases_without_objects_are_left_out() -> None:
+def test_phases_without_objects_are_omitted() -> None:
     assert [phase.name for phase in phases([BundleObject(obj("v1", "Secret", "s"))])] == ["configuration"]
     assert phases([]) == ()
 

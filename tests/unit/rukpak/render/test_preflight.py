@@ -66,7 +66,7 @@ def test_kinds_that_an_operator_can_do_without_are_left_out(group: str) -> None:
         ),
     ],
 )
-def test_they_are_applied_where_they_can_be(bodies: list[Body], facts: ClusterInfo) -> None:
+def test_optional_kinds_are_applied_where_the_cluster_serves_them(bodies: list[Body], facts: ClusterInfo) -> None:
     ready = check([BundleObject(body) for body in bodies], PLAIN, facts)
     assert ready.left_out == ()
     assert len(ready.manifests) == len(bodies)

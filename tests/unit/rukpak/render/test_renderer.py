@@ -85,7 +85,7 @@ def test_a_deployment() -> None:
     assert "status" not in found
 
 
-def test_upstream_has_no_namespace_and_leaves_what_the_server_fills_in() -> None:
+def test_upstream_has_no_namespace_and_keeps_server_fields() -> None:
     given = obj("v1", "Service", "svc", "placeholder", status={"loadBalancer": {}})
     given["metadata"] |= {"creationTimestamp": None, "finalizers": ["x"], "ownerReferences": [{"name": "o"}]}
     made = bundle(crd(), given)
@@ -98,7 +98,7 @@ def test_upstream_has_no_namespace_and_leaves_what_the_server_fills_in() -> None
     assert not any("status" in body for body in ours.values())
 
 
-def test_the_bundle_is_not_changed() -> None:
+def test_rendering_does_not_change_the_bundle() -> None:
     made = bundle(csv(install=INSTALL), crd(), obj("v1", "Service", "svc", "placeholder"))
     first = [m.body for m in render(made, RenderOptions("ns"))]
     assert [m.body for m in render(made, RenderOptions("ns"))] == first

@@ -235,7 +235,7 @@ def test_bundles_and_entries_belong_together(blobs: list[Value], words: str) -> 
     assert opm_error(*blobs) == words
 
 
-def test_missing_bundles_of_another_channel_than_the_last_are_a_matter_of_stage_b() -> None:
+def test_missing_bundles_of_other_channels_are_found_by_the_model_checks() -> None:
     """A19 has a bug that stands: it sees the last channel of a package only."""
     error = opm_error(package(), channel("b", entry("lost", skips=("b",))), channel("b", name="d"), bundle("b"))
     assert error.splitlines() == [
@@ -351,7 +351,7 @@ def test_the_order_is_opms(blobs: list[Value], words: str) -> None:
     assert opm_error(*blobs).startswith(words)
 
 
-def test_a_bundle_part_is_small_and_knows_what_is_wrong_with_its_blob() -> None:
+def test_a_checked_bundle_is_small_and_has_the_error_of_its_blob() -> None:
     whole = bundle("b", "1.0.0+x", release="2")
     objects = [*whole["properties"], {"type": "olm.bundle.object", "value": {"data": "e30="}}]
     assert check_bundle(catalog.bundle(whole)) == check_bundle(

@@ -228,7 +228,7 @@ def test_bundles(one: Value, of_channel: Value, expected: list[str]) -> None:
     assert found == [f'invalid channel "c": invalid bundle "{name}": {sentence}' for sentence in expected]
 
 
-def test_icons_are_not_looked_at() -> None:
+def test_icons_are_not_read() -> None:
     icon = {"base64data": "", "mediatype": "text/plain"}
     assert sentences(package(icon=icon), channel("b"), bundle("b")) == []
 

@@ -35,7 +35,7 @@ def object_of(data: Any) -> catalog.Bundle:
         pytest.param([97, 58], id="bytes as numbers"),
     ],
 )
-def test_objects_that_opm_reads(data: Any) -> None:
+def test_objects_that_opm_accepts(data: Any) -> None:
     check_objects(object_of(data))
 
 
@@ -63,7 +63,7 @@ OBJECTS = 'read bundle objects: package "p", bundle "p.v1": '
         ),
     ],
 )
-def test_objects_that_opm_does_not_read(data: Any, words: str) -> None:
+def test_objects_that_opm_refuses(data: Any, words: str) -> None:
     with pytest.raises(BadBlob) as caught:
         check_objects(object_of(data))
     assert caught.value.opm_message.startswith(words)

@@ -71,14 +71,14 @@ def test_of_a_package_that_is_only_mentioned_every_mention_is_a_problem() -> Non
     ]
 
 
-def test_nothing_else_is_said_of_a_package_with_a_blob_that_could_not_be_read() -> None:
+def test_errors_of_blobs_are_the_only_problems_of_a_package() -> None:
     faults = ["parse channel: json: …", "parse bundle: json: …"]
     result = check_package(PackageBlobs("p", [PACKAGE], [], [], [], list(enumerate(faults))))
     assert list(result.sentences()) == faults
     assert result.problems[0].position == (LoadStep.READING, 0, 0)
 
 
-def test_a_name_that_is_no_package_may_have_nothing_at_all() -> None:
+def test_an_unknown_package_without_blobs_has_no_problems() -> None:
     assert check_package(PackageBlobs("p", [], [], [], [])).count == 0
 
 
@@ -111,7 +111,7 @@ def test_a_channel_of_a_hundred_thousand_bundles_in_one_chain() -> None:
     assert result.tree.text().count("\n") == 200_003 - 1
 
 
-def test_what_is_quoted_is_not_read_as_a_place_to_fill_in() -> None:
+def test_quoted_arguments_are_not_formatted() -> None:
     assert Problem((LoadStep.READING, 0, 0), "%s", ("100%q",)).text == "100%q"
 
 

@@ -26,7 +26,7 @@ INVALID, TOO_LONG = "invalid reference format", "repository name must not be mor
         pytest.param("q.io/" + "a" * 250, id="the longest name"),
     ],
 )
-def test_good_ones(text: str) -> None:
+def test_valid_pull_specs(text: str) -> None:
     assert pull_spec_error(text) == ""
 
 
@@ -57,7 +57,7 @@ def test_good_ones(text: str) -> None:
         pytest.param("q.io/" + "a" * 251, TOO_LONG, id="a name that is too long"),
     ],
 )
-def test_bad_ones(text: str, words: str) -> None:
+def test_invalid_pull_specs(text: str, words: str) -> None:
     assert pull_spec_error(text) == words
 
 

@@ -21,7 +21,7 @@ def test_branches_are_drawn_to_the_last_one_of_each_level() -> None:
     ]
 
 
-def test_leaves_are_counted_and_told_with_their_way() -> None:
+def test_leaves_are_counted_and_listed_with_their_path() -> None:
     assert TREE.count == 5
     assert list(TREE.sentences()) == [
         "top: one",

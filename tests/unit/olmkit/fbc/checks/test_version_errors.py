@@ -67,7 +67,7 @@ def test_releases(text: str, words: str) -> None:
         pytest.param(">\t1.0.0", id="a tabulator after an operator"),
     ],
 )
-def test_ranges_that_opm_reads(text: str) -> None:
+def test_ranges_that_opm_accepts(text: str) -> None:
     assert range_error(text) == ""
 
 
@@ -92,12 +92,12 @@ def test_ranges_that_opm_reads(text: str) -> None:
         pytest.param(" " * 1025, "range is longer than 1024 characters", id="a flood"),
     ],
 )
-def test_ranges_that_opm_does_not_read(text: str, words: str) -> None:
+def test_ranges_that_opm_refuses(text: str, words: str) -> None:
     assert range_error(text) == words
 
 
 @given(st.text(alphabet="0123.x<>=!|^~ -av", max_size=24))
-def test_what_the_resolver_reads_opm_reads(text: str) -> None:
+def test_ranges_of_the_resolver_are_accepted_by_opm(text: str) -> None:
     try:
         BlangRange.parse(text)
     except BadRange:
