@@ -33,9 +33,13 @@ SYNC_TIMEOUT_SECONDS = 2.0
 class InformerFactory(Protocol):
     """The part of olmkit.runtime.manager that starts and ends informers."""
 
-    def informer(self, kind: Kind, **options: Any) -> Informer: ...
+    def informer(self, kind: Kind, **options: Any) -> Informer:
+        """Start an informer with the options of olmkit.runtime.informer."""
+        ...
 
-    async def remove_informer(self, informer: Informer) -> None: ...
+    async def remove_informer(self, informer: Informer) -> None:
+        """End it; returns when its task has ended."""
+        ...
 
 
 @dataclass(frozen=True)
