@@ -43,22 +43,27 @@ class Layout:
 
     @property
     def server(self) -> str:
+        """The URL of the API server."""
         return f"https://127.0.0.1:{self.allocation.ports[0]}"
 
     @property
     def etcd(self) -> str:
+        """The URL of etcd."""
         return f"http://127.0.0.1:{self.allocation.ports[1]}"
 
     @property
     def keys(self) -> Path:
+        """The folder of keys and certificates; nobody else may read it."""
         return self.folder / "keys"
 
     @property
     def tokens(self) -> Path:
+        """The API server's token file: token, user, group per line."""
         return self.keys / "tokens.csv"
 
     @property
     def authority(self) -> Path:
+        """The certificate of the cluster's certificate authority."""
         return self.keys / "ca.crt"
 
     def kubeconfig(self, user: str) -> Path:

@@ -68,9 +68,9 @@ def content(folder: Path, *values: Mapping[str, Any]) -> Content:
     with ContentWriter(folder, DIGEST) as writer:
         for each in blobs(values):
             writer.add(each)
-        told = writer.finish()
+        summary = writer.finish()
     found = Content(folder)
-    assert found.summary == told
+    assert found.summary == summary
     return found
 
 
@@ -102,11 +102,11 @@ def test_a_good_catalog_is_counted_and_offered(tmp_path: Path) -> None:
     summary = found.summary
     assert (summary.package_names, summary.bundle_count, summary.blob_count) == (("a", "p"), 2, 7)
     assert (summary.problem_count, summary.problems, summary.notes) == (0, (), ())
-    told = found.package_object("p")
-    spec = told["spec"]
+    package = found.package_object("p")
+    spec = package["spec"]
     assert (spec["packageName"], spec["description"], spec["channels"][0]["name"]) == ("p", "d", "stable")
-    assert [offer.fingerprint for offer in found.package_fingerprints if offer.subject == "p"] == [fingerprint(told)]
-    assert told["metadata"] == {
+    assert [offer.fingerprint for offer in found.package_fingerprints if offer.subject == "p"] == [fingerprint(package)]
+    assert package["metadata"] == {
         "annotations": {LATEST_VERSION_ANNOTATION: "1.0.0", CHANNELS_ANNOTATION: "stable", VERSIONS_ANNOTATION: "1.0.0"}
     }
     assert resolution(found, "p")["bundles"][0]["version"] == "1.0.0"
@@ -279,15 +279,15 @@ def written(folder: Path, ranges: list[range], *values: Value) -> Content:
 )
 def test_blobs_are_written_in_the_order_given_at_the_end(tmp_path: Path, ranges: list[range]) -> None:
     values = [*whole("b"), *whole("a")]
-    told, plain = tmp_path / "told", tmp_path / "plain"
-    told.mkdir()
+    given, plain = tmp_path / "given", tmp_path / "plain"
+    given.mkdir()
     plain.mkdir()
-    found = written(told, ranges, *values)
+    found = written(given, ranges, *values)
     numbers = [number for each in ranges for number in each]
     expected = written(plain, [range(len(numbers))], *(values[number] for number in numbers))
     for file in sorted(path.name for path in plain.iterdir()):
         if file not in ("content.json", "bundles.jsonl"):
-            assert (told / file).read_bytes() == (plain / file).read_bytes(), file
+            assert (given / file).read_bytes() == (plain / file).read_bytes(), file
     assert found.summary == expected.summary
     assert found.bundle_fingerprints == expected.bundle_fingerprints
     for offer in found.bundle_fingerprints:
@@ -309,9 +309,9 @@ def test_bundle_metadata_is_written_on_request(tmp_path: Path) -> None:
     found = written(tmp_path, [range(3)], *whole("p")[:2], {**value, "properties": [*value["properties"], more]})
     assert found.has_bundle_metadata
     (offer,) = found.bundle_fingerprints
-    told = found.bundle_object("p/p.v1.0.0")
-    assert (offer.subject, offer.fingerprint) == ("p/p.v1.0.0", fingerprint(told))
-    assert told["spec"] == {
+    metadata = found.bundle_object("p/p.v1.0.0")
+    assert (offer.subject, offer.fingerprint) == ("p/p.v1.0.0", fingerprint(metadata))
+    assert metadata["spec"] == {
         "package": "p",
         "bundleName": "p.v1.0.0",
         "image": "i/p.v1.0.0",

@@ -32,11 +32,11 @@ def test_the_hashes_are_those_of_the_file(tmp_path: Path, sizes: list[int]) -> N
     with HashingWriter(tmp_path / "f") as file:
         for piece in pieces:
             file.write(piece)
-        told = file.finish()
+        checksum = file.finish()
         if sum(sizes) > 5:
             assert file.read(sum(sizes) - 5, 5) == b"".join(pieces)[-5:]
     assert (tmp_path / "f").read_bytes() == b"".join(pieces)
-    assert told == compute_checksums(tmp_path, DIGEST).files["f"]
+    assert checksum == compute_checksums(tmp_path, DIGEST).files["f"]
 
 
 def test_small_pieces_do_not_keep_their_buffers(tmp_path: Path) -> None:

@@ -217,14 +217,14 @@ async def test_removed_content_is_not_found_nor_what_it_replaced(tmp_path: Path)
 
 async def test_callbacks_are_called_after_every_change(tmp_path: Path) -> None:
     catalog_store = await fill_catalog_store(tmp_path, b=TWO)
-    told: list[tuple[str, ...]] = []
-    catalog_store.on_any_change(lambda: told.append(tuple(catalog_store.names)))
+    changes: list[tuple[str, ...]] = []
+    catalog_store.on_any_change(lambda: changes.append(tuple(catalog_store.names)))
     publish(tmp_path, ONE)
     await catalog_store.put("a", record(ONE))
     await catalog_store.remove("b")
     blobs_of(catalog_store, "a").unlink()
     await catalog_store.report_damage(ONE)
-    assert [each for at, each in enumerate(told) if at == 0 or told[at - 1] != each] == [("b", "a"), ("a",), ()]
+    assert [each for at, each in enumerate(changes) if at == 0 or changes[at - 1] != each] == [("b", "a"), ("a",), ()]
 
 
 async def test_missing_content_raises_lookup_error(tmp_path: Path) -> None:
