@@ -19,7 +19,7 @@ from rukpak.bundle.act import BundleActions
 from rukpak.bundle.events import keys_of_bundle, keys_of_conflicting_bundles, keys_of_deployment
 from rukpak.bundle.garbage_collector import GarbageCollector
 from rukpak.bundle.reconciler import BundleReconciler
-from rukpak.bundle.unpack import UNPACK, UnpackResult
+from rukpak.bundle.unpack_request import UNPACK, UnpackResult
 from rukpak.bundledeployment import transforms
 from rukpak.bundledeployment.act import BundleDeploymentActions
 from rukpak.bundledeployment.applier import Applier

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from olmkit.jobs import Job, JobContext, codec, registry
+from olmkit.jobs import Job, JobContext, codec, job_functions
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 async def parse_here(job: Job[Request, Result], request: Request, files: Sequence[IO[bytes]], folder: Path) -> Result:
     """As olmkit.jobs.job.Parse; request and result are encoded as JSON, as between processes."""
     decoded = codec.decode(job.request, through_json(request))
-    found = registry.find(job.function).function(decoded, JobContext(folder, files=files))
+    found = job_functions.find(job.function).function(decoded, JobContext(folder, files=files))
     return codec.decode(job.result, through_json(found))
 
 

@@ -14,10 +14,10 @@ from typing import Any
 import yaml
 
 from olmkit.api import bundledeployments, bundlemetadata, bundles, catalogs, operators, packages
-from olmkit.api.annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, VERSION_ANNOTATION
 from olmkit.api.content import SOURCE_RULES
 from olmkit.api.meta import Kind, Resource
+from olmkit.api.package_annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
 from olmkit.gocompat.yaml_dumper import TreeDumper
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from olmkit.fbc import graph
+from olmkit.fbc import channel_graph
 from olmkit.fbc.catalog import BUNDLE, CHANNEL, PACKAGE, Channel, Deprecations, Entry, Package
 from olmkit.gocompat.versions import BadRange, BadVersion, BlangRange, Version, parse_version
 
@@ -104,7 +104,7 @@ def draw(name: str, parts: DrawingInput) -> Drawing:
 
 
 def _nodes(entries: Sequence[Entry], versions: Mapping[str, str], deprecated: set[str]) -> Iterator[Node]:
-    heads = set(graph.heads({entry.name: entry for entry in entries}))
+    heads = set(channel_graph.heads({entry.name: entry for entry in entries}))
     own = {entry.name for entry in entries}
     named = [entry.name for entry in entries] + [
         old for entry in entries for old in (entry.replaces, *entry.skips) if old

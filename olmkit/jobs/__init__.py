@@ -9,8 +9,8 @@ does. Content never crosses the pipe: it is passed on disk.
 """
 
 from olmkit.jobs.job import Job, JobContext, JobReason, Limits, Parse, Progress, Task
+from olmkit.jobs.job_functions import implement
 from olmkit.jobs.memory_budget import MemoryBudget
-from olmkit.jobs.registry import implement
 from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scheduler import Jobs
 from olmkit.jobs.staging import Staging

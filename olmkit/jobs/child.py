@@ -25,9 +25,9 @@ from typing import Any, NoReturn
 import orjson
 
 from olmkit.errors import OlmError
-from olmkit.jobs import codec, parser, probe_worker, protocol, registry, sandbox, syscalls
+from olmkit.jobs import codec, job_functions, parse_process, probe_worker, protocol, sandbox, syscalls
 from olmkit.jobs.job import JobContext, Limits, Role
-from olmkit.jobs.parser import Parser, ParserFailed, ParserLost
+from olmkit.jobs.parse_process import Parser, ParserFailed, ParserLost
 from olmkit.jobs.protocol import ChildSpec
 
 PROGRESS_INTERVAL_SECONDS = 0.2
@@ -134,7 +134,7 @@ def _work(connection: socket.socket, channels: Sequence[int], scratch: Path) -> 
 def _parse(connection: socket.socket, scratch: Path) -> None:
     with ExitStack() as stack:
         try:
-            message, files = parser.receive(connection, stack)
+            message, files = parse_process.receive(connection, stack)
         except (EOFError, ConnectionError):
             return  # the job has ended
         folder = Path(message["folder"])
@@ -155,7 +155,7 @@ def _run_function(connection: socket.socket, message: Mapping[str, Any], context
 def _answer(message: Mapping[str, Any], context: JobContext) -> bytes:
     errors: tuple[type[OlmError], ...] = ()
     try:
-        found = registry.find(message["function"])
+        found = job_functions.find(message["function"])
         errors = found.job.errors
         result = found.function(codec.decode(found.job.request, message["request"]), context)
         if inspect.iscoroutine(result):

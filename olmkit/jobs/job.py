@@ -1,7 +1,7 @@
 """What a job is: its declaration (Job), one request to run it (Task), its limits, and the arguments of its function (JobContext).
 
 A Job is declared in a module that is cheap to import, next to its request and its result. The module that holds the function
-registers it with `implement` (olmkit.jobs.registry) and is imported by child processes only. Nothing here starts anything.
+registers it with `implement` (olmkit.jobs.job_functions) and is imported by child processes only. Nothing here starts anything.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Parse(Protocol):
     """Runs a job in a process without network and credentials, and returns its result.
 
     That process may write below `folder` only, and is given `files`. At most once per job.
-    Raises the OlmError of that job, MemoryError, ParserLost, ParserFailed (olmkit.jobs.parser).
+    Raises the OlmError of that job, MemoryError, ParserLost, ParserFailed (olmkit.jobs.parse_process).
     """
 
     async def __call__(

@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 
 from olmkit.errors import OlmError
-from olmkit.jobs import codec, protocol, registry
-from olmkit.jobs.registry import Implementation
+from olmkit.jobs import codec, job_functions, protocol
+from olmkit.jobs.job_functions import Implementation
 
 
 async def serve_probes(connection: socket.socket) -> None:
@@ -31,7 +31,7 @@ async def serve_probes(connection: socket.socket) -> None:
 async def _answer(message: dict[str, Any], writer: asyncio.StreamWriter) -> None:
     answer: dict[str, Any] = {"id": message["id"], "result": None}
     try:
-        implementation = registry.find(message["function"])
+        implementation = job_functions.find(message["function"])
         answer |= await _probe(implementation, message["request"])
     except Exception:
         traceback.print_exc()  # the job itself runs then, and reports what is wrong

@@ -13,7 +13,7 @@ from olmkit.sources.access import Access
 from olmkit.store.store import Store
 from rukpak.bundle.garbage_collector import GarbageCollector
 from rukpak.bundle.storage import publish_job_output
-from rukpak.bundle.unpack import UNPACK, UnpackRequest
+from rukpak.bundle.unpack_request import UNPACK, UnpackRequest
 from rukpak.bundle.world import Done, Keep, Plan, Release, Unpack, UnpackResult, World
 
 PROGRESS_INTERVAL = timedelta(seconds=10)

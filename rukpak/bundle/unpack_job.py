@@ -1,7 +1,7 @@
 """The function of the job UNPACK: from an image reference to a bundle for the store. Runs in child processes of olmkit.jobs.
 
-Declared in rukpak.bundle.unpack, which the controller imports. Problems of the content itself come back as a result, with the
-digest that they were found at; temporary failures raise Waiting.
+Declared in rukpak.bundle.unpack_request, which the controller imports. Problems of the content itself come back as a result,
+with the digest that they were found at; temporary failures raise Waiting.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from olmkit.sources.oci.image import unpack as unpack_image
 from olmkit.sources.tree import BUNDLE_LIMITS
 from olmkit.store.store import Store, fill_staging
 from rukpak.bundle.storage import BUNDLE_FILE, FILES, PLAIN, REGISTRY, TYPE_FILE, is_intact, stored_type
-from rukpak.bundle.unpack import UNPACK, UnpackRequest, UnpackResult
+from rukpak.bundle.unpack_request import UNPACK, UnpackRequest, UnpackResult
 from rukpak.format import BadBundle, Bundle, read_plain, read_registry, to_json
 from rukpak.format.bundle import FORMAT_VERSION, MAX_BUNDLE_BYTES, MAX_BUNDLE_VALUES
 

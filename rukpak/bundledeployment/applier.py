@@ -22,11 +22,11 @@ from olmkit.errors import ApiError, OlmError, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment import inventory, transforms
 from rukpak.bundledeployment.apply_errors import CHANGED_RETRY_DELAY, CONFLICT_RETRY_DELAY, ApplyErrors, combine
-from rukpak.bundledeployment.content import RenderedObject
 from rukpak.bundledeployment.informers import Informers
 from rukpak.bundledeployment.inventory import Inventory
 from rukpak.bundledeployment.plan import Apply, ApplyBundle, Done, ObjectChange, PhaseStep, UpdateInventory, Verb
 from rukpak.bundledeployment.render_cache import Bodies, RenderCache
+from rukpak.bundledeployment.rendered_bundle import RenderedObject
 from rukpak.bundledeployment.rest_mapper import RestMapper
 from rukpak.bundledeployment.shared_namespaces import namespace_body
 from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, LastApplied, World, manager_name

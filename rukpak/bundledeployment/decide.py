@@ -13,7 +13,6 @@ from olmkit.api.bundledeployments import FINALIZER, ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.runtime.reconciler import Decision
-from rukpak.bundledeployment.content import RenderedBundle
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.finalize import finalize
 from rukpak.bundledeployment.install import apply_objects, prepare, require_synced
@@ -29,7 +28,8 @@ from rukpak.bundledeployment.plan import (
     UpdateInventory,
 )
 from rukpak.bundledeployment.progress import next_deadline
-from rukpak.bundledeployment.prune import Candidates, candidates, left_objects, prune
+from rukpak.bundledeployment.prune import Candidates, candidates, obsolete_objects, prune
+from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.template import desired_bundle_body, differs, recorded_bundle_body
 from rukpak.bundledeployment.waiting import (
     UNREACHABLE_RETRY_DELAY,
@@ -214,13 +214,13 @@ def _delete_old_bundles(world: World, _: Evaluation) -> Plan | None:
 
 def _wait_for_removal(world: World, _: Evaluation) -> Plan | None:
     """Objects that are being deleted are reported, after everything else is done."""
-    left = [
+    deleting = [
         describe_deleting(world, entry.key)
-        for entry in left_objects(world, _content(world))
+        for entry in obsolete_objects(world, _content(world))
         if entry.deletion_timestamp
     ]
-    if left:
-        text = f"no longer in the bundle, waiting until it is gone: {list_names(left)}"
+    if deleting:
+        text = f"no longer in the bundle, waiting until it is gone: {list_names(deleting)}"
         raise Waiting(Reason.REMOVING, text, WATCHED_RETRY_DELAY)
     return None
 

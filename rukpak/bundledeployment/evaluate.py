@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import Blocked, OlmError, Waiting
-from rukpak.bundledeployment.content import MissingContent, RenderedBundle
+from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
 from rukpak.bundledeployment.retention import is_created_for
 from rukpak.bundledeployment.waiting import CONTENT_RETRY_DELAY, UNREACHABLE_RETRY_DELAY, WATCHED_RETRY_DELAY
 from rukpak.bundledeployment.world import UnpackState, World

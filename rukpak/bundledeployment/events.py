@@ -14,7 +14,7 @@ from olmkit.api.meta import Object
 from olmkit.runtime.informer import Change, Informer
 from rukpak.bundledeployment import transforms
 from rukpak.bundledeployment.rest_mapper import GroupKind
-from rukpak.bundledeployment.transforms import CrdDefinition
+from rukpak.bundledeployment.transforms import ServedCrd
 from rukpak.bundledeployment.world import manager_name
 
 UID_INDEX = "uid"
@@ -110,5 +110,5 @@ def _is_stalled(raw: Object) -> bool:
     return any(entry["type"] == "Stalled" for entry in (raw.get("status") or {}).get("conditions") or ())
 
 
-def _served(crd: CrdDefinition | None) -> tuple[str, ...]:
+def _served(crd: ServedCrd | None) -> tuple[str, ...]:
     return crd.versions if crd is not None and crd.is_served else ()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import Waiting
-from rukpak.bundledeployment.content import InstallPhase, RenderedBundle, RenderedObject
 from rukpak.bundledeployment.plan import Apply, PhaseStep, Plan, UpdateInventory
+from rukpak.bundledeployment.rendered_bundle import InstallPhase, RenderedBundle, RenderedObject
 from rukpak.bundledeployment.waiting import (
     CONTENT_RETRY_DELAY,
     SYNC_POLL_DELAY,

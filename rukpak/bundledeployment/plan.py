@@ -11,7 +11,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from rukpak.bundledeployment.content import RenderedBundle, RenderedObject
+from rukpak.bundledeployment.rendered_bundle import RenderedBundle, RenderedObject
 from rukpak.bundledeployment.retention import Retention
 from rukpak.bundledeployment.world import BundleInfo, CustomResource, LabeledObject, NamespaceInfo
 from rukpak.format.objects import ObjectKey

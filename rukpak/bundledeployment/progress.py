@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.api.meta import Condition
-from rukpak.bundledeployment.content import RenderedBundle
 from rukpak.bundledeployment.health import PROGRESS_DEADLINE, Health
+from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.world import NAMESPACE, World
 from rukpak.format.objects import ObjectKey
 

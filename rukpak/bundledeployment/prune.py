@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import ApiError, Waiting
-from rukpak.bundledeployment.content import RenderedBundle
 from rukpak.bundledeployment.plan import NamespaceRemoval, Prune
+from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.retention import Retention, crd_retention, is_created_for, namespace_retention
 from rukpak.bundledeployment.waiting import UNREACHABLE_RETRY_DELAY
 from rukpak.bundledeployment.world import CRD, NAMESPACE, LabeledObject, NamespaceInfo, Usage, World
@@ -29,18 +29,20 @@ class Candidates:
         return bool(self.crds or self.namespaces)
 
 
-def left_objects(world: World, content: RenderedBundle) -> list[LabeledObject]:
-    """Objects of the BundleDeployment that are not in `content`, sorted; those that are being deleted included."""
+def obsolete_objects(world: World, content: RenderedBundle) -> list[LabeledObject]:
+    """Objects of the BundleDeployment that are not in `content`, also those that are being deleted, sorted by key."""
     wanted = {item.key for item in content.objects()}
     return [entry for key, entry in sorted(world.owned.items()) if key not in wanted]
 
 
 def candidates(world: World, content: RenderedBundle) -> Candidates:
-    """Whose usage `prune` needs to know."""
-    left = left_objects(world, content)
-    if left:
-        return Candidates(crds=tuple(entry for entry in left if _is_crd(entry) and entry.deletion_timestamp is None))
-    namespaces = _left_namespaces(world, content)
+    """The CustomResourceDefinitions and Namespaces whose usage `prune` needs to know."""
+    obsolete = obsolete_objects(world, content)
+    if obsolete:
+        return Candidates(
+            crds=tuple(entry for entry in obsolete if _is_crd(entry) and entry.deletion_timestamp is None)
+        )
+    namespaces = _obsolete_namespaces(world, content)
     return Candidates(namespaces=tuple(entry for entry in namespaces if is_created_for(entry, world.uid)))
 
 
@@ -49,16 +51,18 @@ def prune(world: World, content: RenderedBundle) -> Prune | None:
 
     Raises Waiting when nothing can be removed because usage cannot be read.
     """
-    left = left_objects(world, content)
-    plan = _prune_objects(world, left) if left else _prune_namespaces(world, _left_namespaces(world, content))
+    obsolete = obsolete_objects(world, content)
+    plan = (
+        _prune_objects(world, obsolete) if obsolete else _prune_namespaces(world, _obsolete_namespaces(world, content))
+    )
     if plan.is_empty:
         _raise_unread(world, candidates(world, content))
         return None
     return plan
 
 
-def _prune_objects(world: World, left: list[LabeledObject]) -> Prune:
-    remaining = [entry for entry in left if entry.deletion_timestamp is None]
+def _prune_objects(world: World, obsolete: list[LabeledObject]) -> Prune:
+    remaining = [entry for entry in obsolete if entry.deletion_timestamp is None]
     crds: dict[Retention, list[LabeledObject]] = {Retention.DELETE: [], Retention.RELEASE: []}
     for crd in filter(_is_crd, remaining):
         usage = world.usage.get(crd.uid)
@@ -71,9 +75,9 @@ def _prune_objects(world: World, left: list[LabeledObject]) -> Prune:
     )
 
 
-def _prune_namespaces(world: World, left: list[NamespaceInfo]) -> Prune:
+def _prune_namespaces(world: World, obsolete: list[NamespaceInfo]) -> Prune:
     removals: list[NamespaceRemoval] = []
-    for namespace in left:
+    for namespace in obsolete:
         usage = world.usage.get(namespace.uid)
         retention = namespace_retention(namespace, world.uid, usage if isinstance(usage, Usage) else None)
         if retention is not None:
@@ -81,7 +85,7 @@ def _prune_namespaces(world: World, left: list[NamespaceInfo]) -> Prune:
     return Prune(namespaces=tuple(removals))
 
 
-def _left_namespaces(world: World, content: RenderedBundle) -> list[NamespaceInfo]:
+def _obsolete_namespaces(world: World, content: RenderedBundle) -> list[NamespaceInfo]:
     wanted = {item.key.name for item in content.objects() if item.key[:2] == NAMESPACE}
     return [
         namespace

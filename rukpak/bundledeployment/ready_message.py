@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.errors import OlmError, Waiting
-from rukpak.bundledeployment.content import RenderedBundle
 from rukpak.bundledeployment.evaluate import Evaluation
 from rukpak.bundledeployment.plan import Apply, Done
+from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.shared_namespaces import namespace_warnings
 from rukpak.bundledeployment.world import ApplyRejected, World
 from rukpak.format.objects import ObjectKey

@@ -19,7 +19,6 @@ from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Reconciler
 from rukpak.bundledeployment import inventory, transforms
 from rukpak.bundledeployment.act import BundleDeploymentActions, Memory
-from rukpak.bundledeployment.content import Content, MissingContent, RenderedBundle
 from rukpak.bundledeployment.decide import decide, prune_candidates
 from rukpak.bundledeployment.evaluate import Evaluation
 from rukpak.bundledeployment.events import EventMapper, Interests, controller_references
@@ -29,6 +28,7 @@ from rukpak.bundledeployment.inventory import OWNER_INDEX, Inventory
 from rukpak.bundledeployment.namespace_finalizers import Holders, blocking_finalizers
 from rukpak.bundledeployment.plan import Done, Plan, Release
 from rukpak.bundledeployment.render_cache import RenderCache
+from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle
 from rukpak.bundledeployment.report import BundleDeploymentReport, report
 from rukpak.bundledeployment.rest_mapper import RestMapper
 from rukpak.bundledeployment.template import bundle_name, derive_record

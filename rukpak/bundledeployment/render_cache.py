@@ -19,7 +19,7 @@ import orjson
 from olmkit.errors import Waiting
 from olmkit.store.store import Store
 from rukpak.bundle.storage import load
-from rukpak.bundledeployment.content import (
+from rukpak.bundledeployment.rendered_bundle import (
     Content,
     InstallPhase,
     MissingContent,

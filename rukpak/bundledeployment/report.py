@@ -21,7 +21,6 @@ from olmkit.api.bundledeployments import (
 from olmkit.api.conditions import DesiredCondition, PendingEvent, StatusReport, find_condition, merge_conditions
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
-from rukpak.bundledeployment.content import RenderedBundle
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.health import HEALTH_KINDS
 from rukpak.bundledeployment.plan import (
@@ -37,6 +36,7 @@ from rukpak.bundledeployment.plan import (
 )
 from rukpak.bundledeployment.progress import MORE, HealthEvaluation, evaluate_health
 from rukpak.bundledeployment.ready_message import Outcome, is_under_way, ready_message
+from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.world import (
     CRD,
     NAMESPACE,

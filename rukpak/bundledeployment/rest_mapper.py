@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client, Discovery, DiscoveryCache
 from olmkit.runtime.informer import Change, Informer
-from rukpak.bundledeployment.transforms import CrdDefinition, definition_of, remote_of
+from rukpak.bundledeployment.transforms import ServedCrd, definition_of, remote_of
 from rukpak.render.scopes import Scopes
 
 GroupKind = tuple[str, str]
@@ -33,7 +33,7 @@ class RestMapper:
         self._client = client
         self._cache = DiscoveryCache(client)
         self._discovery = Discovery({}, {}, frozenset())
-        self._custom: dict[GroupKind, dict[str, CrdDefinition]] = {}
+        self._custom: dict[GroupKind, dict[str, ServedCrd]] = {}
         self._removed: set[GroupKind] = set()
         self._remote: dict[str, tuple[str, bool]] = {}
         self._discovered_at = 0.0
@@ -131,7 +131,7 @@ class RestMapper:
             self._index, self._index_of = index, self._discovery
         return self._index
 
-    def _definition(self, group_kind: GroupKind) -> CrdDefinition | None:
+    def _definition(self, group_kind: GroupKind) -> ServedCrd | None:
         named = self._custom.get(group_kind)
         return next(iter(named.values())) if named else None
 
@@ -188,5 +188,5 @@ class RecordedLookups(Collection[Served]):
         return sum(1 for _ in self)
 
 
-def _kind(crd: CrdDefinition, version: str) -> Kind:
+def _kind(crd: ServedCrd, version: str) -> Kind:
     return Kind(crd.group, version, crd.kind, crd.plural, crd.namespaced)

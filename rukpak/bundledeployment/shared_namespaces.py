@@ -13,7 +13,7 @@ from typing import Any
 
 from olmkit.api.bundledeployments import CREATED_LABEL
 from olmkit.api.meta import apply_precondition
-from rukpak.bundledeployment.content import RenderedNamespace
+from rukpak.bundledeployment.rendered_bundle import RenderedNamespace
 from rukpak.bundledeployment.world import NamespaceInfo, World, member_label
 
 POD_SECURITY = "pod-security.kubernetes.io/"

@@ -36,7 +36,7 @@ _PREFIX = manager_name("")
 
 
 @dataclass(frozen=True)
-class CrdDefinition:
+class ServedCrd:
     """What a CRD defines, and whether the API server serves it."""
 
     group: str
@@ -144,7 +144,7 @@ def namespace_info_of(obj: Mapping[str, Any] | None) -> NamespaceInfo | None:
     return obj.get("namespace") if obj is not None else None
 
 
-def definition_of(obj: Mapping[str, Any] | None) -> CrdDefinition | None:
+def definition_of(obj: Mapping[str, Any] | None) -> ServedCrd | None:
     """Of a transformed CRD; None when there is none, or one that could not be read."""
     return obj.get("definition") if obj is not None else None
 
@@ -178,7 +178,7 @@ def crd(obj: Object) -> Object:
         problem="" if established else _problem(conditions),
         storage=storage,
     )
-    value = CrdDefinition(
+    value = ServedCrd(
         group=spec["group"],
         kind=spec["names"]["kind"],
         plural=spec["names"]["plural"],

@@ -16,8 +16,8 @@ from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, RECORDED_ANNOTATIO
 from olmkit.api.bundles import BundleSpec
 from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, Waiting
-from rukpak.bundledeployment.content import Content, MissingContent, RenderedObject
 from rukpak.bundledeployment.health import Health
+from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedObject
 from rukpak.format.objects import ObjectKey
 
 NAMESPACE = ("", "Namespace")

@@ -14,7 +14,7 @@ import yaml
 
 from catalogd.ingest.content import BLOBS_FILE, Content
 from catalogd.ingest.content_writer import ContentWriter
-from olmkit.api.annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
+from olmkit.api.package_annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
 from olmkit.fbc.folder import read_folder
 
 pytestmark = pytest.mark.corpus

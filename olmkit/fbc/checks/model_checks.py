@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from olmkit.fbc import graph
+from olmkit.fbc import channel_graph
 from olmkit.fbc.catalog import BUNDLE, CHANNEL, PACKAGE, Entry
 from olmkit.fbc.checks.package_blobs import CheckedBundle, PackageBlobs
 from olmkit.fbc.checks.report_tree import Branch
@@ -86,7 +86,7 @@ def _full_version(bundle: CheckedBundle) -> str:
 def _channel(package: _Package, name: str, entries: Mapping[str, Entry]) -> Iterator[Branch | str]:
     if not entries:
         yield "channel must contain at least one bundle"
-    elif error := graph.graph_error(entries):
+    elif error := channel_graph.graph_error(entries):
         yield error
     for entry in entries.values():
         below = list(_bundle(package, entry))

@@ -14,7 +14,7 @@ from catalogd.ingest.content import BLOBS_FILE, Content
 from catalogd.ingest.content_writer import ContentWriter
 from catalogd.ingest.package_index import MAX_PROBLEMS
 from catalogd.ingest.package_objects import fingerprint
-from olmkit.api.annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
+from olmkit.api.package_annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
 from olmkit.fbc import documents
 from olmkit.fbc.blobs import Blob, parse_blob
 from olmkit.fbc.documents import Document

@@ -16,7 +16,7 @@ from typing import Any
 
 from olmkit.errors import Blocked, Waiting
 from olmkit.jobs import Job, JobContext, implement
-from olmkit.jobs.registry import Function, Probe
+from olmkit.jobs.job_functions import Function, Probe
 
 Values = dict[str, Any]
 

@@ -17,7 +17,7 @@ from typing import Any
 from catalogd.ingest.yaml_worker_pool import YamlWorkerPool
 from olmkit.errors import Blocked
 from olmkit.jobs import Job, JobContext, implement
-from olmkit.jobs.registry import Function
+from olmkit.jobs.job_functions import Function
 from olmkit.store.store import fill_staging
 
 Values = dict[str, Any]

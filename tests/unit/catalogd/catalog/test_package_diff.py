@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from catalogd.catalog import package_diff
 from catalogd.catalog.package_diff import Difference, ExistingObject, ObjectWrite
 from catalogd.ingest.package_objects import ObjectFingerprint, fingerprint, object_body
-from olmkit.api.annotations import LATEST_VERSION_ANNOTATION
 from olmkit.api.names import is_dns1123_subdomain
+from olmkit.api.package_annotations import LATEST_VERSION_ANNOTATION
 
 BODY = object_body(
     {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from catalogd.ingest import package_objects
-from olmkit.api.annotations import CHANNELS_ANNOTATION as SHOWN_CHANNELS
-from olmkit.api.annotations import LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
+from olmkit.api.package_annotations import CHANNELS_ANNOTATION as SHOWN_CHANNELS
+from olmkit.api.package_annotations import LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
 from olmkit.fbc.catalog import Bundle, Channel, Entry, Package, Property
 
 CHANNELS = [

@@ -16,7 +16,6 @@ from olmkit.api.conditions import format_timestamp
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Waiting
 from olmkit.runtime.reconciler import Decision
-from rukpak.bundledeployment.content import MissingContent, RenderedBundle, RenderedNamespace, RenderedObject
 from rukpak.bundledeployment.decide import decide, prune_candidates
 from rukpak.bundledeployment.evaluate import Evaluation, irreversible
 from rukpak.bundledeployment.health import Health
@@ -34,6 +33,7 @@ from rukpak.bundledeployment.plan import (
     Release,
     UpdateInventory,
 )
+from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle, RenderedNamespace, RenderedObject
 from rukpak.bundledeployment.report import report
 from rukpak.bundledeployment.retention import Retention
 from rukpak.bundledeployment.template import desired_bundle_body

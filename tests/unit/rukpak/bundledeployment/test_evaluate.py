@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from rukpak.bundledeployment.content import MissingContent
 from rukpak.bundledeployment.evaluate import irreversible
+from rukpak.bundledeployment.rendered_bundle import MissingContent
 from tests.unit.rukpak.bundledeployment.worlds import DEFINITION, crd, rendered, upgrading
 
 

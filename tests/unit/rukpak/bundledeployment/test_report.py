@@ -23,7 +23,6 @@ from olmkit.api.conditions import StatusReport, format_timestamp
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Unavailable, Waiting
 from olmkit.runtime.recorder import choose_events
-from rukpak.bundledeployment.content import MissingContent, RenderedBundle
 from rukpak.bundledeployment.health import Health
 from rukpak.bundledeployment.plan import (
     Activate,
@@ -40,6 +39,7 @@ from rukpak.bundledeployment.plan import (
     UpdateInventory,
     Verb,
 )
+from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
 from rukpak.bundledeployment.report import BundleDeploymentReport
 from rukpak.bundledeployment.world import (
     CRD,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from olmkit.api.bundledeployments import CREATED_LABEL
-from rukpak.bundledeployment.content import MissingContent, RenderedBundle, RenderedNamespace
+from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle, RenderedNamespace
 from rukpak.bundledeployment.shared_namespaces import namespace_body, namespace_warnings
 from rukpak.bundledeployment.world import member_label
 from tests.unit.rukpak.bundledeployment.worlds import UID, installed, namespace

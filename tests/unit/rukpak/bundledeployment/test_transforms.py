@@ -130,7 +130,7 @@ def test_kinds_that_have_a_rule_have_health() -> None:
     assert transforms.labeled_object(obj("Secret", "v1"))["labeled"].health is None
 
 
-def definition(*conditions: Object, **metadata: Any) -> transforms.CrdDefinition:
+def definition(*conditions: Object, **metadata: Any) -> transforms.ServedCrd:
     versions = [
         {"name": "v2", "served": True, "storage": False, "schema": {}},
         {"name": "v1", "served": True, "storage": True},
@@ -152,7 +152,7 @@ def definition(*conditions: Object, **metadata: Any) -> transforms.CrdDefinition
         )
     )
     assert str(kept["labeled"].key) == "CustomResourceDefinition.apiextensions.k8s.io boats.example.com"
-    found: transforms.CrdDefinition = kept["definition"]
+    found: transforms.ServedCrd = kept["definition"]
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from rukpak.bundledeployment.content import RenderedBundle
+from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.world import LastApplied
 from tests.unit.rukpak.bundledeployment.worlds import ENTRY, MANAGER, NOW, SECRET, installed, member
 

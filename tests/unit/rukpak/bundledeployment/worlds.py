@@ -9,11 +9,11 @@ from typing import Any
 
 from olmkit.api.bundledeployments import CREATED_LABEL, FINALIZER, BundleDeployment
 from olmkit.errors import OlmError
-from rukpak.bundledeployment.content import InstallPhase, RenderedBundle, RenderedNamespace, RenderedObject
 from rukpak.bundledeployment.decide import decide
 from rukpak.bundledeployment.evaluate import evaluate
 from rukpak.bundledeployment.health import Health
 from rukpak.bundledeployment.plan import Done, Plan, Release
+from rukpak.bundledeployment.rendered_bundle import InstallPhase, RenderedBundle, RenderedNamespace, RenderedObject
 from rukpak.bundledeployment.report import BundleDeploymentReport, report
 from rukpak.bundledeployment.template import bundle_name
 from rukpak.bundledeployment.world import (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.fbc import graph
+from olmkit.fbc import channel_graph
 from olmkit.fbc.catalog import Entry
 
 
@@ -64,15 +64,15 @@ def entries(text: str) -> dict[str, Entry]:
     ],
 )
 def test_graphs(text: str, fault: str) -> None:
-    assert graph.graph_error(entries(text)) == fault
+    assert channel_graph.graph_error(entries(text)) == fault
 
 
 def test_an_entry_without_a_name_is_met_by_an_empty_replaces() -> None:
     """As opm does: an entry that replaces nothing leads to it."""
     unnamed = {"": Entry("", "", (), "")}
-    assert graph.graph_error(unnamed) == "detected cycle in replaces chain of upgrade graph:  -> "
+    assert channel_graph.graph_error(unnamed) == "detected cycle in replaces chain of upgrade graph:  -> "
     both = {**unnamed, "a": Entry("a", "", (), "")}
-    assert graph.graph_error(both) == "multiple channel heads found in graph: , a"
+    assert channel_graph.graph_error(both) == "multiple channel heads found in graph: , a"
 
 
 NAMES = [*"abcdef", ""]
@@ -82,7 +82,7 @@ edges = st.tuples(st.sampled_from(NAMES), st.lists(st.sampled_from(NAMES), max_s
 @given(st.dictionaries(st.sampled_from(NAMES), edges, min_size=1))
 def test_any_graph_is_checked_as_by_the_plain_rules(drawn: dict[str, tuple[str, list[str]]]) -> None:
     graph_drawn = {name: Entry(name, replaces, tuple(skips), "") for name, (replaces, skips) in drawn.items()}
-    assert graph.graph_error(graph_drawn) == plain_reading(graph_drawn)
+    assert channel_graph.graph_error(graph_drawn) == plain_reading(graph_drawn)
 
 
 def plain_reading(drawn: Mapping[str, Entry]) -> str:
@@ -126,11 +126,11 @@ LONG = 100_000
 )
 def test_long_chains(tail: str, fault: str) -> None:
     chain = {f"b{at}": Entry(f"b{at}", f"b{at - 1}" if at else tail, (), "") for at in range(LONG, -1, -1)}
-    assert graph.graph_error(chain) == fault
+    assert channel_graph.graph_error(chain) == fault
 
 
 @pytest.mark.timeout(120)
 def test_a_hundred_thousand_entries_that_all_skip_each_other() -> None:
     everyone = tuple(f"b{at}" for at in range(LONG))
     drawn = {name: Entry(name, "", (), "") for name in everyone} | {"head": Entry("head", "", everyone, "")}
-    assert graph.graph_error(drawn) == ""
+    assert channel_graph.graph_error(drawn) == ""
