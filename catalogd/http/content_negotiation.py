@@ -1,5 +1,4 @@
-"""Content negotiation: which media type and encoding a client accepts (RFC 9110 sections 12.4.2, 12.5.1 and 12.5.3). Also
-which names a Catalog can have.
+"""Content negotiation: which media type and encoding a client accepts (RFC 9110 sections 12.4.2, 12.5.1 and 12.5.3).
 
 Called by catalogd.http.server for each request. Invalid members of a header are ignored. Pure.
 """
@@ -12,7 +11,6 @@ from collections.abc import Iterator, Sequence
 IDENTITY = "identity"
 _ALIASES = {"x-gzip": "gzip"}
 _QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
-_MAX_NAME_LENGTH = 253
 
 
 def select_encoding(accept_encoding: str | None, offered: Sequence[str]) -> str | None:
@@ -45,18 +43,6 @@ def accepts_media_type(accept: str | None, media_type: str) -> bool:
         if range_ in weights:
             return weights[range_] > 0
     return False
-
-
-def catalog_name_errors(name: str) -> list[str]:
-    """Why this cannot be the name of a Catalog (a DNS-1123 subdomain); empty when it can."""
-    errors = []
-    if len(name) > _MAX_NAME_LENGTH:
-        errors.append(f"it is longer than {_MAX_NAME_LENGTH} characters")
-    if not re.fullmatch(r"[a-z0-9.-]*", name):
-        errors.append('it holds other characters than lower-case letters, digits, "-" and "."')
-    if not all(re.fullmatch(r"[^-](.*[^-])?", part, re.DOTALL) for part in name.split(".")):
-        errors.append("it, or a part of it between dots, does not begin and end with a letter or digit")
-    return errors
 
 
 def _members(header: str) -> Iterator[tuple[str, float]]:

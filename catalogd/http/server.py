@@ -22,7 +22,7 @@ from prometheus_client import Gauge
 from catalogd.http import openapi
 from catalogd.http.compression import CompressedFile, CompressedFiles
 from catalogd.http.conditional_requests import Representation
-from catalogd.http.content_negotiation import IDENTITY, accepts_media_type, catalog_name_errors, select_encoding
+from catalogd.http.content_negotiation import IDENTITY, accepts_media_type, select_encoding
 from catalogd.http.middlewares import (
     RETRY_AFTER_HEADER,
     json_errors_middleware,
@@ -33,7 +33,7 @@ from catalogd.http.responses import HTTPError, OpenFiles, ResponseBody, Truncate
 from catalogd.http.routes import PROVIDES_PATTERN, ROUTES, Route
 from catalogd.ingest.content import CONTENT_FORMAT
 from catalogd.storage.catalog_store import CatalogStore, ServedCatalog
-from olmkit.api.names import is_digest
+from olmkit.api.names import dns1123_subdomain_errors, is_digest
 from olmkit.runtime.listener.connections import (
     ConnectionLimits,
     connection_limit_middleware,
@@ -301,7 +301,7 @@ class CatalogServer:
     def _served(self, request: web.Request) -> ServedCatalog:
         name = request.match_info["catalog"]
         served = self._catalog_store.get(name)
-        if served is None and (errors := catalog_name_errors(name)):
+        if served is None and (errors := dns1123_subdomain_errors(name)):
             raise HTTPError(400, f"invalid catalog name: {'; '.join(errors)}")
         uid = self._uid(name)
         is_expected = name in self._catalog_store.pending_names

@@ -216,7 +216,7 @@ class PackageIndexWriter:
         errors = [error for number, error in sorted(package.errors) if not self._is_bundle(package, number)]
         if not package.packages:
             errors.append(f'unknown package "{package.name}"')
-        parts = resolution_document.PackageBlobs(
+        parts = resolution_document.ResolutionBlobs(
             package.name,
             package.packages[-1][1] if package.packages else None,
             package.last_channels(),

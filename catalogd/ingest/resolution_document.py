@@ -22,8 +22,8 @@ RESOLUTION_PROPERTY_TYPES = frozenset({GVK, GVK_REQUIRED, PACKAGE_REQUIRED, CONS
 
 
 @dataclass(frozen=True)
-class PackageBlobs:
-    """The blobs of one package. `bundles` are made by bundle_part or invalid_bundle_part.
+class ResolutionBlobs:
+    """The blobs of one package, for its resolution document. `bundles` are made by bundle_part or invalid_bundle_part.
 
     `errors` are messages about invalid blobs of the package: if there are any, no bundle of the package may be chosen.
     """
@@ -71,7 +71,7 @@ def invalid_bundle_part(name: str, problem: str) -> dict[str, Any]:
     return {"name": name, "image": "", "version": "", "mediaType": "", "properties": [], "problem": problem}
 
 
-def build_document(parts: PackageBlobs, catalog_digest: str) -> bytes:
+def build_document(parts: ResolutionBlobs, catalog_digest: str) -> bytes:
     """The document as one line of JSON with sorted keys. `digest` covers all other fields but `catalogDigest`."""
     rest = {
         "package": parts.name,

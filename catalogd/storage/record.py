@@ -9,12 +9,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Record:
-    """The content of a Catalog on disk: `ref`, the source that was requested (DesiredSource.source), and what it resolved to.
+    """The content of a Catalog on disk: `ref`, the source that was requested (DesiredSource.identity), and what it resolved to.
 
     `resolved_ref` names the content by digest, for people. `resolved` is status.resolvedSource. `validator` is sent to an http
     source to ask whether it has changed. `unpacked` is when the content was loaded. `uid` is the uid of the Catalog. `access` is
-    the versions of the Secrets (DesiredSource.access) with which the source has proved that it has the content. Both are "" in
-    records of earlier versions.
+    the versions of the Secrets (DesiredSource.credential_versions) with which the source has proved that it has the content.
+    Both are "" in records of earlier versions.
     """
 
     ref: str

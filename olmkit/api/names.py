@@ -32,6 +32,18 @@ def is_dns1123_subdomain(name: str) -> bool:
     return len(name) <= MAX_SUBDOMAIN_LENGTH and _SUBDOMAIN.fullmatch(name) is not None
 
 
+def dns1123_subdomain_errors(name: str) -> list[str]:
+    """Each reason why the name is not a DNS-1123 subdomain, as a sentence about "it"; empty if it is one."""
+    errors = []
+    if len(name) > MAX_SUBDOMAIN_LENGTH:
+        errors.append(f"it is longer than {MAX_SUBDOMAIN_LENGTH} characters")
+    if not re.fullmatch(r"[a-z0-9.-]*", name):
+        errors.append('it holds other characters than lower-case letters, digits, "-" and "."')
+    if not all(re.fullmatch(r"[^-](.*[^-])?", part, re.DOTALL) for part in name.split(".")):
+        errors.append("it, or a part of it between dots, does not begin and end with a letter or digit")
+    return errors
+
+
 def is_label_value(text: str) -> bool:
     """Whether it is a valid, non-empty value of a label."""
     return 0 < len(text) <= MAX_LABEL_LENGTH and _LABEL_VALUE.fullmatch(text) is not None

@@ -1,7 +1,8 @@
 """What each Catalog offers of a package: reads catalogd's resolution documents over HTTP and caches them by content digest.
 
 Called by operator/reconciler.py's observe. Never raises for a catalog that cannot be read: the returned CatalogOffer reports it,
-with the catalog's last content if that is cached. Content that is cached is never requested again. Requests are sent by http.py.
+with the catalog's last content if that is cached. Content that is cached is never requested again. Requests are sent by
+session.py.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.runtime.client import Client
 from olmkit.tls.client_tls import ClientTls
 from operator_controller.catalog_client.cache import CachedPackage, CacheKey, DiskCache, MemoryCache
-from operator_controller.catalog_client.http import (
+from operator_controller.catalog_client.session import (
     MAX_RESPONSE_BYTES,
     REQUEST_TIMEOUT,
     CatalogRequestError,

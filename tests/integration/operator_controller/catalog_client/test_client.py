@@ -13,7 +13,7 @@ from aiohttp import ClientSession, ClientTimeout, web
 
 from operator_controller.catalog_client.cache import MemoryCache
 from operator_controller.catalog_client.client import CatalogClient, OfferResult
-from operator_controller.catalog_client.http import MAX_RESPONSE_BYTES, CatalogSession
+from operator_controller.catalog_client.session import MAX_RESPONSE_BYTES, CatalogSession
 from operator_controller.resolve.package import MAX_CHANNEL_ENTRIES
 from operator_controller.resolve.snapshot import CatalogState
 

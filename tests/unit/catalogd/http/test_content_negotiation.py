@@ -1,4 +1,4 @@
-"""Accept, Accept-Encoding and names of catalogs."""
+"""Accept and Accept-Encoding."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalogd.http.content_negotiation import IDENTITY, accepts_media_type, catalog_name_errors, select_encoding
+from catalogd.http.content_negotiation import IDENTITY, accepts_media_type, select_encoding
 
 BOTH = ("zstd", "gzip")
 
@@ -70,35 +70,11 @@ def test_media_types(header: str | None, media_type: str, expected: bool) -> Non
     assert accepts_media_type(header, media_type) is expected
 
 
-@pytest.mark.parametrize(
-    ("name", "faults"),
-    [
-        pytest.param("community", 0, id="a word"),
-        pytest.param("c-1.example", 0, id="parts"),
-        pytest.param("7", 0, id="a digit"),
-        pytest.param("a" * 253, 0, id="as long as can be"),
-        pytest.param("a" * 254, 1, id="longer"),
-        pytest.param("Community", 1, id="capitals"),
-        pytest.param("..", 1, id="the folder above"),
-        pytest.param("../c", 2, id="a path that climbs"),
-        pytest.param("c\x00", 1, id="a NUL"),
-        pytest.param("c\n", 1, id="a line feed at the end"),
-        pytest.param("-c", 1, id="a hyphen first"),
-        pytest.param("c-.d", 1, id="a hyphen before a dot"),
-        pytest.param("é", 1, id="a letter of another alphabet"),
-        pytest.param("", 1, id="nothing"),
-    ],
-)
-def test_names(name: str, faults: int) -> None:
-    assert len(catalog_name_errors(name)) == faults
-
-
 @given(st.text(max_size=60), st.lists(st.sampled_from(BOTH), unique=True))
 def test_any_header_selects_an_offered_encoding(header: str, offered: list[str]) -> None:
     """What is chosen is offered, or plain, or nothing; and never raises."""
     assert select_encoding(header, offered) in {*offered, IDENTITY, None}
     assert accepts_media_type(header, "application/json") in (True, False)
-    catalog_name_errors(header)
 
 
 @given(

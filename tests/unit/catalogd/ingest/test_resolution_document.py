@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any
 
-from catalogd.ingest.resolution_document import PackageBlobs, build_document, bundle_part, invalid_bundle_part
+from catalogd.ingest.resolution_document import ResolutionBlobs, build_document, bundle_part, invalid_bundle_part
 from olmkit.fbc import catalog
 
 BUNDLE: dict[str, Any] = {
@@ -23,7 +23,7 @@ BUNDLE: dict[str, Any] = {
 }
 
 
-def parts(**changes: Any) -> PackageBlobs:
+def parts(**changes: Any) -> ResolutionBlobs:
     values: dict[str, Any] = {
         "name": "p",
         "package": catalog.Package("p", "stable", "", None),
@@ -36,10 +36,10 @@ def parts(**changes: Any) -> PackageBlobs:
         "deprecations": [],
         "errors": [],
     }
-    return PackageBlobs(**{**values, **changes})
+    return ResolutionBlobs(**{**values, **changes})
 
 
-def read(given: PackageBlobs, digest: str = "sha256:c") -> dict[str, Any]:
+def read(given: ResolutionBlobs, digest: str = "sha256:c") -> dict[str, Any]:
     line = build_document(given, digest)
     assert line.endswith(b"}\n")
     found: dict[str, Any] = json.loads(line)

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.api.names import is_digest, is_dns1123_label, is_dns1123_subdomain, pluralize, safe_name
+from olmkit.api.names import (
+    dns1123_subdomain_errors,
+    is_digest,
+    is_dns1123_label,
+    is_dns1123_subdomain,
+    pluralize,
+    safe_name,
+)
 
 
 @pytest.mark.parametrize(
@@ -75,3 +82,31 @@ def test_a_count_with_its_noun(number: int, words: str) -> None:
 
 def test_a_count_with_an_irregular_plural() -> None:
     assert [pluralize(number, "entry", "entries") for number in (1, 2)] == ["1 entry", "2 entries"]
+
+
+@pytest.mark.parametrize(
+    ("name", "faults"),
+    [
+        pytest.param("community", 0, id="a word"),
+        pytest.param("c-1.example", 0, id="parts"),
+        pytest.param("7", 0, id="a digit"),
+        pytest.param("a" * 253, 0, id="as long as can be"),
+        pytest.param("a" * 254, 1, id="longer"),
+        pytest.param("Community", 1, id="capitals"),
+        pytest.param("..", 1, id="the folder above"),
+        pytest.param("../c", 2, id="a path that climbs"),
+        pytest.param("c\x00", 1, id="a NUL"),
+        pytest.param("c\n", 1, id="a line feed at the end"),
+        pytest.param("-c", 1, id="a hyphen first"),
+        pytest.param("c-.d", 1, id="a hyphen before a dot"),
+        pytest.param("é", 1, id="a letter of another alphabet"),
+        pytest.param("", 1, id="nothing"),
+    ],
+)
+def test_the_reasons_why_a_name_is_not_a_subdomain(name: str, faults: int) -> None:
+    assert len(dns1123_subdomain_errors(name)) == faults
+
+
+@given(st.text(max_size=60))
+def test_any_name_has_reasons_unless_it_is_a_subdomain(name: str) -> None:
+    assert bool(dns1123_subdomain_errors(name)) is not is_dns1123_subdomain(name)
