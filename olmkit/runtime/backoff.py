@@ -1,7 +1,8 @@
 """How long to wait before the next attempt: exponential, bounded, with jitter.
 
-Used by olmkit.runtime.queue (keys that failed) and olmkit.runtime.informer (watches that were cut). Pure except for the default
-source of random numbers; never sleeps.
+Each user has a constant of its own: olmkit.runtime.queue KEY_BACKOFF (keys whose pass failed), olmkit.runtime.informer
+WATCH_BACKOFF (watches that were cut), catalogd.replication.follower COPY_RETRY_BACKOFF (content that could not be copied).
+Pure except for the default source of random numbers; never sleeps.
 """
 
 from __future__ import annotations

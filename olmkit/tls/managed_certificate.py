@@ -1,8 +1,9 @@
-"""A serving certificate that the suite issues itself, in a Secret that all replicas use, with its CA in a ConfigMap for clients.
+"""Issues and rotates a serving certificate and its CA: in a Secret that all replicas use, with the CA in a ConfigMap for clients.
 
 The Secret is in the namespace of the suite's own keys, apart from the Secrets that Catalogs may name.
 
-The first replica creates the Secret; the leader rotates it and maintains the ConfigMap. Both are polled every minute and not
+The first replica creates the Secret; the leader rotates the certificate and the CA, each step decided by
+olmkit.tls.certificate_authority.rotate, and maintains the ConfigMap. Both are polled every minute and not
 watched, because a watch requires permission to list all Secrets of the namespace. While the API server is unavailable, the
 current certificate is served; a copy in the cache folder is served after a restart. Constructed by setup.py.
 """

@@ -22,6 +22,7 @@ from olmkit.errors import ApiError, OlmError, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment import inventory, transforms
 from rukpak.bundledeployment.apply_errors import CHANGED_RETRY_DELAY, CONFLICT_RETRY_DELAY, ApplyErrors, combine
+from rukpak.bundledeployment.drift import next_applied
 from rukpak.bundledeployment.informers import Informers
 from rukpak.bundledeployment.inventory import Inventory
 from rukpak.bundledeployment.plan import Apply, ApplyBundle, Done, ObjectChange, PhaseStep, UpdateInventory, Verb
@@ -176,8 +177,8 @@ def _log_change(current: _ApplyPass, item: RenderedObject, result: Mapping[str, 
 
 
 def _remember(current: _ApplyPass, item: RenderedObject, entry: str) -> None:
-    now, old = datetime.now(UTC), current.last_applied.get(item.key)
-    current.last_applied[item.key] = old.next(item.digest, entry, now) if old else LastApplied(item.digest, entry, now)
+    last = current.last_applied.get(item.key)
+    current.last_applied[item.key] = next_applied(last, item.digest, entry, datetime.now(UTC))
     current.applied.add(item.key)
 
 

@@ -13,6 +13,7 @@ from olmkit.api.bundledeployments import FINALIZER, ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.runtime.reconciler import Decision
+from rukpak.bundledeployment.drift import backs_off_until, is_contested
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.finalize import finalize
 from rukpak.bundledeployment.install import apply_objects, prepare, require_synced
@@ -228,9 +229,9 @@ def _wait_for_removal(world: World, _: Evaluation) -> Plan | None:
 def _requeue(world: World, _: Evaluation) -> Plan | None:
     """At the time when a contested object is reverted again, or when progress exceeds its deadline."""
     times = [
-        world.last_applied[item.key].backs_off_until() - world.now
+        backs_off_until(world.last_applied[item.key]) - world.now
         for item in _content(world).objects()
-        if world.is_contested(item)
+        if is_contested(world, item)
     ]
     deadline = next_deadline(world)
     times += [deadline] if deadline is not None else []

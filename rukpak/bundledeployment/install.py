@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import Waiting
+from rukpak.bundledeployment.drift import is_up_to_date
 from rukpak.bundledeployment.plan import Apply, PhaseStep, Plan, UpdateInventory
 from rukpak.bundledeployment.rendered_bundle import InstallPhase, RenderedBundle, RenderedObject
 from rukpak.bundledeployment.waiting import (
@@ -72,7 +73,7 @@ def apply_objects(world: World, content: RenderedBundle, *, dry_run_first: bool)
 
 def _is_pending(world: World, content: RenderedBundle, item: RenderedObject) -> bool:
     """It differs and can be applied now; a Namespace that is not in the bundle has to exist."""
-    if world.is_up_to_date(item) or world.is_deleting(item.key):
+    if is_up_to_date(world, item) or world.is_deleting(item.key):
         return False
     name = item.key.name
     return not (item.key[:2] == NAMESPACE and name in content.external_namespaces and name not in world.namespaces)

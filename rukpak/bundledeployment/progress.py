@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.api.meta import Condition
+from rukpak.bundledeployment.drift import is_contested
 from rukpak.bundledeployment.health import PROGRESS_DEADLINE, Health
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.world import NAMESPACE, World
@@ -110,7 +111,7 @@ def _absent(world: World, active: str, applied: frozenset[ObjectKey]) -> Iterato
 def _contested(world: World, active: str) -> Iterator[str]:
     content = _content(world, active)
     for item in content.objects() if content is not None else ():
-        if item.key[:2] != NAMESPACE and not world.is_deleting(item.key) and world.is_contested(item):
+        if item.key[:2] != NAMESPACE and not world.is_deleting(item.key) and is_contested(world, item):
             yield f"{item.key}: changed repeatedly by others, and left unchanged for a while"
 
 

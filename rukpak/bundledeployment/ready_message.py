@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.errors import OlmError, Waiting
+from rukpak.bundledeployment.drift import is_up_to_date
 from rukpak.bundledeployment.evaluate import Evaluation
 from rukpak.bundledeployment.plan import Apply, Done
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
@@ -48,7 +49,7 @@ def is_under_way(world: World, active: str | None) -> bool:
     if ready is None or ready.reason != Reason.UPGRADING or world.active_bundle != world.desired_bundle:
         return False
     content = world.content
-    return not (isinstance(content, RenderedBundle) and all(world.is_up_to_date(item) for item in content.objects()))
+    return not (isinstance(content, RenderedBundle) and all(is_up_to_date(world, item) for item in content.objects()))
 
 
 def _no_repair(outcome: Exception, reason: str) -> str:
@@ -96,7 +97,7 @@ def _new_objects(world: World, outcome: Outcome) -> list[ObjectKey]:
     return [
         item.key
         for item in world.content.objects()
-        if old.get(item.key) != item.digest and (world.is_up_to_date(item) or item.key in now)
+        if old.get(item.key) != item.digest and (is_up_to_date(world, item) or item.key in now)
     ]
 
 

@@ -17,7 +17,7 @@ from olmkit.api.bundles import BundleSpec
 from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, Waiting
 from rukpak.bundledeployment.health import Health
-from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedObject
+from rukpak.bundledeployment.rendered_bundle import Content, MissingContent
 from rukpak.format.objects import ObjectKey
 
 NAMESPACE = ("", "Namespace")
@@ -65,10 +65,6 @@ class ApplyRejected(Waiting):
         super().__init__(reason, message, after)
         self.applied = applied
         self.conflicting_objects = conflicting_objects
-
-
-REVERT_WINDOW = timedelta(minutes=1)
-MAX_QUICK_REVERTS = 3
 
 
 class BriefWait(Waiting):
@@ -207,26 +203,16 @@ def record_of(bundle: BundleInfo) -> BundleRecord:
 
 @dataclass(frozen=True)
 class LastApplied:
-    """The last apply of an object: the digest of the manifest, and the hash of our fields as the API server stored them."""
+    """The last apply of an object: the digest of the manifest, and the hash of our fields as the API server stored them.
+
+    rukpak.bundledeployment.drift compares it with the object.
+    """
 
     digest: str
     fields_hash: str
     at: datetime
     quick_reverts: int = 0
-    """How often in a row the same manifest had to be applied again soon after."""
-
-    def backs_off_until(self) -> datetime:
-        """Until when an object that others change repeatedly is not reverted."""
-        return self.at + (
-            REVERT_WINDOW * 2 ** min(self.quick_reverts - MAX_QUICK_REVERTS, 6)
-            if self.quick_reverts >= MAX_QUICK_REVERTS
-            else timedelta()
-        )
-
-    def next(self, digest: str, entry: str, now: datetime) -> LastApplied:
-        """The record of the next apply."""
-        is_soon = digest == self.digest and now - self.at < REVERT_WINDOW + (self.backs_off_until() - self.at)
-        return LastApplied(digest, entry, now, self.quick_reverts + 1 if is_soon else 0)
+    """How often in a row the same manifest had to be applied again soon after the apply before."""
 
 
 @dataclass(frozen=True)
@@ -319,29 +305,6 @@ class World:
         """Labeled objects that we applied. Others have a copy of our label: controllers copy a Service's labels to Endpoints."""
         manager = manager_name(self.name)
         return {key: member for key, member in self.labeled.items() if manager in member.applied_fields}
-
-    def is_up_to_date(self, item: RenderedObject) -> bool:
-        """Whether the object is as we applied it last; also while it is contested."""
-        last = self.last_applied.get(item.key)
-        entry = self._entry(item.key)
-        if last is None or last.digest != item.digest or entry is None:
-            return False
-        return entry == last.fields_hash or (
-            last.quick_reverts >= MAX_QUICK_REVERTS and self.now < last.backs_off_until()
-        )
-
-    def is_contested(self, item: RenderedObject) -> bool:
-        """Whether others change our fields of the object repeatedly, and it is left unchanged for a while."""
-        return self.is_up_to_date(item) and self._entry(item.key) != self.last_applied[item.key].fields_hash
-
-    def _entry(self, key: ObjectKey) -> str | None:
-        """The hash of our fields of the object, empty if there are none; None: the object does not exist."""
-        manager = manager_name(self.name)
-        if key[:2] == NAMESPACE:
-            namespace = self.namespaces.get(key.name)
-            return namespace.applied_fields.get(manager, "") if namespace and self.uid in namespace.members else None
-        member = self.labeled.get(key)
-        return member.applied_fields.get(manager, "") if member is not None else None
 
     def is_deleting(self, key: ObjectKey) -> bool:
         """Whether the object is being deleted."""

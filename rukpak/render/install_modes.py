@@ -1,6 +1,7 @@
 """The namespaces that an operator watches: the default for a bundle, and the check of given ones against its install modes.
 
-Called by rukpak.render.renderer. Rules and messages are those of upstream's render options (formats 2.4). Pure.
+Called by rukpak.render.renderer, which writes the namespaces into the annotation `olm.targetNamespaces` of the pods. Rules and
+messages are those of upstream's render options (formats 2.4). Pure.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from olmkit.gocompat.text import format_list
 from rukpak.format.bundle import RegistryBundle
 from rukpak.format.errors import BUNDLE_LOAD_FAILED, BadBundle
 
+TARGET_NAMESPACES_ANNOTATION = "olm.targetNamespaces"
+"""The namespaces that the operator watches, comma-separated, in its pods: their environment reads it. "" is all namespaces."""
 ALL, OWN, SINGLE, MULTI = "AllNamespaces", "OwnNamespace", "SingleNamespace", "MultiNamespace"
 
 

@@ -9,8 +9,6 @@ bundle: never change them in place. Pure.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,16 +18,13 @@ from rukpak.format.errors import BUNDLE_LOAD_FAILED, BadBundle
 from rukpak.format.objects import BundleObject, mapping, without_duplicates
 from rukpak.format.validators import NAMESPACED_KINDS, validation_errors
 from rukpak.render import webhooks
-from rukpak.render.install_modes import check_targets, default_targets
+from rukpak.render.install_modes import TARGET_NAMESPACES_ANNOTATION, check_targets, default_targets
 from rukpak.render.namespaces import install_namespace, namespace_object, without_reserved_keys
+from rukpak.render.rbac import RBAC_GROUP, rbac_objects
 from rukpak.render.scopes import Scopes, is_namespaced
 
 __all__ = ["RenderOptions", "install_namespace", "render"]
 
-RBAC = "rbac.authorization.k8s.io"
-MAX_NAME_CHARACTERS = 63
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-_NAMESPACES_RULE = {"verbs": ["get", "list", "watch"], "apiGroups": [""], "resources": ["namespaces"]}
 _SERVER_FIELDS = frozenset({
     "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers", "generateName", "generation",
     "managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid",
@@ -63,7 +58,7 @@ def render(bundle: Bundle, options: RenderOptions) -> list[BundleObject]:
     if targets is None:
         targets = default_targets(bundle, options.install_namespace)
     check_targets(bundle, options.install_namespace, targets)
-    bodies = list(_generate(_Installation(bundle, options.install_namespace, tuple(sorted(set(targets))))))
+    bodies = list(_generate(bundle, options.install_namespace, tuple(sorted(set(targets)))))
     if options.upstream:
         return [BundleObject(body) for body in bodies]
     namespace = namespace_object(bundle, options.install_namespace)
@@ -117,7 +112,7 @@ def _applicable(body: Body, options: RenderOptions, scopes: Scopes | None = None
         metadata["namespace"] = options.install_namespace
     first = {"apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": metadata}
     rest = {name: value for name, value in body.items() if name not in first and name != "status"}
-    if manifest.key[:2] == (RBAC, "ClusterRole") and rest.get("aggregationRule") is not None:
+    if manifest.key[:2] == (RBAC_GROUP, "ClusterRole") and rest.get("aggregationRule") is not None:
         rest.pop("rules", None)  # a controller of Kubernetes writes them, and would revert ours
     if "spec" in rest and manifest.group in _TEMPLATED_GROUPS:
         rest["spec"] = _without_reserved_in_templates(rest["spec"])
@@ -155,101 +150,18 @@ def _template_without_reserved(template: Any) -> Any:
     return result
 
 
-@dataclass(frozen=True)
-class _Installation:
-    bundle: RegistryBundle
-    namespace: str
-    targets: tuple[str, ...]
-
-    @property
-    def watches_all_namespaces(self) -> bool:
-        return self.targets == ("",)
-
-
-def _generate(installation: _Installation) -> Iterator[Body]:
-    spec = installation.bundle.install_spec
-    permissions = list(spec.get("permissions") or ())
-    cluster_permissions = list(spec.get("clusterPermissions") or ())
-    yield from _service_accounts(installation, [*permissions, *cluster_permissions])
-    if installation.watches_all_namespaces:
-        cluster_permissions += [_promoted(permission) for permission in permissions]
-    else:
-        for namespace in installation.targets:
-            for permission in permissions:
-                yield from _role_pair(installation, permission, namespace)
-    for permission in cluster_permissions:
-        yield from _role_pair(installation, permission, "")
-    hooks = webhooks.webhooks_of(installation.bundle, installation.namespace, installation.targets)
-    for crd in installation.bundle.crds:
+def _generate(bundle: RegistryBundle, namespace: str, targets: tuple[str, ...]) -> Iterator[Body]:
+    """The bodies as upstream generates them; `namespace` is the install namespace, `targets` are the namespaces to watch."""
+    spec = bundle.install_spec
+    yield from rbac_objects(bundle, namespace, targets)
+    hooks = webhooks.webhooks_of(bundle, namespace, targets)
+    for crd in bundle.crds:
         yield webhooks.with_conversion(crd, hooks)
-    for other in installation.bundle.others:
-        yield _placed(other, installation.namespace)
+    for other in bundle.others:
+        yield _placed(other, namespace)
     for deployment in spec.get("deployments") or ():
-        yield webhooks.with_certificate(_deployment(installation, deployment), hooks)
+        yield webhooks.with_certificate(_deployment(bundle, namespace, targets, deployment), hooks)
     yield from webhooks.webhook_objects(hooks)
-
-
-def _service_accounts(installation: _Installation, permissions: Sequence[Body]) -> Iterator[Body]:
-    names = {permission["serviceAccountName"] for permission in permissions} - {"", "default"}
-    for name in sorted(names):
-        yield {
-            "kind": "ServiceAccount",
-            "apiVersion": "v1",
-            "metadata": {"name": name, "namespace": installation.namespace},
-        }
-
-
-def _promoted(permission: Body) -> Body:
-    return {**permission, "rules": [*(permission.get("rules") or ()), _NAMESPACES_RULE]}
-
-
-def _role_pair(installation: _Installation, permission: Body, namespace: str) -> Iterator[Body]:
-    """Role and RoleBinding in the namespace, or ClusterRole and ClusterRoleBinding when it is empty."""
-    account = permission["serviceAccountName"]
-    prefix = "" if namespace else "Cluster"
-    metadata = {"name": role_name(installation.bundle.csv_name, permission)} | (
-        {"namespace": namespace} if namespace else {}
-    )
-    api_version = f"{RBAC}/v1"
-    yield {"kind": f"{prefix}Role", "apiVersion": api_version, "metadata": metadata, "rules": permission.get("rules")}
-    yield {
-        "kind": f"{prefix}RoleBinding",
-        "apiVersion": api_version,
-        "metadata": metadata,
-        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": installation.namespace}],
-        "roleRef": {"apiGroup": RBAC, "kind": f"{prefix}Role", "name": metadata["name"]},
-    }
-
-
-def role_name(csv_name: str, permission: Body) -> str:
-    """`<csv>-<account>-<hash>` cut to 63; the hash is base36 of sha224 of the permission as Go writes it, with a newline."""
-    rules = permission.get("rules")
-    ordered = None if rules is None else [_ordered_rule(rule) for rule in rules]
-    text = json.dumps(
-        {"serviceAccountName": permission["serviceAccountName"], "rules": ordered},
-        ensure_ascii=False,
-        separators=(",", ":"),
-    )
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    suffix = _base36(int.from_bytes(hashlib.sha224(text.encode() + b"\n").digest()))
-    base = f"{csv_name}-{permission['serviceAccountName'] or 'default'}"
-    if len(base) + len(suffix) > MAX_NAME_CHARACTERS:
-        base = base[: MAX_NAME_CHARACTERS - len(suffix) - 1]
-    return f"{base}-{suffix}"
-
-
-def _ordered_rule(rule: Body) -> Mapping[str, Any]:
-    lists = ("apiGroups", "resources", "resourceNames", "nonResourceURLs")
-    return {"verbs": rule.get("verbs")} | {name: rule[name] for name in lists if rule.get(name)}
-
-
-def _base36(number: int) -> str:
-    digits = ""
-    while number:
-        number, digit = divmod(number, 36)
-        digits = _DIGITS[digit] + digits
-    return digits or "0"
 
 
 def _placed(body: Body, namespace: str) -> Body:
@@ -258,18 +170,18 @@ def _placed(body: Body, namespace: str) -> Body:
     return {**body, "metadata": {**body["metadata"], "namespace": namespace}}
 
 
-def _deployment(installation: _Installation, deployment: Body) -> Body:
-    metadata: dict[str, Any] = {"name": deployment["name"], "namespace": installation.namespace}
+def _deployment(bundle: RegistryBundle, namespace: str, targets: tuple[str, ...], deployment: Body) -> Body:
+    metadata: dict[str, Any] = {"name": deployment["name"], "namespace": namespace}
     if deployment.get("label"):
         metadata["labels"] = deployment["label"]
     spec = deployment["spec"]
     template = spec["template"]
     template_metadata = template.get("metadata") or {}
     annotations = {
-        **installation.bundle.csv_annotations,
+        **bundle.csv_annotations,
         **(template_metadata.get("annotations") or {}),
-        "olm.targetNamespaces": ",".join(installation.targets),
-        "olm.operatorNamespace": installation.namespace,
+        TARGET_NAMESPACES_ANNOTATION: ",".join(targets),
+        "olm.operatorNamespace": namespace,
     }
     template = {**template, "metadata": {**template_metadata, "annotations": annotations}}
     return {

@@ -17,6 +17,7 @@ from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Waiting
 from olmkit.runtime.reconciler import Decision
 from rukpak.bundledeployment.decide import decide, prune_candidates
+from rukpak.bundledeployment.drift import is_up_to_date
 from rukpak.bundledeployment.evaluate import Evaluation, irreversible
 from rukpak.bundledeployment.health import Health
 from rukpak.bundledeployment.plan import (
@@ -581,7 +582,7 @@ def brought_about(seen: World, plan: object) -> World:
             return replace(seen, inventory=plan.kinds)
         case Apply():
             done = {item.key for step in plan.steps for item in step.items}
-            held = {item.key for item in content_of(seen).objects() if seen.is_up_to_date(item)}
+            held = {item.key for item in content_of(seen).objects() if is_up_to_date(seen, item)}
             return applied(seen, *(set(ALL) - done - held))
         case Activate():
             return active(seen)

@@ -1,0 +1,61 @@
+"""Drift: whether an object is still as it was applied, or somebody changed it and it has to be applied again.
+
+Called by the rules that apply and report (install, decide, progress, ready_message), and by applier, which records each apply. An
+object that others change again and again is reverted ever less often, so that two controllers do not overwrite each other without
+end. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from rukpak.bundledeployment.rendered_bundle import RenderedObject
+from rukpak.bundledeployment.world import NAMESPACE, LastApplied, World, manager_name
+from rukpak.format.objects import ObjectKey
+
+REVERT_WINDOW = timedelta(minutes=1)
+"""An apply of the same manifest within this time of the last one, or of the end of its backoff, is a quick revert."""
+MAX_QUICK_REVERTS = 3
+"""Quick reverts in a row without a delay. After that the delay starts with REVERT_WINDOW and doubles."""
+MAX_DOUBLINGS = 6
+
+
+def is_up_to_date(world: World, item: RenderedObject) -> bool:
+    """Whether the object is as it was applied last, with this manifest; also while it is contested."""
+    last = world.last_applied.get(item.key)
+    fields_hash = _fields_hash(world, item.key)
+    if last is None or last.digest != item.digest or fields_hash is None:
+        return False
+    return fields_hash == last.fields_hash or (
+        last.quick_reverts >= MAX_QUICK_REVERTS and world.now < backs_off_until(last)
+    )
+
+
+def is_contested(world: World, item: RenderedObject) -> bool:
+    """Whether others change our fields of the object repeatedly, and it is left unchanged for a while."""
+    return is_up_to_date(world, item) and _fields_hash(world, item.key) != world.last_applied[item.key].fields_hash
+
+
+def backs_off_until(last: LastApplied) -> datetime:
+    """The time before which an object that others change repeatedly is not reverted."""
+    excess = last.quick_reverts - MAX_QUICK_REVERTS
+    return last.at + (REVERT_WINDOW * 2 ** min(excess, MAX_DOUBLINGS) if excess >= 0 else timedelta())
+
+
+def next_applied(last: LastApplied | None, digest: str, fields_hash: str, now: datetime) -> LastApplied:
+    """The record of an apply; `last` is the record of the one before, None if there was none."""
+    applied = LastApplied(digest, fields_hash, now)
+    if last is None or digest != last.digest or now - backs_off_until(last) >= REVERT_WINDOW:
+        return applied
+    return replace(applied, quick_reverts=last.quick_reverts + 1)
+
+
+def _fields_hash(world: World, key: ObjectKey) -> str | None:
+    """The hash of our fields of the object, empty if there are none; None: the object does not exist."""
+    manager = manager_name(world.name)
+    if key[:2] == NAMESPACE:
+        namespace = world.namespaces.get(key.name)
+        return namespace.applied_fields.get(manager, "") if namespace and world.uid in namespace.members else None
+    member = world.labeled.get(key)
+    return member.applied_fields.get(manager, "") if member is not None else None
