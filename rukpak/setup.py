@@ -44,7 +44,7 @@ MAX_CONCURRENT_REQUESTS = 16
 
 
 async def build(manager: Manager) -> None:
-    """Both controllers, added to the manager. Raises an OlmError when the configuration is invalid."""
+    """Add both controllers to the manager. Raises an OlmError when the configuration is invalid."""
     settings = manager.settings
     # Invalid configuration ends the process now, and not each job later.
     access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr)
@@ -61,7 +61,7 @@ async def build(manager: Manager) -> None:
 
 
 def store_folder(settings: Settings) -> Path:
-    """Where the Store of bundles is, for this process and for its jobs."""
+    """The folder of the Store of bundles, for this process and for its jobs."""
     return settings.cache_dir / "bundles"
 
 

@@ -16,13 +16,13 @@ MAX_NAME_LENGTH = 45
 FINALIZER = "core.rukpak.io/remove-objects"
 
 OWNER_UID_LABEL = "core.rukpak.io/owner-uid"
-"""On every installed object: the uid of its BundleDeployment."""
+"""The label of every installed object; the value is the uid of its BundleDeployment."""
 MEMBER_LABEL_PREFIX = "member.core.rukpak.io/"
-"""On a Namespace, followed by the uid of a BundleDeployment that installs into it; value "true"."""
+"""The prefix of a label of a Namespace, followed by the uid of a BundleDeployment that installs into it; the value is "true"."""
 CREATED_LABEL = "core.rukpak.io/created"
-"""On a Namespace that rukpak created; value "true"."""
+"""The label of a Namespace that rukpak created; the value is "true"."""
 INVENTORY_ANNOTATION = "core.rukpak.io/contains-group-kinds"
-"""On a BundleDeployment: `Kind.group` of everything it may have installed, sorted, comma-separated.
+"""The annotation of a BundleDeployment that lists `Kind.group` of everything it may have installed, sorted, comma-separated.
 
 Extended before an installation, reduced after it.
 """
@@ -120,7 +120,8 @@ class ObjectReference(Model):
 
 
 class BundleRecord(Model):
-    """What is installed, as far as its Bundle has to be made again and other versions chosen without it."""
+    """The installed bundle: what is needed to create its Bundle again, and to choose other versions while the Bundle is
+    missing."""
 
     bundle: str = Field(description="The name of the Bundle: activeBundle.")
     name: str | None = Field(default=None, description="Name of the bundle in its catalog.")

@@ -19,7 +19,7 @@ PLAIN = "core-rukpak-io-plain"
 REGISTRY = "core-rukpak-io-registry"
 """Provisioner of registry+v1 bundles."""
 IMAGE_BY_DIGEST_ANNOTATION = "core.rukpak.io/image-by-digest"
-"""On a Bundle that was recreated from the record of its BundleDeployment: the image by digest that it has to use.
+"""The annotation of a Bundle that was recreated from the record of its BundleDeployment: the image by digest that it has to use.
 
 It is used only if the record has the same value.
 """

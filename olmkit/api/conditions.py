@@ -72,7 +72,7 @@ def format_timestamp(moment: datetime) -> str:
 
 
 def truncate(message: str, limit: int = MAX_MESSAGE_BYTES) -> str:
-    """At most `limit` bytes of UTF-8, without a partial character; an ellipsis marks a truncated text."""
+    """The text cut to at most `limit` bytes of UTF-8, without a partial character; an ellipsis marks a truncated text."""
     data = message.encode()
     if len(data) <= limit:
         return message

@@ -50,12 +50,12 @@ class Model(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore")
 
     def dump(self) -> dict[str, Any]:
-        """As a mapping for JSON, by alias, without fields that are None."""
+        """The object as a mapping for JSON, by alias, without fields that are None."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     @classmethod
     def load(cls, raw: Any) -> Self:
-        """From the API server's JSON; None counts as an empty object. Raises pydantic.ValidationError."""
+        """Reads the API server's JSON; None counts as an empty object. Raises pydantic.ValidationError."""
         return cls.model_validate(raw if raw is not None else {})
 
 

@@ -4,8 +4,8 @@ Written by catalogd, shown by the columns of olmkit.api.crd. Separate from the m
 """
 
 LATEST_VERSION_ANNOTATION = "catalogd.operatorframework.io/latest"
-"""On a Package: the version of the head of its default channel."""
+"""The version of the head of the Package's default channel."""
 CHANNELS_ANNOTATION = "catalogd.operatorframework.io/channels"
-"""On a Package: the names of its channels, comma-separated."""
+"""The names of the Package's channels, comma-separated."""
 VERSIONS_ANNOTATION = "catalogd.operatorframework.io/versions"
-"""On a Package: the versions that spec.version of an Operator can have, newest first, and the number of those not listed."""
+"""The versions of the Package that spec.version of an Operator can have, newest first, and the number of those not listed."""

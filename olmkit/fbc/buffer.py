@@ -17,7 +17,7 @@ class Readable(Protocol):
     """A binary stream; may return fewer bytes than requested, and none only at its end."""
 
     def read(self, size: int, /) -> bytes:
-        """At most `size` bytes."""
+        """Read at most `size` bytes."""
         ...
 
 

@@ -95,9 +95,9 @@ class ClusterRequirements(NamedTuple):
 
     min_kube_version: str = ""
     api_services: tuple[str, ...] = ()
-    """Those that the bundle owns: `<version>.<group>`."""
+    """The API services that the bundle owns: `<version>.<group>`."""
     webhooks: tuple[str, ...] = ()
-    """Their generateNames."""
+    """The generateNames of the webhooks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Bundle:
         return self.checked_version()
 
     def checked_version(self) -> tuple[str, str]:
-        """As version(), for a caller that has called check_properties."""
+        """Same as version(), for a caller that has called check_properties."""
         found = [each.value or {} for each in self.properties if each.type == PACKAGE]
         if len(found) != 1:
             sentence = 'package %q bundle %q must have exactly 1 "olm.package" property, found %d'
@@ -195,7 +195,7 @@ def channel(blob: Mapping[str, Any]) -> Channel:
 
 
 def _channel(blob: Mapping[str, Any]) -> Channel:
-    """As channel(), for a blob of any form."""
+    """Same as channel(), for a blob of any form."""
     _check(blob, "channel", "declcfg.Channel")
     return Channel(
         name=text_field(blob, "name"),
@@ -263,7 +263,7 @@ class _ChannelShape(Struct, forbid_unknown_fields=True, gc=False):
 
 
 def _bundle(blob: Mapping[str, Any]) -> Bundle:
-    """As bundle(), for a blob of any form."""
+    """Same as bundle(), for a blob of any form."""
     _check(blob, "bundle", "declcfg.Bundle")
     return Bundle(
         name=text_field(blob, "name"),

@@ -34,7 +34,8 @@ UNCOUNTED_BYTES = 1024 * 1024
 """Bytes of a document whose values are not counted."""
 
 _DECODER: Final = msgspec.json.Decoder(float_hook=decimal)
-"""As fast as orjson, and passes on numbers with a fraction as they are written. orjson gives the messages for what it refuses."""
+"""A decoder as fast as orjson that passes on numbers with a fraction as they are written. orjson gives the messages for what
+it refuses."""
 _DECODER_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
 _OUTSIDE = re.compile(rb'["{}]')
 _MARK = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[,\[{]', re.DOTALL)

@@ -24,7 +24,7 @@ _Ignores = Mapping[str, PathSpec[Pattern]]
 
 
 def select_paths(paths: Iterable[str], ignores: Mapping[str, bytes]) -> Iterator[str]:
-    """Those of the paths that no .indexignore excludes, in the order of a walk. Raises BadCatalog when there are too many checks.
+    """The paths that no .indexignore excludes, in the order of a walk. Raises BadCatalog when there are too many checks.
 
     `ignores` are the files of that name, by their folder ("" is the root). A folder is never excluded as such: patterns are
     applied to files only, deeper and later ones win, so that a folder that a parent ignores can include files again.
@@ -44,7 +44,7 @@ def ignore_file_too_large(folder: str) -> BadCatalog:
 
 
 def _is_ignored(parts: Sequence[str], patterns: _Ignores) -> bool:
-    """By the deepest folder that has a pattern for the file."""
+    """Whether the file is excluded; the deepest folder that has a pattern for it decides."""
     for depth in range(len(parts) - 1, -1, -1):
         found = patterns.get("/".join(parts[:depth]))
         if found is not None and (included := found.check_file("/".join(parts[depth:])).include) is not None:

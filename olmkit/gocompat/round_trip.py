@@ -126,7 +126,7 @@ def _schema(value: Any) -> Any:
 
 
 _NEVER, _WHEN_NONE, _WHEN_FALSY = range(3)
-"""When a value counts as empty, so that an optional field of it is left out."""
+"""The values that count as empty, so that an optional field with one of them is left out."""
 _MAP = "map[string]"
 
 _LEAVES: dict[str, tuple[Convert, int]] = {

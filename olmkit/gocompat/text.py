@@ -31,12 +31,12 @@ def _formatted(verb: str, argument: Argument) -> str:
 
 
 def format_list(items: Iterable[object]) -> str:
-    """As %s and %v write a list: `[a b]`."""
+    """The list as %s and %v write it: `[a b]`."""
     return f"[{' '.join(map(str, items))}]"
 
 
 def quoted(text: str) -> str:
-    """As %q: in double quotes, with unprintable characters escaped."""
+    """The text as %q writes it: in double quotes, with unprintable characters escaped."""
     return f'"{_UNPRINTABLE.sub(_escape, text)}"'
 
 

@@ -14,12 +14,12 @@ _SHORTEST: Final = 6
 
 
 def format_v(value: Any) -> str:
-    """As %v."""
+    """The value as %v writes it."""
     return _printed(value, "%v")
 
 
 def format_t(value: Any) -> str:
-    """As %t: true and false, and for every other value Go's text for a wrong verb."""
+    """The value as %t writes it: true and false, and for every other value Go's text for a wrong verb."""
     return "%!t(<nil>)" if value is None else _printed(value, "%t")
 
 

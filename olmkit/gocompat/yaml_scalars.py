@@ -61,7 +61,7 @@ def resolve(text: str) -> Any:
 
 
 def resolve_key(text: str) -> Any:
-    """As resolve(), for a scalar that is a key: NaN and Inf are valid keys."""
+    """Same as resolve(), for a scalar that is a key: NaN and Inf are valid keys."""
     return _NO_FINITE_NUMBERS.get(text) or resolve(text)
 
 

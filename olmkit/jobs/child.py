@@ -31,7 +31,7 @@ from olmkit.jobs.parse_process import Parser, ParserFailed, ParserLost
 from olmkit.jobs.protocol import ChildSpec
 
 PROGRESS_INTERVAL_SECONDS = 0.2
-"""Between two progress lines that are sent; lines in between are dropped."""
+"""The shortest time between two progress lines that are sent; lines in between are dropped."""
 
 
 def run(channels: Sequence[int], parent: int, spec: ChildSpec, scratch: Path) -> NoReturn:
@@ -91,7 +91,7 @@ _mapped: list[int] = []
 
 
 def limit_memory(size: int) -> None:
-    """For a process that a job forked: limit its memory to `size` bytes, and to what the job itself may have."""
+    """Limit the memory of a process that a job forked to `size` bytes, and to what the job itself may have."""
     if _mapped:
         allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
         limit = min(allowed, _mapped[0] + size) if allowed != resource.RLIM_INFINITY else _mapped[0] + size

@@ -20,7 +20,7 @@ Value = TypeVar("Value")
 ErrorClasses = Iterable[type[OlmError]]
 
 BASIC_ERRORS = (OlmError, Blocked, Waiting)
-"""Cross a pipe whatever the Job declares."""
+"""The errors that cross a pipe whatever the Job declares."""
 
 
 def encode(value: object) -> Any:
@@ -76,7 +76,7 @@ def _encode_argument(value: Any) -> Any:
 
 
 def _decode_argument(value: Any) -> Any:
-    """Lists become tuples: errors are values."""
+    """The argument with its lists as tuples: errors are values."""
     if isinstance(value, dict) and value.keys() == {"seconds"}:
         return timedelta(seconds=value["seconds"])
     if isinstance(value, list):

@@ -31,7 +31,7 @@ ALLOWED_VARIABLES = frozenset(
     }
 )
 FIXED_VARIABLES = {"HOME": "/nonexistent", "USER": "olm-suite"}
-"""Libraries look these up on the machine unless they are set."""
+"""Variables that are set because libraries would otherwise look their values up on the machine."""
 
 
 def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -26,7 +26,7 @@ from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scratch import ScratchFolder
 
 SERVER_EXIT_TIMEOUT_SECONDS = 10.0
-"""After the controller closed the socket; then the fork server is killed."""
+"""The fork server has this long to end after the controller closed the socket; then it is killed."""
 
 
 class ForkServerLost(Exception):

@@ -48,9 +48,9 @@ class _Child:
 
     pid: int
     kept_channels: Sequence[int]
-    """To close when the group is gone."""
+    """The channels to close when the group is gone."""
     status: int | None = None
-    """Its wait status once it is reaped; others of the group may still be there."""
+    """The wait status of the process once it is reaped; others of the group may still be there."""
 
 
 class ForkServer:

@@ -45,11 +45,11 @@ class Limits:
     """What one job may use. Memory is address space beyond what the fork server already maps."""
 
     memory_bytes: int = 768 * 1024 * 1024
-    """Of the process that runs the function, or of the one that parses for it."""
+    """Memory of the process that runs the function, or of the one that parses for it."""
     fetch_memory_bytes: int = 256 * 1024 * 1024
-    """Of the process that runs the function when another one parses for it, and of the one that runs probes."""
+    """Memory of the process that runs the function when another one parses for it, and of the one that runs probes."""
     helper_memory_bytes: int = 0
-    """Of all processes together that the parser starts itself; the parser limits them."""
+    """Memory of all processes together that the parser starts itself; the parser limits them."""
     cpu_seconds: int = 600
     timeout: timedelta = timedelta(minutes=15)
     open_files: int = 256
@@ -106,7 +106,7 @@ class JobContext:
     """What the function of a job is given in addition to its request."""
 
     folder: Path
-    """Where it may write: the folder of its Staging, or the one that `parse` was called with; else its temporary files."""
+    """The folder that it may write to: that of its Staging, or the one that `parse` was called with; else its temporary files."""
     progress: Progress = lambda line: None
     files: Sequence[IO[bytes]] = ()
     """The files that `parse` was called with; the caller closes them."""

@@ -18,11 +18,11 @@ from olmkit.errors import OlmError
 
 MEBIBYTE = 1024 * 1024
 CONTROLLER_MEMORY_BYTES = 512 * MEBIBYTE
-"""Of the memory of a container: for the controller itself, its fork servers, and files that are being written."""
+"""The part of a container's memory for the controller itself, its fork servers, and files that are being written."""
 DEFAULT_MEMORY_BYTES = 4096 * MEBIBYTE
-"""For jobs on a machine without a limit."""
+"""The memory of all jobs on a machine without a limit."""
 CGROUP_LIMIT_FILES = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-"""Where a container reads its limit: cgroup version 2 and 1."""
+"""The files from which a container reads its limit: cgroup version 2 and 1."""
 UNLIMITED_BYTES = 1 << 60
 """Version 1 reports about 2**63 if there is no limit."""
 

@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 MAX_PASSED_FILES = 4
 """File descriptors that are sent with a request."""
 FIRST_SEND_BYTES = 4096
-"""Of the request, sent together with the descriptors."""
+"""The part of the request that is sent together with the descriptors."""
 
 
 class ParserLost(Exception):
@@ -48,7 +48,7 @@ class Parser:
     async def __call__(
         self, job: Job[Request, Result], request: Request, files: Sequence[IO[bytes]], folder: Path
     ) -> Result:
-        """As olmkit.jobs.job.Parse."""
+        """Run the job in the process, as olmkit.jobs.job.Parse describes."""
         self._start()
         message = {"function": job.function, "request": codec.encode(request), "folder": str(folder)}
         loop, line = asyncio.get_running_loop(), orjson.dumps(message) + b"\n"

@@ -22,7 +22,7 @@ from olmkit.jobs.sandbox import Sandbox
 Result = TypeVar("Result")
 
 PROBES_PER_WORKER = 500
-"""Bounds what may leak, and the CPU time that a worker uses."""
+"""The limit of probes of one worker, which bounds what may leak and the CPU time that it uses."""
 WORKER_IDLE_TIMEOUT_SECONDS = 5.0
 MAX_CONCURRENT_PROBES = 16
 

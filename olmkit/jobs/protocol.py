@@ -17,7 +17,7 @@ from olmkit.jobs.job import Limits, Role
 from olmkit.jobs.sandbox import Sandbox
 
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
-"""Of all that a child may send; results are small, content is passed on disk."""
+"""The limit of all that a child may send; results are small, content is passed on disk."""
 READ_BYTES = 64 * 1024
 
 

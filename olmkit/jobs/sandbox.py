@@ -46,9 +46,9 @@ CA_PATHS = (
 
 @dataclass(frozen=True)
 class Sandbox:
-    """In addition to the files that Python needs: `reads` and `writes` are files, or folders with everything below them. What
-    may be written may be read, and missing folders are created. With `network`, the files that resolve hosts and name certificate
-    authorities may be read too.
+    """The files that a job may use in addition to those that Python needs: `reads` and `writes` are files, or folders with
+    everything below them. What may be written may be read, and missing folders are created. With `network`, the files that
+    resolve hosts and name certificate authorities may be read too.
     """
 
     reads: tuple[Path, ...] = ()
@@ -75,7 +75,7 @@ def enter(sandbox: Sandbox) -> None:
 
 
 def restrict_writes(writes: tuple[Path, ...]) -> None:
-    """After enter(): restrict this process further, to write only `writes`. Raises OSError."""
+    """Restrict this process further, after enter(), to write only `writes`. Raises OSError."""
     if abi := landlock.abi_version():
         landlock.restrict(python_paths(), (Path(os.devnull), *writes), network=False, abi=abi)
 

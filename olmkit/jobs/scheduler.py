@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 FIRST_RETRY_DELAY = timedelta(seconds=5)
 MAX_RETRY_DELAY = timedelta(minutes=5)
 PROBE_TIMEOUT = timedelta(minutes=2)
-"""Including the time in the queue of probes; then the job runs as if it had no probe."""
+"""The timeout of a probe, including its time in the queue of probes; then the job runs as if it had no probe."""
 MAX_SLOT_TIME = timedelta(seconds=30)
 OVERTIME_JOBS_PER_SLOT = 3
 """Jobs that have given up their slot and still run, for each slot."""

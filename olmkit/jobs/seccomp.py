@@ -26,7 +26,7 @@ KILL_PROCESS, FAIL, ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
 LOAD, EQUAL, AT_LEAST, ANY_BIT, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 """Instructions: load a word of the call, jump when it is a number, is not less, has a bit; mask it; end."""
 NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16
-"""Where the call's words are."""
+"""The places of the call's words, in bytes."""
 
 ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 X32 = 0x40000000
@@ -166,7 +166,7 @@ FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
 """Socket families that are allowed with `network`; getaddrinfo reads the addresses of the machine over netlink."""
 STREAM_TYPE_BITS = 0xF
 NEW_NAMESPACE_FLAGS = 0x7E020000
-"""Of clone."""
+"""The flags of clone that create namespaces."""
 
 
 class _Filter(ctypes.Structure):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Backoff:
-    """Doubles from `first` to `cap`, both in seconds; each delay is spread by `jitter` (0.2: from 80 % to 120 %)."""
+    """A delay that doubles from `first` to `cap`, both in seconds; each delay is spread by `jitter` (0.2: from 80 % to 120 %)."""
 
     first: float
     cap: float

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ConsecutivePasses:
-    """When a worker makes the next pass over the same key before it takes another key from the queue.
+    """The conditions under which a worker makes the next pass over the same key before it takes another key from the queue.
 
     Objects that need many passes, such as an installation phase after phase, are then finished one after another, and not all
     half finished at once.
@@ -73,7 +73,7 @@ class Controller:
         self._has_run = False
         self._queue: Queue | None = None
         self._gate: asyncio.Task[None] | None = None
-        """Open when the informers have synced, cancelled by stop()."""
+        """The gate that opens when the informers have synced; stop() cancels it."""
         self._early: set[str] = set()
 
     @property
@@ -93,7 +93,7 @@ class Controller:
         informer.subscribe(handle)
 
     def unwatch(self, informer: Informer) -> None:
-        """Changes in `informer` enqueue no keys any more."""
+        """Stop enqueuing keys for changes in `informer`."""
         for entry in [entry for entry in self._watched if entry[0] is informer]:
             self._watched.remove(entry)
             informer.unsubscribe(entry[2])

@@ -19,9 +19,9 @@ class Discovery:
     """What is served at one moment."""
 
     kinds: Mapping[tuple[str, str], Kind]
-    """By (group, kind), in the version that the API server prefers."""
+    """The kinds by (group, kind), in the version that the API server prefers."""
     served: Mapping[tuple[str, str, str], Kind]
-    """By (group, version, kind)."""
+    """The kinds in every version, by (group, version, kind)."""
     failed_groups: frozenset[str]
     """Groups whose aggregated API server does not answer: their kinds are unknown."""
     listable: frozenset[tuple[str, str, str]] = frozenset()

@@ -39,7 +39,7 @@ class LeaseDurations:
 
     duration: float = 15.0
     renew_deadline: float = 10.0
-    """Without a renewal for this long the work is cancelled; it has the rest of `duration` to end."""
+    """The work is cancelled after this long without a renewal; it has the rest of `duration` to end."""
     renew_period: float = 2.0
     observe_period: float = 0.5
 
@@ -270,7 +270,7 @@ class Election:
             log.warning("lease not released, it will expire", extra={**self._facts(), "error": str(error)})
 
     async def _release_once(self) -> bool:
-        """False if the lease has changed in the meantime and has to be read again."""
+        """Release the lease as it was read; False if it has changed in the meantime and has to be read again."""
         lease = self._lease or await self._read_own()
         self._lease = None
         if lease is None:

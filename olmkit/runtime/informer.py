@@ -25,7 +25,7 @@ __all__ = ["Change", "Informer"]
 
 WATCH_BACKOFF = Backoff(first=0.1, cap=10.0)
 ABSENT_KIND_RECHECK_SECONDS = 30.0
-"""Between two checks for a kind that is not served."""
+"""The time between two checks for a kind that is not served."""
 WATCH_TIMEOUT_RANGE_SECONDS = (300, 600)
 """The server ends a watch after a time in this range, so that a missed event is corrected and load is spread."""
 TRANSFORMED_PAGE_SIZE = 100
@@ -41,7 +41,7 @@ Handler = Callable[[Change], None]
 
 
 def without_managed_fields(obj: Object) -> Object:
-    """For `transform`: the object without metadata.managedFields, which is often half of it."""
+    """A `transform`: the object without metadata.managedFields, which is often half of it."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
     return {**obj, "metadata": metadata}
 
@@ -79,7 +79,7 @@ class Informer:
         self._store = InformerStore()
         self._handlers: list[Handler] = []
         self._resume_version = ""
-        """Where the watch resumes; "" when a list is due."""
+        """The version at which the watch resumes; "" when a list is due."""
         self._newest_version = ""
         """The newest version that was listed or watched, kept when a list is due."""
         self._failures = 0

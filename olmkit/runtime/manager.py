@@ -30,13 +30,13 @@ from olmkit.runtime.watchdog import Watchdog
 __all__ = ["Manager", "Settings", "make_parser", "parse_settings", "run", "run_with"]
 
 DRAIN_TIMEOUT_SECONDS = 10.0
-"""After SIGTERM: how long passes in progress may continue."""
+"""How long passes in progress may continue after SIGTERM."""
 
 WORK_TIMEOUT_SECONDS = 20.0
-"""After SIGTERM: how long all work may continue, including what follows the passes; then it is cancelled."""
+"""How long all work may continue after SIGTERM, including what follows the passes; then it is cancelled."""
 
 SHUTDOWN_TIMEOUT_SECONDS = 25.0
-"""After SIGTERM: how long the whole shutdown may take; the kubelet kills a container after 30 s."""
+"""How long the whole shutdown may take after SIGTERM; the kubelet kills a container after 30 s."""
 
 CLOSE_TIMEOUT_SECONDS = 5.0
 
@@ -257,7 +257,7 @@ def run(
 
 
 def run_with(name: str, settings: Settings, build: Build) -> int:
-    """As run(), with flags that are parsed already."""
+    """Same as run(), with flags that are parsed already."""
     logs.configure(settings.log_level)
     syscalls.set_dumpable(
         False

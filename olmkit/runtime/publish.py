@@ -36,7 +36,7 @@ MAX_FAILURES_REMEMBERED = 4096
 """Objects whose last failure is remembered until they recover; beyond that the oldest is taken from the status again."""
 
 REMOVED = "Removed"
-"""In log lines, the status of a condition that is absent from now on."""
+"""The status that log lines show for a condition that was removed."""
 
 log = logging.getLogger(__name__)
 

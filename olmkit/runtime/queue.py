@@ -44,7 +44,7 @@ class Queue:
         self._failures: dict[str, int] = {}
         self._getters: deque[asyncio.Future[None]] = deque()
         self._added: dict[str, asyncio.Event] = {}
-        """By key that is being processed, of those whose worker waits for it to be added."""
+        """The events that are set when a key is added, by key; only of keys in process whose worker waits for that."""
         self._shut_down = False
         self._register_metrics()
 

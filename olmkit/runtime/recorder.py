@@ -23,7 +23,7 @@ them."""
 MAX_EVENT_MESSAGE_BYTES = 1024
 """Bytes of an Event's message; some versions of the API server refuse more."""
 CLUSTER_SCOPED_NAMESPACE = "default"
-"""Where Events about cluster-scoped objects live; the API server accepts no other."""
+"""The namespace of Events about cluster-scoped objects; the API server accepts no other."""
 RECOVERED = "Recovered"
 """Reason of the Event that names the failure an object has recovered from."""
 
@@ -169,7 +169,8 @@ def _is_waiting(conditions: Conditions) -> bool:
 
 
 def _specificity(transition: Transition) -> int:
-    """Lower is more specific: the condition that failed, then Stalled, then Ready, then conditions that follow from these."""
+    """The rank of a condition, lower for the more specific one: the condition that failed, then Stalled, then Ready, then
+    conditions that follow from these."""
     if transition.type not in _SUMMARIES and _is_failure(transition):
         return 0
     return {"Stalled": 1, "Ready": 2}.get(transition.type, 3)
@@ -218,7 +219,7 @@ def _significant_words(message: str) -> frozenset[str]:
 
 
 def _successes_despite_failure(changed: Sequence[Transition], known: set[str]) -> tuple[PendingEvent, ...]:
-    """After a failure, an Event only for a condition that became True."""
+    """The Events of a pass with a failure: only for conditions that became True."""
     came_true = [entry for entry in changed if entry.status == "True" and entry.type not in _SUMMARIES]
     return _success_events(came_true, known, ready_or_reconciling=False)
 
@@ -236,7 +237,7 @@ def _success_events(
 
 
 def _success_rank(entry: Transition, known: set[str], ready_or_reconciling: bool) -> int | None:
-    """0 is the most important; None: no Event."""
+    """The rank of the Event for a success: 0 is the most important; None: no Event."""
     if (
         entry.type in _REPORTED_ELSEWHERE
         or _is_independent(entry.type)

@@ -35,7 +35,7 @@ METADATA_ADDRESSES = frozenset(
 METADATA_NAMES = frozenset({"metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"})
 
 NAT64_NETWORKS = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
-"""Both hold an IPv4 address in their last 32 bits."""
+"""Networks whose addresses hold an IPv4 address in their last 32 bits."""
 
 IPV4_COMPATIBLE = ipaddress.ip_network("::/96")
 _IPV4_NUMBERS = re.compile(r"(?:0[xX][0-9a-fA-F]+|[0-9]+)(?:\.(?:0[xX][0-9a-fA-F]+|[0-9]+)){0,3}")
@@ -58,7 +58,7 @@ class SourceAddresses:
 
     @classmethod
     def load(cls, allow_cidrs: Iterable[str] = (), deny: Iterable[str] = ()) -> SourceAddresses:
-        """From the values of flags. `deny` are "host" or "host:port", such as the API server's; names are resolved here.
+        """Reads the values of flags. `deny` are "host" or "host:port", such as the API server's; names are resolved here.
 
         Raises Blocked(InvalidConfiguration) for a CIDR that cannot be parsed. A name without an address denies nothing.
         """

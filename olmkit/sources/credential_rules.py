@@ -61,7 +61,7 @@ class CredentialRule:
     path: str
     value: Login | SshKey
     registries_only: bool = False
-    """From a docker config: for registries only."""
+    """Whether it is for registries only: the credentials of a docker config are."""
     insecure: bool = False
     """Whether it may also be sent over plain HTTP, or without verification of the certificate."""
 

@@ -63,7 +63,7 @@ class BadContent(Blocked):
 
 
 class ImageNotFound(Waiting):
-    """404 for the manifest. Retried, because the tag or the digest may be pushed later."""
+    """The registry answered 404 for the manifest. The request is retried, because the tag or the digest may be pushed later."""
 
 
 @contextmanager

@@ -36,7 +36,7 @@ class Endpoint:
     """
 
     host: str
-    """With the port when one is given."""
+    """The host, with the port when one is given."""
     repository: str
     """"" for servers that are no registry."""
     insecure: bool = False

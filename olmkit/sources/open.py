@@ -55,7 +55,7 @@ class OpenedSource(Protocol):
     ref: str
     """The name of the content in messages: image by digest, repository@commit[:directory], url@sha256:…, configMaps@sha256:…"""
     resolved: dict[str, Any]
-    """For status.resolvedSource; empty when unchanged."""
+    """The value of status.resolvedSource; empty when unchanged."""
     validator: str
     """The known_validator for the next time the same source is opened; "" for none."""
     unchanged: bool

@@ -58,11 +58,11 @@ class Proxies:
     https: Proxy | None = None
     direct: tuple[NoProxyEntry, ...] = ()
     never: bool = False
-    """NO_PROXY is `*`."""
+    """Whether NO_PROXY is `*`."""
 
     @classmethod
     def load(cls, environment: Mapping[str, str]) -> Proxies:
-        """From environment variables, in upper case first, then in lower.
+        """Reads the environment variables in upper case first, then in lower.
 
         Raises Blocked(InvalidConfiguration) for a value that is not a URL.
         """

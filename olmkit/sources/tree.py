@@ -36,7 +36,7 @@ class ContentLimits:
     """The limits of one image, for all layers together, selected or not."""
 
     bytes: int = 4 * 1024**3
-    """After decompression; a folder counts as FOLDER_BYTES."""
+    """Bytes of all files after decompression; a folder counts as FOLDER_BYTES."""
     files: int = 100_000
     """Entries of any type, and folders without an entry of their own."""
     path: int = 4096

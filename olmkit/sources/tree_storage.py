@@ -17,7 +17,7 @@ class ByteReader(Protocol):
     """The bytes of one file. A read may return fewer bytes than requested, and none only at the end."""
 
     def read(self, size: int, /) -> bytes:
-        """At most `size` bytes."""
+        """Read at most `size` bytes."""
         ...
 
 

@@ -49,7 +49,7 @@ class CertificateSet:
 
     @classmethod
     def read(cls, data: Mapping[str, bytes]) -> CertificateSet:
-        """From a Secret's decoded data. Raises BadKeyPair when it cannot be used."""
+        """Reads a Secret's decoded data. Raises BadKeyPair when it cannot be used."""
         leaf = KeyPair.read(data.get(_CERTIFICATE, b""), data.get(_KEY, b""))
         ca = KeyPair.read(data.get("ca.crt", b""), data.get("ca.key", b""))
         next_ca = KeyPair.read(data["next-ca.crt"], data.get("next-ca.key", b"")) if data.get("next-ca.crt") else None
@@ -62,7 +62,7 @@ class CertificateSet:
         return cls(leaf, ca, next_ca, old_ca)
 
     def dump(self) -> dict[str, bytes]:
-        """As a Secret's data, before base64."""
+        """The set as a Secret's data, before base64."""
         data = {_CERTIFICATE: self.leaf.chain, _KEY: self.leaf.key, "ca.crt": self.ca.chain, "ca.key": self.ca.key}
         if self.next_ca is not None:
             data |= {"next-ca.crt": self.next_ca.chain, "next-ca.key": self.next_ca.key}

@@ -40,7 +40,7 @@ REPLICATION_PREFIX = "/replication/"
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 """The key of a user's `extra` that differs for each token."""
 MAX_CACHED_REVIEWS = 4096
-"""Of each cache; when it is full, the least recently used entry is dropped."""
+"""The limit of each cache; when it is full, the least recently used entry is dropped."""
 MAX_CONCURRENT_REVIEWS = 16
 """Requests to the API server; further ones wait."""
 REVIEW_TIMEOUT_SECONDS = 5.0
@@ -74,7 +74,7 @@ class _User:
 
     @cached_property
     def identity(self) -> str:
-        """Equal for all tokens of one user; different when groups or other attributes differ."""
+        """The identity of a user: equal for all tokens of the user; different when groups or other attributes differ."""
         extra = {key: value for key, value in (self.facts.get("extra") or {}).items() if key != CREDENTIAL_ID}
         return hashlib.sha256(json.dumps({**self.facts, "extra": extra}, sort_keys=True).encode()).hexdigest()
 
@@ -157,7 +157,7 @@ class DelegatedAuth:
 
     @property
     def middleware(self) -> Middleware:
-        """For web.Application(middlewares=...)."""
+        """The middleware for web.Application(middlewares=...)."""
 
         @web.middleware
         async def checked(request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -45,7 +45,7 @@ class KeyPair:
 
     @property
     def not_after(self) -> datetime:
-        """When the certificate expires, UTC."""
+        """The time at which the certificate expires, UTC."""
         return self.certificate.not_valid_after_utc
 
     def is_valid(self, now: datetime) -> bool:
@@ -103,7 +103,7 @@ def _public(certificate: x509.Certificate) -> bytes:
 
 
 def names_of(certificate: x509.Certificate) -> tuple[str, ...]:
-    """Its host names and addresses, sorted."""
+    """The host names and addresses of the certificate, sorted."""
     try:
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:

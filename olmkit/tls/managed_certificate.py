@@ -70,7 +70,7 @@ class ManagedCertificate:
         self._sync_seconds = sync_seconds
         self._last_error = ""
         self.ca_bundle = b""
-        """PEM of the trusted CAs, as of the last sync."""
+        """The PEM of the trusted CAs, as of the last sync."""
 
     async def load(self) -> None:
         """Serve the copy of the last run; without one, sync once, for 10 s at most."""

@@ -23,9 +23,9 @@ class ReviewRates:
 
 
 TOKEN_REVIEW_RATES = ReviewRates(rate=10, burst=20, total_rate=50, total_burst=50)
-"""Of TokenReviews; a client is an address."""
+"""The rates of TokenReviews; a client is an address."""
 ACCESS_REVIEW_RATES = ReviewRates(rate=20, burst=100, total_rate=100, total_burst=300)
-"""Of SubjectAccessReviews; a client is a user. A page of icons requests many paths at once."""
+"""The rates of SubjectAccessReviews; a client is a user. A page of icons requests many paths at once."""
 MAX_CLIENTS = 4096
 """Clients that are kept; the least recently active one is dropped first."""
 IPV6_CLIENT_PREFIX_BITS = 64

@@ -18,7 +18,7 @@ from prometheus_client import Gauge
 from olmkit.tls.key_pair import BadKeyPair, KeyPair
 
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
-"""For TLS 1.2: forward secrecy and authenticated encryption only. TLS 1.3 has no others."""
+"""The ciphers of TLS 1.2: forward secrecy and authenticated encryption only. TLS 1.3 has no others."""
 EXPIRY_WARNING = timedelta(days=7)
 """A certificate that expires within this time is logged as a warning."""
 

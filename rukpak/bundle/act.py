@@ -17,7 +17,7 @@ from rukpak.bundle.unpack_request import UNPACK, UnpackRequest
 from rukpak.bundle.world import Done, Keep, Plan, Release, Unpack, UnpackResult, World
 
 PROGRESS_INTERVAL = timedelta(seconds=10)
-"""Between two updates of the status while a bundle is unpacked. The end of the job enqueues the Bundle."""
+"""The time between two updates of the status while a bundle is unpacked. The end of the job enqueues the Bundle."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ def keys_of_bundle(change: Change) -> Iterable[str]:
 
 
 def keys_of_conflicting_bundles(change: Change, informer: Informer) -> Iterable[str]:
-    """When a Bundle is deleted or its spec changes: the Bundles that report that it keeps them from being unpacked."""
+    """The Bundles that report that another Bundle keeps them from being unpacked, when that one is deleted or its spec
+    changes."""
     old, new = change.old, change.new
     if old is None or (new is not None and _version(old) == _version(new)):
         return
@@ -41,7 +42,8 @@ def keys_of_conflicting_bundles(change: Change, informer: Informer) -> Iterable[
 
 
 def keys_of_deployment(change: Change) -> Iterable[str]:
-    """The Bundle of which a BundleDeployment records something new: one that was made again may exist before its record."""
+    """The Bundle whose record in the status of its BundleDeployment changed: a Bundle that was recreated may exist before its
+    record."""
     record = _record(change.new)
     if record is not None and record != _record(change.old):
         yield record["bundle"]

@@ -18,7 +18,7 @@ from olmkit.store.store import Store
 from rukpak.bundle.world import UnpackResult
 
 RETRY_DELAY_SECONDS = 60.0
-"""After the store could not be read or written."""
+"""The time to the next attempt after the store could not be read or written."""
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class GarbageCollector:
     jobs: Jobs[UnpackResult]
     store: Store
     collecting: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while content is removed. No job may start then: the content that it finds in the store must stay."""
+    """The lock that is held while content is removed. No job may start then: the content that it finds in the store must stay."""
     _requested: asyncio.Event = field(default_factory=asyncio.Event)
 
     def request(self) -> None:

@@ -42,7 +42,7 @@ def stored_type(store: Store, digest: str) -> str:
 
 
 def intact_type(store: Store, digest: str) -> str:
-    """As stored_type; "" also if a byte of the content is damaged. Blocks."""
+    """Same as stored_type; "" also if a byte of the content is damaged. Blocks."""
     content_type = stored_type(store, digest)
     return content_type if content_type and store.verify(digest) else ""
 

@@ -24,7 +24,7 @@ from rukpak.format import BadBundle, Bundle, read_plain, read_registry, to_json
 from rukpak.format.bundle import FORMAT_VERSION, MAX_BUNDLE_BYTES, MAX_BUNDLE_VALUES
 
 MAX_FILES_BYTES = 64 * 1024**2
-"""Of manifests and metadata in one bundle."""
+"""The limit of manifests and metadata in one bundle."""
 UNPACK_FAILED_REASON = "UnpackFailed"
 
 _FOLDERS: Mapping[str, tuple[str, ...]] = {REGISTRY: ("manifests", "metadata"), PLAIN: ("manifests",)}

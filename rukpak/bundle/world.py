@@ -106,7 +106,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Keep:
-    """Nothing is to be done."""
+    """Do nothing."""
 
 
 Plan = Unpack | Release | Keep

@@ -37,7 +37,7 @@ from rukpak.format.objects import ObjectKey
 
 NO_DELAY = timedelta(0)
 RECHECK_DELAY = timedelta(seconds=1)
-"""To the pass that observes whether objects have been deleted, or a conflicting object has."""
+"""The time to the pass that observes whether deleted objects, or a conflicting object, are gone."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,12 @@ class Memory:
     uid: str
     last_applied: dict[ObjectKey, LastApplied] = field(default_factory=dict)
     failed_deletions: dict[str, int] = field(default_factory=dict)
-    """While it is being deleted: uid -> how often the API server refused to delete the object."""
+    """How often the API server refused to delete an object, by its uid, while the BundleDeployment is being deleted."""
     foreign_objects: dict[str, ForeignObjects] = field(default_factory=dict)
-    """While it is being deleted: by uid of the Namespaces whose objects have been listed."""
+    """The objects of others in the Namespaces whose objects have been listed, by uid, while the BundleDeployment is being
+    deleted."""
     has_no_custom_resources: bool = False
-    """While it is being deleted: its CRDs had none at the last list."""
+    """Whether the last list found no custom resources of its CRDs, while the BundleDeployment is being deleted."""
     brief_wait_since: datetime | None = None
     rejection: Rejection | None = None
 

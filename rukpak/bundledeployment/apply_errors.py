@@ -39,7 +39,7 @@ REJECTED_RETRY_DELAY = timedelta(minutes=5)
 MAX_RETRY_DELAY = timedelta(minutes=10)
 """A rejected apply is retried at least this often."""
 RETRIED = f"it is retried, at most {MAX_RETRY_DELAY // timedelta(minutes=1)} minutes apart"
-"""About an apply that the API server rejects: no event reports when it would accept it."""
+"""The end of the message about a rejected apply: no event reports when the API server would accept it."""
 DELETE_IT = "delete it, and the object of the bundle is installed"
 DELETE_CRD = (
     f"{DELETE_IT} (deleting a CustomResourceDefinition deletes all its custom resources: back up those that you need)"
@@ -74,7 +74,7 @@ class ApplyErrors:
         raise ApplyRejected(Reason.BLOCKED, f"{key}: {error.message}", REJECTED_RETRY_DELAY) from error
 
     async def _explain_precondition(self, uid: str, kind: Kind, body: Object) -> None:
-        """Another object has this key than was observed; returns if it is the observed one."""
+        """Raise the error if the object with this key is another one than was observed; return if it is the same."""
         key = _key(kind, body)
         try:
             live = await self.client.get(kind, key.name, key.namespace or None)
@@ -109,7 +109,7 @@ class ApplyErrors:
         return f"already exists and is not managed by olm-suite{by}: {remedy}"
 
     async def _explain_namespace(self, key: ObjectKey) -> None:
-        """In a Namespace that is being deleted nothing can be created."""
+        """Raise Waiting if the Namespace is being deleted: nothing can be created in it."""
         if not key.namespace:
             return
         try:

@@ -36,7 +36,7 @@ class ConflictWatch:
         self._watched: dict[ConflictingObject, _Watched] = {}
 
     async def watch(self, name: str, objects: Iterable[ConflictingObject]) -> bool:
-        """Watch these for a BundleDeployment, and no others. Returns whether one of them is deleted already."""
+        """Watch these objects for a BundleDeployment, and no others. Returns whether one of them is deleted already."""
         wanted = frozenset(objects)
         await self._release(name, keep=wanted)
         is_deleted = False
@@ -75,7 +75,7 @@ class ConflictWatch:
         )
 
         def on_change(change: Change) -> None:
-            """Ignores the first list, and changes that cannot end the conflict."""
+            """Handle a change of the object; ignores the first list, and changes that cannot end the conflict."""
             watched = self._watched.get(conflicting)
             if watched is not None and change.old is not None and _ownership(change.old) != _ownership(change.new):
                 for name in sorted(watched.names):
@@ -91,7 +91,7 @@ def _identity(obj: Object) -> Object:
 
 
 def _ownership(obj: Object | None) -> object:
-    """What of an object determines whether it conflicts."""
+    """The part of an object that determines whether it conflicts."""
     if obj is None:
         return None
     metadata = obj["metadata"]

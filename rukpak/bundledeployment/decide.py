@@ -184,7 +184,7 @@ def _activate(world: World, _: Evaluation) -> Plan | None:
 
 
 def _require_readable(world: World, _: Evaluation) -> Plan | None:
-    """Nothing is removed before every kind of the inventory has been listed."""
+    """Raise Waiting until every kind of the inventory has been listed; before that nothing is removed."""
     if world.unreachable_kinds:
         kinds = list_names(f"{kind}.{group}" if group else kind for group, kind in world.unreachable_kinds)
         text = f"cannot be read now, so nothing is removed: {kinds}"
@@ -227,7 +227,7 @@ def _wait_for_removal(world: World, _: Evaluation) -> Plan | None:
 
 
 def _requeue(world: World, _: Evaluation) -> Plan | None:
-    """At the time when a contested object is reverted again, or when progress exceeds its deadline."""
+    """The next pass is at the time when a contested object is reverted again, or when progress exceeds its deadline."""
     times = [
         backs_off_until(world.last_applied[item.key]) - world.now
         for item in _content(world).objects()

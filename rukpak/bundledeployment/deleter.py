@@ -36,7 +36,7 @@ from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names
 
 DELETE_RETRY_DELAY = timedelta(seconds=10)
-"""After the API server refused to delete an object."""
+"""The time to the next attempt after the API server refused to delete an object."""
 _TRANSIENT = {0, 401, 429}
 """Codes that are not about the object."""
 
@@ -112,7 +112,7 @@ class Deleter:
     async def _try(
         self, deletions: Mapping[str, tuple[str, Coroutine[Any, Any, None]]], world: World, failed: FailedDeletions
     ) -> None:
-        """Everything is tried; a webhook or a policy may reject some."""
+        """Delete all of them, also when a webhook or a policy rejects some."""
         results = await asyncio.gather(*(deletion for _, deletion in deletions.values()), return_exceptions=True)
         sentences: list[str] = []
         for (uid, (key, _)), result in zip(deletions.items(), results, strict=True):
@@ -167,7 +167,7 @@ def _key(kind: Kind, name: str, namespace: str) -> ObjectKey:
 
 
 async def _all(deletions: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Everything is tried, then the first failure raised."""
+    """Wait for all of them, then raise the first failure."""
     for result in await asyncio.gather(*deletions, return_exceptions=True):
         if result is not None:
             raise result

@@ -24,7 +24,8 @@ class Evaluation:
     irreversible: str = ""
     """What the upgrade to the desired Bundle changes for good; empty: nothing."""
     foreign_objects: str = ""
-    """While it is being deleted: a warning about objects in its Namespaces that the bundle did not bring; empty: none."""
+    """A warning, while the BundleDeployment is being deleted, about objects in its Namespaces that the bundle did not bring;
+    empty: none."""
 
 
 def evaluate(world: World) -> Evaluation:

@@ -47,20 +47,22 @@ class EventMapper:
         return filter(None, map(self.name_of, sorted(uids)))
 
     def keys_of_deployment(self, change: Change) -> Iterator[str]:
-        """Itself; when one is deleted, those that are stalled, since its objects may have been the reason."""
+        """The BundleDeployment itself; when one is deleted, also all that are stalled, because its objects may have been the
+        reason."""
         obj = change.new or change.old or {}
         yield obj["metadata"]["name"]
         if change.new is None:
             yield from (name for name, raw in _named(self.deployments.objects) if _is_stalled(raw))
 
     def keys_of_bundle(self, change: Change) -> Iterator[str]:
-        """Its owner, and the one that would own it by its name."""
+        """The owner of the Bundle, and the BundleDeployment that would own it by its name."""
         for obj in filter(None, (change.old, change.new)):
             yield from (entry["name"] for entry in controller_references(obj))
             yield obj["metadata"]["name"].rpartition("-")[0]
 
     def keys_of_namespace(self, change: Change) -> Iterator[str]:
-        """Those whose part of it changed; all its members, and all that need it, when it is created or deleted."""
+        """The BundleDeployments whose part of the Namespace changed. When it is created or deleted: all its members, and all
+        that need it."""
         old, new = transforms.namespace_info_of(change.old), transforms.namespace_info_of(change.new)
         if old is not None and new is not None and old.deletion_timestamp == new.deletion_timestamp:
             yield from self.names_of(old.members ^ new.members)
@@ -72,7 +74,8 @@ class EventMapper:
             yield from (name for name, known in list(self.interests.items()) if namespace.name in known.namespaces)
 
     def keys_of_crd(self, change: Change) -> Iterator[str]:
-        """Its owner and those that need it; when it starts or stops being served, those with objects of its kind."""
+        """The owner of the CRD and the BundleDeployments that need it. When it starts or stops being served: those with
+        objects of its kind."""
         old, new = transforms.definition_of(change.old), transforms.definition_of(change.new)
         crd = new or old
         if crd is None:
@@ -86,7 +89,7 @@ class EventMapper:
                 yield name
 
     def keys_of_api_service(self, change: Change) -> Iterator[str]:
-        """When the availability of an aggregated API server changes: those with objects of its group."""
+        """The BundleDeployments with objects of a group whose aggregated API server became available or unavailable."""
         before, after = transforms.remote_of(change.old), transforms.remote_of(change.new)
         if before == after:
             return

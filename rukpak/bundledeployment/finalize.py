@@ -105,7 +105,7 @@ def _require_known(world: World) -> None:
 
 
 def _delete_objects(world: World) -> Plan | None:
-    """Everything but Namespaces, in waves."""
+    """Delete everything but Namespaces, in waves."""
     resources = {entry.key: entry for entry in world.custom_resources or ()}
     remaining: list[LabeledObject | CustomResource] = [*resources.values()]
     remaining += [entry for key, entry in world.owned.items() if key not in resources]
@@ -121,7 +121,7 @@ def _delete_objects(world: World) -> Plan | None:
 
 
 def _remove_finalizer(world: World) -> Plan:
-    """Only when all watches are open: objects that remain after this are never removed."""
+    """Remove the finalizer, only when all watches are open: objects that remain after this are never removed."""
     if world.stale and not world.abandoned:
         kinds = list_names(kind for _, kind in world.stale)
         raise BriefWait(
@@ -182,7 +182,7 @@ def abandon_hint(world: World) -> str:
 
 
 def _remove_namespaces(world: World, evaluation: Evaluation) -> Plan | None:
-    """Foreign objects are reported before the Namespaces are deleted with them."""
+    """Leave or delete the Namespaces; foreign objects are reported before they are deleted with a Namespace."""
     delete, leave = (_remaining_namespaces(world, retention) for retention in (Retention.DELETE, Retention.LEAVE))
     unlisted = [f"Namespace {namespace.name}" for namespace in delete if namespace.uid not in world.foreign_objects]
     if unlisted:
@@ -199,7 +199,7 @@ def _remove_namespaces(world: World, evaluation: Evaluation) -> Plan | None:
 
 
 def _namespaces(world: World, retention: Retention) -> tuple[NamespaceInfo, ...]:
-    """The Namespaces that the BundleDeployment is a member of and that this becomes of."""
+    """The Namespaces that the BundleDeployment is a member of and for which the rules give this retention."""
     return tuple(
         namespace
         for _, namespace in sorted(world.namespaces.items())
@@ -216,13 +216,13 @@ def _remaining_namespaces(world: World, retention: Retention) -> tuple[Namespace
 
 
 def _is_reported(world: World) -> bool:
-    """Recognized by how the warning begins: its end may be truncated."""
+    """Whether the warning was reported, recognized by how it begins: its end may be truncated."""
     ready = find_condition(world.deployment.status.conditions, ConditionType.READY)
     return ready is not None and FOREIGN_OBJECTS_WARNING in ready.message
 
 
 def _is_left_behind(world: World, uid: str) -> bool:
-    """The API server refuses to delete the object, and it may stay."""
+    """Whether the API server refuses to delete the object, and it may stay."""
     return world.abandoned and uid in world.undeletable
 
 

@@ -15,9 +15,9 @@ from olmkit.api.names import pluralize
 
 Obj = Mapping[str, Any]
 PROGRESS_DEADLINE = timedelta(minutes=10)
-"""For kinds without a deadline of their own: the default of Kubernetes for a Deployment."""
+"""The deadline for kinds without one of their own: the default of Kubernetes for a Deployment."""
 _NO_DEADLINE_SECONDS = 2**31 - 1
-"""As progressDeadlineSeconds: such a Deployment has no deadline."""
+"""The value of progressDeadlineSeconds with which a Deployment has no deadline."""
 _FAILED_WAIT_REASONS = ("CrashLoopBackOff", "InvalidImageName")
 """Reasons of a waiting container that kstatus counts as failed."""
 

@@ -21,9 +21,9 @@ from rukpak.format.text import list_names
 
 
 def prepare(world: World, content: RenderedBundle) -> Plan | None:
-    """Before the first object: the inventory names its kinds, their objects are known, no Namespace is being deleted.
+    """Extend the inventory before the first object is applied; None when it names all kinds of the bundle.
 
-    Raises Waiting or BriefWait until that is so.
+    Raises Waiting or BriefWait until their objects are known and no Namespace of the bundle is being deleted.
     """
     kinds = frozenset(item.key[:2] for item in content.objects()) - {NAMESPACE}
     if not kinds <= world.inventory:
@@ -72,7 +72,7 @@ def apply_objects(world: World, content: RenderedBundle, *, dry_run_first: bool)
 
 
 def _is_pending(world: World, content: RenderedBundle, item: RenderedObject) -> bool:
-    """It differs and can be applied now; a Namespace that is not in the bundle has to exist."""
+    """Whether the object differs and can be applied now; a Namespace that is not in the bundle has to exist."""
     if is_up_to_date(world, item) or world.is_deleting(item.key):
         return False
     name = item.key.name

@@ -44,7 +44,7 @@ class InformerFactory(Protocol):
 
 @dataclass(frozen=True)
 class OwnedObjects:
-    """Of one BundleDeployment."""
+    """The objects with the label of one BundleDeployment, and the kinds of which not all may be known."""
 
     labeled: dict[ObjectKey, LabeledObject]
     unsynced: frozenset[GroupKind]

@@ -19,7 +19,7 @@ from rukpak.format.objects import ObjectKey
 
 @dataclass(frozen=True)
 class AddFinalizer:
-    """Keep the BundleDeployment until its objects are deleted."""
+    """Add the finalizer, which keeps the BundleDeployment until its objects are deleted."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class DeleteBundles:
 
 @dataclass(frozen=True)
 class UpdateInventory:
-    """Write the annotation that names the kinds of which objects may exist."""
+    """Write the annotation that names the kinds of all objects that may exist."""
 
     kinds: frozenset[tuple[str, str]]
 
@@ -95,7 +95,7 @@ class Prune:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing is removed."""
+        """Whether nothing is removed."""
         return not (self.delete or self.delete_crds or self.release_crds or self.namespaces)
 
     @property
@@ -109,7 +109,7 @@ class DeleteObjects:
     """Delete objects of a BundleDeployment that is being deleted, group after group."""
 
     name: str
-    """What they are, for messages."""
+    """The names of the objects, for messages."""
     groups: tuple[tuple[LabeledObject | CustomResource, ...], ...]
 
 
@@ -123,12 +123,12 @@ class LeaveNamespaces:
 
 @dataclass(frozen=True)
 class RemoveFinalizer:
-    """Nothing remains: the BundleDeployment can be deleted."""
+    """Remove the finalizer: nothing remains, the BundleDeployment can be deleted."""
 
 
 @dataclass(frozen=True)
 class Keep:
-    """Nothing is to be done. `after`: the time to the next pass; None: until something that is watched changes."""
+    """Do nothing. `after`: the time to the next pass; None: until something that is watched changes."""
 
     after: timedelta | None = None
 
@@ -173,7 +173,8 @@ class ObjectChange:
     is_first: bool = True
 
     def __str__(self) -> str:
-        """As log lines show it: `created Deployment.apps ns/name (bundle x)`, `reverted …: changed by kubectl-edit`."""
+        """The change as log lines show it: `created Deployment.apps ns/name (bundle x)`, `reverted …: changed by
+        kubectl-edit`."""
         is_drift = self.verb in (Verb.REVERTED, Verb.RECREATED)
         return f"{self.verb} {self.key}: {self.why}" if is_drift else f"{self.verb} {self.key} ({self.why})"
 

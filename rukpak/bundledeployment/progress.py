@@ -21,7 +21,7 @@ from rukpak.bundledeployment.world import NAMESPACE, World
 from rukpak.format.objects import ObjectKey
 
 MORE = "; and "
-"""In a message that names only some of the objects: followed by the number of the others."""
+"""The mark of a message that names only some of the objects, followed by the number of the others."""
 _DELETED = "somebody deleted it"
 _MISSING = "it does not exist"
 

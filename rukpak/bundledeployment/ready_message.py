@@ -20,7 +20,7 @@ from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names
 
 Outcome = Done | Exception
-"""Of the pass: what was done, or why nothing was."""
+"""The outcome of the pass: what was done, or why nothing was."""
 
 
 def ready_message(world: World, evaluation: Evaluation, outcome: Outcome, active: str | None) -> str:

@@ -67,7 +67,7 @@ class BundleDeploymentReconciler:
 
     @property
     def memories(self) -> dict[str, Memory]:
-        """By name; shared with act."""
+        """The Memory of each BundleDeployment by its name; shared with act."""
         return self.actions.memories
 
     def steps(
@@ -136,7 +136,7 @@ class BundleDeploymentReconciler:
         )
 
     async def _with_record(self, world: World) -> World:
-        """When the active Bundle is missing and was never recorded, its Operator has the record."""
+        """The World with the record from the Operator's status, if the active Bundle is missing and was never recorded."""
         active = world.active_bundle
         is_known = active is None or active in world.bundles or world.record(active) is not None
         owners = world.deployment.metadata.owner_references
@@ -187,7 +187,7 @@ class BundleDeploymentReconciler:
         )
 
     def _namespaces(self, world: World, names: Iterable[str]) -> dict[str, NamespaceInfo]:
-        """Those of these names, and those that it is a member of."""
+        """The Namespaces with these names, and those that the BundleDeployment is a member of."""
         found = [transforms.namespace_info_of(self.informers.namespaces.get(name)) for name in names]
         found += map(transforms.namespace_info_of, self.informers.namespaces.by_index(MEMBER_INDEX, world.uid))
         known = (self.informers.pending_deletions.applied_to(entry) for entry in found if entry is not None)
@@ -208,7 +208,7 @@ class BundleDeploymentReconciler:
         return definition.info if definition is not None else None
 
     async def _usage(self, world: World) -> dict[str, Usage | ApiError]:
-        """Of what is pruned next, by uid."""
+        """The usage of the objects that are pruned next, by uid."""
         found = prune_candidates(world)
         usage = {crd.uid: await self.usage.crd(crd.key.name) for crd in found.crds}
         return usage | {namespace.uid: await self.usage.namespace(namespace.name) for namespace in found.namespaces}
@@ -228,7 +228,7 @@ class BundleDeploymentReconciler:
         return replace(world, foreign_objects={**world.foreign_objects, **listed})
 
     async def _custom_resources(self, world: World, memory: Memory) -> tuple[CustomResource, ...] | None:
-        """Of the CRDs it has, listed in each pass until there are none; None when they cannot be listed."""
+        """The custom resources of its CRDs, listed in each pass until there are none; None when they cannot be listed."""
         if memory.has_no_custom_resources:
             return ()
         found: list[CustomResource] = []

@@ -22,7 +22,7 @@ class RenderedObject:
     digest: str
     """Hash of the body; two renders with equal digests need no write in between."""
     storage: str = ""
-    """Of a CRD: the version that objects are stored in."""
+    """The version that objects of a CRD are stored in; empty for other kinds."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class RenderedNamespace:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     is_in_bundle: bool = True
-    """It is an object of the bundle. Otherwise the bundle only writes to it: the BundleDeployment becomes a member of it if it
-    exists, and never creates it."""
+    """Whether it is an object of the bundle. Otherwise the bundle only writes to it: the BundleDeployment becomes a member of
+    it if it exists, and never creates it."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class RenderedBundle:
     faults: tuple[str, ...] = ()
     """Why it can never be installed unchanged."""
     unsupported: tuple[str, ...] = ()
-    """Those of the faults that hold on every cluster."""
+    """The part of the faults that hold on every cluster."""
     absent_kinds: frozenset[tuple[str, str]] = frozenset()
     """Group-kinds that it was checked against and that the cluster does not serve."""
     unreachable_groups: frozenset[str] = frozenset()

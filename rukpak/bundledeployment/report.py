@@ -73,7 +73,7 @@ class BundleDeploymentReport(StatusReport[BundleDeploymentStatus]):
     raw: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """The BundleDeployment that the status is written to: as observed, or as written in this pass."""
     brief_wait_since: datetime | None = None
-    """When the first of the consecutive passes ended that ended with a BriefWait; None: this one did not."""
+    """The end of the first of the consecutive passes that ended with a BriefWait; None: this one did not."""
 
 
 def report(
@@ -142,7 +142,7 @@ def _repairs(world: World, outcome: Outcome) -> tuple[PendingEvent, ...]:
 
 
 def _foreign_objects_warning(evaluation: Evaluation, outcome: Outcome) -> tuple[PendingEvent, ...]:
-    """Before a Namespace is deleted with objects of others: one Warning."""
+    """One Warning before a Namespace is deleted with objects of others."""
     is_announced = isinstance(outcome, Done) and isinstance(outcome.plan, Announce)
     sentence = evaluation.foreign_objects if is_announced else ""
     return (PendingEvent("Warning", NAMESPACE_NOT_EMPTY, sentence, "Remove"),) if sentence else ()
@@ -300,7 +300,7 @@ def _released(world: World) -> list[ObjectReference] | None:
 
 
 def _removing(world: World, evaluation: Evaluation, outcome: Outcome) -> list[DesiredCondition]:
-    """Conditions about the bundle stay as they were; Ready reports what is being removed."""
+    """The conditions while the BundleDeployment is deleted: those about the bundle stay, Ready reports what is being removed."""
     old = {condition.type: condition for condition in world.deployment.status.conditions}
     kept = [_unchanged(old[kind]) for kind in _KEPT_WHILE_REMOVING if kind in old]
     text = "; ".join(filter(None, (_removal_message(outcome), evaluation.foreign_objects)))

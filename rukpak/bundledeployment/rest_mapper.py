@@ -136,7 +136,7 @@ class RestMapper:
         return next(iter(named.values())) if named else None
 
     def _crd_changed(self, change: Change) -> None:
-        """Two CRDs may claim one kind; only the one whose names were accepted is served."""
+        """Record the change of a CRD. Two CRDs may claim one kind; only the one whose names were accepted is served."""
         for obj, is_old in ((change.old, True), (change.new, False)):
             crd = definition_of(obj)
             if crd is None:

@@ -20,18 +20,18 @@ class Retention(StrEnum):
 
     DELETE = "delete"
     RELEASE = "release"
-    """It stays without the labels of rukpak. An annotation names the BundleDeployment that had it."""
+    """The object stays without the labels of rukpak. An annotation names the BundleDeployment that had it."""
     LEAVE = "leave"
-    """It stays. Only the fields that no other BundleDeployment applied are removed from it."""
+    """The object stays. Only the fields that no other BundleDeployment applied are removed from it."""
 
 
 class Tenancy(StrEnum):
-    """To whom a Namespace of a BundleDeployment belongs."""
+    """The members of a Namespace: the BundleDeployment alone, or others too."""
 
     OWN = "own"
     """rukpak created it, and the BundleDeployment is its only member."""
     SHARED = "shared"
-    """It has other members, or rukpak did not create it."""
+    """The Namespace has other members, or rukpak did not create it."""
 
 
 CRD_RETENTION: Mapping[Usage, Retention] = {
@@ -40,7 +40,7 @@ CRD_RETENTION: Mapping[Usage, Retention] = {
     Usage.IN_USE: Retention.RELEASE,
     Usage.UNLISTABLE: Retention.RELEASE,
 }
-"""Of a CustomResourceDefinition that is no longer in the bundle."""
+"""The retention of a CustomResourceDefinition that is no longer in the bundle."""
 
 NAMESPACE_RETENTION: Mapping[tuple[Tenancy, Usage | None], Retention] = {
     (Tenancy.OWN, Usage.UNUSED): Retention.DELETE,
@@ -49,32 +49,33 @@ NAMESPACE_RETENTION: Mapping[tuple[Tenancy, Usage | None], Retention] = {
     (Tenancy.SHARED, Usage.IN_USE): Retention.LEAVE,
     (Tenancy.SHARED, None): Retention.LEAVE,
 }
-"""Of a Namespace that is no longer in the bundle. Usage None: it is not known."""
+"""The retention of a Namespace that is no longer in the bundle. Usage None: it is not known."""
 
 FINALIZED_NAMESPACE_RETENTION: Mapping[Tenancy, Retention] = {
     Tenancy.OWN: Retention.DELETE,
     Tenancy.SHARED: Retention.LEAVE,
 }
-"""Of a Namespace of a BundleDeployment that is being deleted, whatever is in it."""
+"""The retention of a Namespace of a BundleDeployment that is being deleted, whatever is in it."""
 
 
 def crd_retention(usage: Usage) -> Retention:
-    """Of a CustomResourceDefinition that is no longer in the bundle."""
+    """The retention of a CustomResourceDefinition that is no longer in the bundle."""
     return CRD_RETENTION[usage]
 
 
 def namespace_retention(namespace: NamespaceInfo, uid: str, usage: Usage | None) -> Retention | None:
-    """Of a Namespace that is no longer in the bundle of the BundleDeployment of that uid; None: its usage has to be known."""
+    """The retention of a Namespace that is no longer in the bundle of the BundleDeployment of that uid; None: its usage has to
+    be known."""
     return NAMESPACE_RETENTION.get((tenancy(namespace, uid), usage))
 
 
 def finalized_namespace_retention(namespace: NamespaceInfo, uid: str) -> Retention:
-    """Of a Namespace of the BundleDeployment of that uid, which is being deleted."""
+    """The retention of a Namespace of the BundleDeployment of that uid, which is being deleted."""
     return FINALIZED_NAMESPACE_RETENTION[tenancy(namespace, uid)]
 
 
 def tenancy(namespace: NamespaceInfo, uid: str) -> Tenancy:
-    """To whom the Namespace belongs."""
+    """The tenancy of the Namespace, seen from the BundleDeployment of that uid."""
     is_own = namespace.members == {uid} and CREATED_LABEL in namespace.labels
     return Tenancy.OWN if is_own else Tenancy.SHARED
 

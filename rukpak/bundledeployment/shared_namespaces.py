@@ -18,7 +18,7 @@ from rukpak.bundledeployment.world import NamespaceInfo, World, member_label
 
 POD_SECURITY = "pod-security.kubernetes.io/"
 LEVELS = ("restricted", "baseline", "privileged")
-"""From the strictest to the most permissive."""
+"""The Pod Security levels from the strictest to the most permissive."""
 
 
 def namespace_body(item: RenderedNamespace, live: NamespaceInfo | None, uid: str) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def _shared(wanted: Mapping[str, str], live: Mapping[str, str]) -> dict[str, str
 
 
 def _labels(wanted: Mapping[str, str], live: Mapping[str, str]) -> dict[str, str]:
-    """Those that do not differ from the live ones; of Pod Security levels the more permissive one, each with its version."""
+    """The labels that do not differ from the live ones; of Pod Security levels the more permissive one, each with its version."""
     plain = {key: value for key, value in wanted.items() if not key.startswith(POD_SECURITY)}
     result = _shared(plain, live)
     for mode in ("enforce", "audit", "warn"):

@@ -69,7 +69,7 @@ def _body(
 
 
 def _image_by_digest(world: World) -> Mapping[str, str]:
-    """For an active Bundle that is or was created again: its tag may have moved since it was installed."""
+    """The annotation for an active Bundle that is or was created again: its tag may have moved since it was installed."""
     bundle, record = world.bundles.get(world.desired_bundle), world.record(world.desired_bundle)
     was_recreated = bundle is None or bundles.IMAGE_BY_DIGEST_ANNOTATION in bundle.annotations
     if record is None or world.active_bundle != world.desired_bundle or not was_recreated:

@@ -140,12 +140,12 @@ def namespace(obj: Object) -> Object:
 
 
 def namespace_info_of(obj: Mapping[str, Any] | None) -> NamespaceInfo | None:
-    """Of a transformed Namespace; None when there is none, or one that could not be read."""
+    """The NamespaceInfo of a transformed Namespace; None when there is none, or one that could not be read."""
     return obj.get("namespace") if obj is not None else None
 
 
 def definition_of(obj: Mapping[str, Any] | None) -> ServedCrd | None:
-    """Of a transformed CRD; None when there is none, or one that could not be read."""
+    """The ServedCrd of a transformed CRD; None when there is none, or one that could not be read."""
     return obj.get("definition") if obj is not None else None
 
 
@@ -157,7 +157,7 @@ def released_by_index(obj: Mapping[str, Any]) -> Iterable[str]:
 
 
 def remote_of(obj: Mapping[str, Any] | None) -> tuple[str, bool] | None:
-    """Of a transformed APIService: group and whether its API server is available; None if no other API server serves it."""
+    """The group of a transformed APIService and whether its API server is available; None if no other API server serves it."""
     return obj.get("remote") if obj is not None else None
 
 

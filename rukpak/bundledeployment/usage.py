@@ -23,11 +23,11 @@ from rukpak.format.text import MAX_NAMES_SHOWN
 LIST_PAGE = 20
 """Objects per request while one object is looked for."""
 METRICS_GROUP = "metrics.k8s.io"
-"""Its objects are figures about objects of other kinds."""
+"""The group whose objects are figures about objects of other kinds."""
 _NOTHING_TO_LIST = {404, 405}
 """Codes of a kind that was removed, or that can only be created, such as Binding."""
 _IGNORED_KINDS = {"Event", "Endpoints", "Lease"}
-"""Their objects are about other objects: deleting them loses nothing."""
+"""Kinds whose objects are about other objects: deleting them loses nothing."""
 _MADE_BY_KUBERNETES = {("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")}
 
 
@@ -41,7 +41,7 @@ class UsageReader:
     limit: asyncio.Semaphore
 
     async def crd(self, name: str) -> Usage | ApiError:
-        """Of a CustomResourceDefinition."""
+        """The usage of a CustomResourceDefinition, or the error when it cannot be read."""
         definition = transforms.definition_of(self.crds.get(name))
         if definition is None or not definition.info.is_established:
             return Usage.NEVER_ESTABLISHED
@@ -54,7 +54,7 @@ class UsageReader:
             return error
 
     async def namespace(self, name: str) -> Usage | ApiError:
-        """Of a Namespace: whether it holds an object that would not be deleted without it."""
+        """The usage of a Namespace: whether it holds an object that would not be deleted without it; or the error."""
         try:
             for kind in filter(_is_counted, self.rest_mapper.listable_kinds()):
                 if await self._has_objects(kind, name):
@@ -98,7 +98,7 @@ class UsageReader:
         return False
 
     def _is_incidental(self, kind: Kind, obj: Object) -> bool:
-        """It is in every Namespace, is being deleted, or is deleted with an owner in the Namespace.
+        """Whether the object is in every Namespace, is being deleted, or is deleted with an owner in the Namespace.
 
         That owner is counted itself, or is deleted and the garbage collector deletes the object.
         """

@@ -13,18 +13,18 @@ from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names
 
 WATCHED_RETRY_DELAY = timedelta(minutes=10)
-"""For what is watched: in case that an event is lost."""
+"""The delay while waiting for objects that are watched: an event usually comes first."""
 UNREACHABLE_RETRY_DELAY = timedelta(seconds=20)
-"""For kinds whose API server is unavailable."""
+"""The delay while the API server of a kind is unavailable."""
 CONTENT_RETRY_DELAY = timedelta(seconds=30)
 SYNC_POLL_DELAY = timedelta(seconds=2)
-"""For a BriefWait: an event usually ends it earlier."""
+"""The delay after a BriefWait: an event usually ends it earlier."""
 MIN_POLL_DELAY = timedelta(seconds=2)
-"""For objects that are not watched: the first delay between two requests. It grows with the age of the deletion."""
+"""The first delay between two requests for objects that are not watched. It grows with the age of the deletion."""
 
 
 def poll_delay(now: datetime, since: Iterable[datetime | None]) -> timedelta:
-    """Until objects that are not watched are read again: a tenth of the time since the latest of the deletions."""
+    """The delay until objects that are not watched are read again: a tenth of the time since the latest of the deletions."""
     ages = [now - moment for moment in since if moment is not None]
     return max(MIN_POLL_DELAY, min(ages, default=MIN_POLL_DELAY) / 10)
 

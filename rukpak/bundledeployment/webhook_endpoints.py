@@ -20,12 +20,12 @@ CONFIGURATIONS = {
     (GROUP, kind): Kind(GROUP, "v1", kind, f"{kind.lower()}s")
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 }
-"""By (group, kind)."""
+"""The kinds of webhook configurations by (group, kind)."""
 SERVICE_LABEL = "kubernetes.io/service-name"
 
 
 async def webhooks_without_endpoints(client: Client, keys: Iterable[ObjectKey]) -> frozenset[ObjectKey]:
-    """Those of the objects that are webhook configurations with a Service that has no ready endpoint.
+    """The objects that are webhook configurations with a Service that has no ready endpoint.
 
     One with a URL, or one that cannot be read, is not among them.
     """

@@ -23,10 +23,10 @@ from rukpak.format.objects import ObjectKey
 NAMESPACE = ("", "Namespace")
 CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 RELEASED_ANNOTATION = "core.rukpak.io/released"
-"""On a CRD or Namespace that is no longer in its bundle and was kept because it was in use; the value is the BundleDeployment
-that had it. A BundleDeployment with such a CRD in its bundle takes it over."""
+"""The annotation of a CRD or Namespace that is no longer in its bundle and was kept because it was in use; the value is the
+BundleDeployment that had it. A BundleDeployment with such a CRD in its bundle takes it over."""
 ABANDON_ANNOTATION = "core.rukpak.io/abandon"
-"""On a BundleDeployment that is being deleted, value "true": objects that cannot be deleted are left behind."""
+"""The annotation of a BundleDeployment that is being deleted; if it is "true", objects that cannot be deleted are left behind."""
 
 
 def manager_name(deployment: str) -> str:
@@ -88,7 +88,7 @@ class LabeledObject:
     deletion_timestamp: datetime | None = None
     finalizers: tuple[str, ...] = ()
     is_scaled_by_others: bool = False
-    """Another field manager owns spec.replicas."""
+    """Whether another field manager owns spec.replicas."""
     health: Health | None = None
 
 
@@ -153,7 +153,7 @@ class Usage(StrEnum):
     """A CustomResourceDefinition that the API server never served: it can have no custom resources."""
     UNUSED = "unused"
     IN_USE = "in use"
-    """It has custom resources, or contains objects of others."""
+    """A CustomResourceDefinition with custom resources, or a Namespace that contains objects of others."""
     UNLISTABLE = "unlistable"
     """A CustomResourceDefinition that was established and serves no version: its custom resources cannot be listed."""
 
@@ -232,7 +232,7 @@ class World:
     desired_bundle: str
     """Name of the Bundle that the template names."""
     bundles: Mapping[str, BundleInfo] = field(default_factory=dict)
-    """Its own Bundles."""
+    """The Bundles that the BundleDeployment owns, by name."""
     bundle_owner: str = ""
     """The owner of the Bundle of the desired name, when it is not this BundleDeployment."""
     is_active_name_taken: bool = False
@@ -240,9 +240,9 @@ class World:
     derived_record: BundleRecord | None = None
     """What the active Bundle was, from the Operator's status; only when the Bundle is missing and status has no record of it."""
     content: Content = field(default_factory=MissingContent)
-    """Of the desired Bundle."""
+    """The content of the desired Bundle."""
     active_content: Content = field(default_factory=MissingContent)
-    """Of the active Bundle, when that is another one."""
+    """The content of the active Bundle, when that is another one."""
     inventory: frozenset[tuple[str, str]] = frozenset()
     """Group-kinds of the annotation."""
     labeled: Mapping[ObjectKey, LabeledObject] = field(default_factory=dict)
@@ -253,33 +253,33 @@ class World:
     stale: frozenset[tuple[str, str]] = frozenset()
     """Kinds of the inventory, and Namespaces, whose watch is not open: more objects may exist."""
     namespaces: Mapping[str, NamespaceInfo] = field(default_factory=dict)
-    """Those that are in the bundle or were released, and those it is a member of."""
+    """Namespaces that are in the bundle or were released, and those that the BundleDeployment is a member of, by name."""
     crds: Mapping[str, CrdInfo] = field(default_factory=dict)
-    """Those that are in the bundle or were released."""
+    """CustomResourceDefinitions that are in the bundle or were released, by name."""
     custom_resources: tuple[CustomResource, ...] | None = None
-    """While it is being deleted: custom resources of the CRDs it has; None when they cannot be listed."""
+    """Custom resources of its CRDs, while the BundleDeployment is being deleted; None when they cannot be listed."""
     webhooks_without_endpoints: frozenset[ObjectKey] = frozenset()
-    """While it is being deleted: its webhook configurations that have no endpoints."""
+    """Its webhook configurations that have no endpoints, while the BundleDeployment is being deleted."""
     undeletable: frozenset[str] = frozenset()
-    """While it is being deleted: uids of objects that the API server refuses to delete."""
+    """The uids of objects that the API server refuses to delete, while the BundleDeployment is being deleted."""
     namespace_finalizers: Mapping[str, Mapping[ObjectKey, tuple[str, ...]]] = field(default_factory=dict)
-    """By name of the Namespaces that are being deleted: the objects in them that have finalizers."""
+    """The objects with finalizers in each Namespace that is being deleted, by the name of the Namespace."""
     foreign_objects: Mapping[str, ForeignObjects] = field(default_factory=dict)
-    """While it is being deleted: by uid of the Namespaces that are deleted with it, once they have been listed."""
+    """The objects of others in the Namespaces that are deleted with the BundleDeployment, by uid, once they have been listed."""
     usage: Mapping[str, Usage | ApiError] = field(default_factory=dict)
-    """By uid: of CustomResourceDefinitions and Namespaces that left the bundle; an error if it could not be read."""
+    """The usage of CustomResourceDefinitions and Namespaces that left the bundle, by uid; an error if it could not be read."""
     last_applied: Mapping[ObjectKey, LastApplied] = field(default_factory=dict)
     brief_wait_since: datetime | None = None
-    """Since when every pass has ended with a BriefWait; None: the last one did not."""
+    """The time since which every pass has ended with a BriefWait; None: the last one did not."""
 
     @property
     def name(self) -> str:
-        """Of the BundleDeployment."""
+        """The name of the BundleDeployment."""
         return self.deployment.metadata.name
 
     @property
     def uid(self) -> str:
-        """Of the BundleDeployment."""
+        """The uid of the BundleDeployment."""
         return self.deployment.metadata.uid
 
     @property

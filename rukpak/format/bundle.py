@@ -31,7 +31,7 @@ class RegistryBundle:
     """A registry+v1 bundle. The CSV's install strategy and the CRDs have the form in which Kubernetes' types write them."""
 
     package: str
-    """From metadata/annotations.yaml; never empty."""
+    """The package of metadata/annotations.yaml; never empty."""
     csv: Body
     """The ClusterServiceVersion, whole."""
     crds: tuple[Body, ...]

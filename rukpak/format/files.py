@@ -208,7 +208,7 @@ def _size_problem(body: dict[str, Any]) -> str:
 
 
 def _check_types(reading: _Reading, found: _Manifest) -> None:
-    """For an object that is applied as it is written: check the types of the parts that rukpak reads."""
+    """Check the types of the parts that rukpak reads of an object that is applied as it is written."""
     body = found.body
     checked = _CHECKED.get((group_of(body["apiVersion"]), body["kind"]))
     if checked is None:

@@ -23,7 +23,7 @@ class ObjectKey(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        """For messages: `Deployment.apps ns/name`, `Namespace name`."""
+        """The key as messages show it: `Deployment.apps ns/name`, `Namespace name`."""
         kind = f"{self.kind}.{self.group}" if self.group else self.kind
         return f"{kind} {self.namespace}/{self.name}" if self.namespace else f"{kind} {self.name}"
 

@@ -59,7 +59,7 @@ class Preflight:
     faults: tuple[str, ...] = ()
     """The reasons why the bundle can never be installed as it is."""
     unsupported: tuple[str, ...] = ()
-    """Those of the faults that apply to every cluster: features that rukpak does not support."""
+    """The part of the faults that apply to every cluster: features that rukpak does not support."""
     left_out: tuple[ObjectKey, ...] = ()
     """Optional objects whose kind the cluster does not serve."""
     missing: tuple[str, ...] = ()

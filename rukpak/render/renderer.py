@@ -67,7 +67,8 @@ def render(bundle: Bundle, options: RenderOptions) -> list[BundleObject]:
 
 
 def _without_second_accounts(manifests: list[BundleObject]) -> list[BundleObject]:
-    """Of two ServiceAccounts of one name, keep the second: the first is generated, the one that the bundle contains has more."""
+    """The objects without the first of two ServiceAccounts of one name: it is generated, and the one that the bundle contains
+    has more."""
     last = {manifest.key: manifest for manifest in manifests if manifest.kind == "ServiceAccount"}
     return [manifest for manifest in manifests if last.get(manifest.key, manifest) is manifest]
 

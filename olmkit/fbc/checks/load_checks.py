@@ -145,7 +145,7 @@ def _bundles(parts: PackageBlobs) -> Iterator[Problem]:
 
 
 def _missing_bundles(parts: PackageBlobs) -> Iterator[Problem]:
-    """As in opm, checks the last channel only; the model checks find the missing bundles of other channels."""
+    """Checks the last channel only, as opm does; the model checks find the missing bundles of other channels."""
     if not _is_known(parts) or not parts.channels:
         return
     entries = {entry.name for entry in parts.channels[-1][1].entries}

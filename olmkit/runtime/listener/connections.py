@@ -211,7 +211,7 @@ class Connection(web.RequestHandler):
             self._listener.slots.set_state(self._slot, state)
 
     def _evict(self) -> None:
-        """Another connection takes the slot."""
+        """Close the connection because another one takes its slot."""
         if self._slot.state is SlotState.IDLE:
             self.close_gracefully()
         else:

@@ -53,7 +53,7 @@ class SendProgress:
         self.rate = math.inf
 
     def stalled_seconds(self, now: float) -> float:
-        """For how many seconds there has been unsent data and the client acknowledged none. Called about once a second."""
+        """The seconds for which there has been unsent data and the client acknowledged none. Called about once a second."""
         try:
             is_waiting, taken = self._state()
         except OSError:

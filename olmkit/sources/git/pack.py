@@ -116,7 +116,7 @@ class FileSlice:
         file.seek(offset)
 
     def read(self, size: int = -1) -> bytes:
-        """At most `size` bytes; b"" at the end."""
+        """Read at most `size` bytes; b"" at the end."""
         data = self._file.read(self._left if size < 0 else min(size, self._left))
         self._left -= len(data)
         return data

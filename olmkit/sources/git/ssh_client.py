@@ -36,7 +36,7 @@ Session: TypeAlias = "tuple[asyncssh.SSHClientConnection, asyncssh.SSHClientProc
 asyncssh.set_log_level(logging.CRITICAL)  # it logs each step of each session; errors contain what matters
 CHUNK_BYTES = 256 * 1024
 MAX_STDERR_BYTES = 4096
-"""Of the server's standard error that are kept."""
+"""The part of the server's standard error that is kept."""
 
 
 class SshClient(TraditionalGitClient):

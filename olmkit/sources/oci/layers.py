@@ -29,9 +29,9 @@ ZSTD_SKIPPABLE_MAGIC = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
 MAX_ZSTD_WINDOW_BYTES = 64 * 1024**2
 """The window that a zstd frame may require: eight times the size that the format recommends and image builders use."""
 MAX_EXTENDED_HEADER_BYTES = 1024**2
-"""Of one extended header; tarfile reads it into memory."""
+"""The limit of one extended header; tarfile reads it into memory."""
 MAX_CONSECUTIVE_EXTENDED_HEADERS = 16
-"""Before one member; tarfile recurses for each."""
+"""The limit of extended headers before one member; tarfile recurses for each."""
 EXTENDED_HEADER_TYPES = (
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -153,7 +153,7 @@ class _Stream:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def read_some(self, limit: int) -> bytes:
-        """At least one byte and at most `limit`, without a copy where possible. Raises ReadError at the end."""
+        """Read at least one byte and at most `limit`, without a copy where possible. Raises ReadError at the end."""
         part = self._next_part(limit)
         if part is None:
             raise tarfile.ReadError("unexpected end of data")

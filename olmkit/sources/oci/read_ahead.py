@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 BLOCK_BYTES = 1024 * 1024
-"""Per read: large enough that acquiring the GIL for each costs nothing."""
+"""The bytes of one read: large enough that acquiring the GIL for each costs nothing."""
 MAX_QUEUED_BLOCKS = 2
 """Blocks that wait for the consumer."""
 
