@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from catalogd.catalog import package_diff
 from catalogd.catalog.act import FIELD_MANAGER, CatalogActions
-from catalogd.catalog.events import keys_of_catalog, keys_of_input, keys_of_package
+from catalogd.catalog.desired_source import CONFIG_MAP, SECRET
+from catalogd.catalog.events import EventMapper
 from catalogd.catalog.metrics import CatalogMetrics
 from catalogd.catalog.package_diff import SyncedKind
 from catalogd.catalog.package_sync import PackageSync
@@ -110,11 +111,12 @@ def _controller(
     manager.on_started_leading(reconciler.start_leading)
     _export_metrics(manager, catalog_informer, reconciler)
     controller = Controller(FIELD_MANAGER, reconciler.steps())
-    controller.watch(catalog_informer, keys_of_catalog)
-    for kind, informer in inputs.informers.items():
-        controller.watch(informer, keys_of_input(kind, inputs, catalog_informer))
+    event_mapper = EventMapper(catalog_informer, inputs.pull_secret)
+    controller.watch(catalog_informer, event_mapper.keys_of_catalog)
+    controller.watch(inputs.informers[SECRET], event_mapper.keys_of_secret)
+    controller.watch(inputs.informers[CONFIG_MAP], event_mapper.keys_of_config_map)
     for sync in filter(None, (package_sync, bundle_sync)):
-        controller.watch(sync.informer, keys_of_package(catalog_informer))
+        controller.watch(sync.informer, event_mapper.keys_of_package)
     return controller
 
 

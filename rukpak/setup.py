@@ -15,8 +15,8 @@ from olmkit.runtime.manager import Manager, Settings
 from olmkit.runtime.publish import Publisher
 from olmkit.sources.access import Access
 from olmkit.store.store import Store
+from rukpak.bundle import events as bundle_events
 from rukpak.bundle.act import BundleActions
-from rukpak.bundle.events import keys_of_bundle, keys_of_conflicting_bundles, keys_of_deployment
 from rukpak.bundle.garbage_collector import GarbageCollector
 from rukpak.bundle.reconciler import BundleReconciler
 from rukpak.bundle.unpack_request import UNPACK, UnpackResult
@@ -77,9 +77,9 @@ def bundle_controller(manager: Manager, jobs: Jobs[UnpackResult], store: Store) 
     publisher = Publisher(client, bundles.KIND, FIELD_MANAGER, informer)
     reconciler = BundleReconciler(actions, publisher, informer, deployments)
     controller = Controller(BUNDLE_CONTROLLER, reconciler.steps())
-    controller.watch(informer, keys_of_bundle)
-    controller.watch(informer, lambda change: keys_of_conflicting_bundles(change, informer))
-    controller.watch(deployments, keys_of_deployment)
+    event_mapper = bundle_events.EventMapper(informer)
+    controller.watch(informer, event_mapper.keys_of_bundle)
+    controller.watch(deployments, event_mapper.keys_of_deployment)
     manager.on_started_leading(reconciler.start_leading)
     manager.add_controller(controller)
     manager.add_runnable(collector.run, every_replica=False)

@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from catalogd.catalog.package_diff import Difference
 from catalogd.catalog.package_sync import PackageSync
 from catalogd.catalog.source_inputs import SourceInputs
+from catalogd.catalog.timing import DISK_RETRY_DELAY
 from catalogd.catalog.world import (
     ConfirmUnchanged,
     Done,
@@ -43,7 +44,6 @@ from olmkit.runtime.informer import Informer
 from olmkit.store.store import DISK_FAILED_ERRNOS, DISK_FULL_ERRNOS, StoreReason, unreadable_error
 
 FIELD_MANAGER = "catalogd"
-DISK_RETRY_DELAY = timedelta(minutes=1)
 
 log = logging.getLogger(__name__)
 

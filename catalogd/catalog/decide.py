@@ -1,7 +1,7 @@
 """Decides the next step for one Catalog: a list of rules, of which the first that answers wins.
 
 Called by catalogd.catalog.reconciler for each World. Each Plan is one step; the next pass observes its result, so that the same
-rules continue after a crash between any two writes. `next_pass` and `_time_to_check` hold all timing. Pure.
+rules continue after a crash between any two writes. All timing is in catalogd.catalog.timing. Pure.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from datetime import timedelta
 
 from catalogd.catalog.desired_source import desired_source
 from catalogd.catalog.package_diff import Difference
+from catalogd.catalog.timing import IMMEDIATELY, delay
 from catalogd.catalog.world import (
     Action,
     ConfirmUnchanged,
@@ -30,15 +31,11 @@ from catalogd.catalog.world import (
     SyncPackages,
     World,
 )
-from olmkit.api.catalogs import NAME_LABEL
 from olmkit.api.conditions import format_timestamp
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.runtime.reconciler import Decision
 from olmkit.sources.errors import BadContent
 
-QUEUE_CHECK_INTERVAL = timedelta(seconds=5)
-"""Time between two checks whether a queued job has started: nothing reports that."""
-IMMEDIATELY = timedelta(0)
 WRITE_BATCH_SIZE = 64
 """Objects of each kind that are written, and that are deleted, in one pass."""
 
@@ -51,8 +48,8 @@ def decide(world: World) -> Decision[Plan, Evaluation]:
         if isinstance(action, OlmError):
             return Decision(action, evaluation)
         if action is not None:
-            return Decision(Plan(action, next_pass(world, evaluation, action)), evaluation)
-    return Decision(Plan(Keep(), next_pass(world, evaluation, Keep())), evaluation)
+            return Decision(Plan(action, delay(world, evaluation.desired, action)), evaluation)
+    return Decision(Plan(Keep(), delay(world, evaluation.desired, Keep())), evaluation)
 
 
 def evaluate(world: World) -> Evaluation:
@@ -62,12 +59,12 @@ def evaluate(world: World) -> Evaluation:
         return Evaluation(source_error=desired)
     if desired is None:
         return Evaluation()
-    time_to_check = _time_to_check(world, desired)
+    time_to_check = delay(world, desired)
     return Evaluation(
         desired,
         source_error=_load_error(world, desired, time_to_check),
         time_to_check=time_to_check,
-        is_reading=_is_reading(_job(world, desired)),
+        is_reading=_is_reading(world.load_state(desired)),
         is_served=world.served is not None and world.served.record.ref == desired.identity,
     )
 
@@ -78,7 +75,7 @@ def _is_reading(job: LoadState | None) -> bool:
 
 def _load_error(world: World, desired: DesiredSource, time_to_check: timedelta | None) -> OlmError | None:
     """Why the source could not be loaded: Waiting if it is tried again or is being tried, else as it is."""
-    match _job(world, desired):
+    match world.load_state(desired):
         case LoadRunning(previous_error=OlmError() as error):
             return Waiting(error.reason, error.message, IMMEDIATELY)
         case LoadFailed(error=error) if time_to_check is not None:
@@ -87,42 +84,6 @@ def _load_error(world: World, desired: DesiredSource, time_to_check: timedelta |
             return error
         case _:
             return None
-
-
-# --- timing
-
-
-def next_pass(world: World, evaluation: Evaluation, action: Action) -> timedelta | None:
-    """The time from an action to the next pass; None: when something that is watched changes, or a job ends."""
-    match action:
-        case StopServing() if world.raw is None:
-            return None
-        case Load() if not (world.package_diff or world.bundle_diff):
-            return None  # the end of the job enqueues the Catalog
-        case Keep() if world.catalog is None or world.catalog.metadata.deleting:
-            return None  # the finalizers of others are watched
-        case Keep() if not _is_unreported(world):
-            return evaluation.time_to_check
-        case ConfirmUnchanged() if not (world.refresh_pending or _has_writes(world)):
-            return evaluation.desired.poll_interval if evaluation.desired else None
-        case _:
-            return IMMEDIATELY
-
-
-def _time_to_check(world: World, desired: DesiredSource) -> timedelta | None:
-    """How long until the source, or a queued job, is to be checked; zero or less for now, None for when something changes."""
-    match _job(world, desired):
-        case LoadRunning(is_queued=is_queued):
-            return QUEUE_CHECK_INTERVAL if is_queued else None
-        case LoadFailed(error=Waiting() as error, age=age):
-            return error.after - age
-        case LoadFailed(error=BadContent(), age=age) if desired.poll_interval is not None:
-            return desired.poll_interval - age  # the tag may move to content that can be read
-        case LoadFailed():
-            return None
-    if desired.poll_interval is None:
-        return None
-    return IMMEDIATELY if world.last_checked is None else world.last_checked + desired.poll_interval - world.now
 
 
 # --- the Catalog
@@ -150,7 +111,7 @@ def _unavailable(world: World, evaluation: Evaluation) -> Action | None:
 def _take_loaded(world: World, evaluation: Evaluation) -> Action | None:
     """A job has ended well: its content is served, or what is served is confirmed. lastUnpacked changes only with the content."""
     desired = evaluation.desired
-    loaded = _job(world, desired)
+    loaded = world.load_state(desired)
     if desired is None or not isinstance(loaded, LoadFinished):
         return None
     old = world.served.record if world.served else None
@@ -175,7 +136,7 @@ def _load(world: World, evaluation: Evaluation) -> Action | None:
     desired = evaluation.desired
     if desired is None or not _is_due(world, evaluation, desired):
         return None
-    job = _job(world, desired)
+    job = world.load_state(desired)
     has_failed_for_good = isinstance(job, LoadFailed) and isinstance(job.error, Blocked)
     failure = world.last_failure
     bad = failure.error if failure is not None and failure.job_identity == desired.job_identity else None
@@ -192,7 +153,7 @@ def _load(world: World, evaluation: Evaluation) -> Action | None:
 def _is_due(world: World, evaluation: Evaluation, desired: DesiredSource) -> bool:
     """A new source is due at once; one that failed, and one that is served, when its time has come or a person requests it."""
     is_time = evaluation.time_to_check is not None and evaluation.time_to_check <= IMMEDIATELY
-    match _job(world, desired):
+    match world.load_state(desired):
         case LoadRunning():
             return False
         case LoadFailed():
@@ -210,22 +171,16 @@ def _is_confirmed(world: World, desired: DesiredSource) -> bool:
     return record is not None and (record.ref, record.uid, record.access) == confirmed
 
 
-def _job(world: World, desired: DesiredSource | None) -> LoadState | None:
-    """The state of the job that loads the desired source; None when there is none, or it loads another one."""
-    is_desired = desired is not None and world.job is not None and world.job.job_identity == desired.job_identity
-    return world.job if is_desired else None
-
-
 # --- its objects
 
 
 def _report_first(world: World, evaluation: Evaluation) -> Action | None:
-    """That content is served is reported before the objects for it are written."""
-    return Keep() if _is_unreported(world) else None
+    """Reports that content is served before the objects for it are written."""
+    return Keep() if world.is_unreported else None
 
 
 def _set_label(world: World, evaluation: Evaluation) -> Action | None:
-    return SetLabel() if _lacks_label(world) else None
+    return SetLabel() if world.lacks_label else None
 
 
 def _sync_packages(world: World, evaluation: Evaluation) -> Action | None:
@@ -241,21 +196,6 @@ def _source_error(world: World, evaluation: Evaluation) -> OlmError | None:
 
 def _first_batch(difference: Difference) -> Difference:
     return Difference(difference.writes[:WRITE_BATCH_SIZE], difference.deletes[:WRITE_BATCH_SIZE])
-
-
-def _has_writes(world: World) -> bool:
-    """Whether the status, the label or objects on the cluster are to be written."""
-    return _is_unreported(world) or _lacks_label(world) or bool(world.package_diff or world.bundle_diff)
-
-
-def _is_unreported(world: World) -> bool:
-    """Whether content is served that the status does not name yet."""
-    reported = world.catalog.status.content_digest if world.catalog else None
-    return world.served is not None and reported != world.served.record.digest
-
-
-def _lacks_label(world: World) -> bool:
-    return world.catalog is None or world.catalog.metadata.labels.get(NAME_LABEL) != world.name
 
 
 RULES: tuple[Callable[[World, Evaluation], Action | OlmError | None], ...] = (

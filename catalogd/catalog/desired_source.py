@@ -6,17 +6,13 @@ ConfigMaps that exist. Pure.
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Sequence
-from datetime import timedelta
 
+from catalogd.catalog.timing import poll_interval
 from catalogd.catalog.world import DesiredSource, InputReference, World
 from olmkit.api.catalogs import Catalog, CatalogSource, Reason
 from olmkit.api.content import SourceType
 from olmkit.errors import Blocked
-from olmkit.sources.errors import BadReference
-from olmkit.sources.oci.reference import parse
 from olmkit.sources.source import (
     GitReference,
     GitSource,
@@ -28,9 +24,6 @@ from olmkit.sources.source import (
     without_query,
 )
 
-DEFAULT_POLL_INTERVAL = timedelta(minutes=10)
-MIN_POLL_INTERVAL = timedelta(seconds=1)
-POLL_JITTER = 0.01
 SECRET, CONFIG_MAP = "Secret", "ConfigMap"
 
 
@@ -135,20 +128,6 @@ def _credential_versions(world: World, spec: CatalogSource) -> str:
     return " ".join(filter(None, (own, shared)))
 
 
-def poll_interval(name: str, spec: CatalogSource) -> timedelta | None:
-    """The time between two checks of the source of that Catalog; None for never. Raises Blocked for an invalid duration."""
-    match spec.type:
-        case SourceType.IMAGE if spec.image is not None:
-            is_fixed, interval = _has_digest(spec.image.ref), spec.image.poll_interval
-        case SourceType.GIT if spec.git is not None:
-            is_fixed, interval = bool(spec.git.ref.commit), spec.git.poll_interval
-        case SourceType.HTTP if spec.http is not None:
-            is_fixed, interval = bool(spec.http.checksum), spec.http.poll_interval
-        case _:  # ConfigMaps are watched
-            return None
-    return None if is_fixed else _with_jitter(name, interval)
-
-
 def _config_maps(world: World, spec: CatalogSource) -> tuple[str, str]:
     """Names with paths, and versions. The files are read when the job starts."""
     maps = sorted((each.config_map.name, each.path or "") for each in spec.config_maps or ())
@@ -156,37 +135,6 @@ def _config_maps(world: World, spec: CatalogSource) -> tuple[str, str]:
     return f"configMaps {names}", " ".join(
         str(world.input_versions.get(InputReference(CONFIG_MAP, name))) for name, _ in maps
     )
-
-
-def _has_digest(ref: str) -> bool:
-    try:
-        return parse(ref).digest is not None
-    except BadReference:
-        return False
-
-
-def _with_jitter(name: str, text: str | None) -> timedelta | None:
-    """The poll interval in `text`, with a jitter that depends on the name; None for 0s."""
-    interval = DEFAULT_POLL_INTERVAL if text is None else parse_duration(text)
-    if interval <= timedelta(0):
-        return None
-    share = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") / 2**32
-    return max(interval, MIN_POLL_INTERVAL) * (1 + POLL_JITTER * share)
-
-
-_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|ms|s|m|h)")
-
-
-def parse_duration(text: str) -> timedelta:
-    """A Go duration without sign, such as 1h30m or 0. Raises Blocked for anything else."""
-    parts = _PART.findall(text)
-    if text != "0" and (not parts or "".join(number + unit for number, unit in parts) != text):
-        raise Blocked(Reason.BLOCKED, f'"{text}" is not a duration: write it as 10m or 1h30m')
-    try:
-        return timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in parts))
-    except OverflowError:
-        return timedelta.max / 2
 
 
 def references(catalog: Catalog, kind: str, name: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from catalogd.catalog.package_diff import NO_DIFFERENCE, Difference
 from catalogd.ingest.catalog_summary import CatalogSummary
 from catalogd.storage.record import Record as Record
-from olmkit.api.catalogs import Catalog
+from olmkit.api.catalogs import NAME_LABEL, Catalog
 from olmkit.errors import OlmError
 from olmkit.sources.errors import BadContent
 
@@ -146,6 +146,27 @@ class World:
         """Whether a check was requested that has not been started."""
         handled = self.catalog.status.last_handled_refresh if self.catalog else None
         return self.refresh_requested not in ("", self.refresh_started, handled)
+
+    @property
+    def is_unreported(self) -> bool:
+        """Whether content is served that the status does not name yet."""
+        reported = self.catalog.status.content_digest if self.catalog else None
+        return self.served is not None and reported != self.served.record.digest
+
+    @property
+    def lacks_label(self) -> bool:
+        """Whether the object has no label with its name."""
+        return self.catalog is None or self.catalog.metadata.labels.get(NAME_LABEL) != self.name
+
+    @property
+    def has_writes(self) -> bool:
+        """Whether the status, the label or objects on the cluster are to be written."""
+        return self.is_unreported or self.lacks_label or bool(self.package_diff or self.bundle_diff)
+
+    def load_state(self, desired: DesiredSource | None) -> LoadState | None:
+        """The state of the job that loads the desired source; None when there is none, or it loads another one."""
+        is_desired = desired is not None and self.job is not None and self.job.job_identity == desired.job_identity
+        return self.job if is_desired else None
 
 
 # --- Plan

@@ -1,4 +1,4 @@
-"""Which Operators a change in an informer enqueues: changes of Operators, Catalogs, BundleDeployments and Bundles become keys.
+"""Maps watch events to keys: which Operators a change of an Operator, Catalog, BundleDeployment or Bundle enqueues.
 
 Registered with the controller by operator_controller.setup. Reads the informers alone; never decides.
 """

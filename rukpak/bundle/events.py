@@ -1,8 +1,12 @@
-"""Event mapping of the controller of Bundles: which keys a change in an informer enqueues. Registered by rukpak.setup."""
+"""Maps watch events to keys: which Bundles a change of a Bundle or BundleDeployment enqueues.
+
+Registered with the controller by rukpak.setup. Reads the informer alone; never decides.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from olmkit.api.content import Phase
 from olmkit.api.meta import Object
@@ -11,42 +15,40 @@ from olmkit.runtime.informer_store import Change
 from rukpak.bundle.decide import conflict_message
 
 
-def keys_of_bundle(change: Change) -> Iterable[str]:
-    """A Bundle that was created, deleted, or whose spec changed. Progress in its own status does not enqueue it."""
-    old, new = change.old, change.new
-    if (
-        old is not None
-        and new is not None
-        and _version(old) == _version(new)
-        and (new.get("status") or {}).get("conditions")
-    ):
-        return
-    obj = new or old
-    if obj is not None:
-        yield obj["metadata"]["name"]
+@dataclass(frozen=True)
+class EventMapper:
+    """One method for each watched kind: from a change to the names of Bundles."""
 
+    bundles: Informer
 
-def keys_of_conflicting_bundles(change: Change, informer: Informer) -> Iterable[str]:
-    """The Bundles that report that another Bundle keeps them from being unpacked, when that one is deleted or its spec
-    changes."""
-    old, new = change.old, change.new
-    if old is None or (new is not None and _version(old) == _version(new)):
-        return
-    message = conflict_message(old["metadata"]["name"])
-    for (_, name), raw in informer.objects.items():
-        status = raw.get("status") or {}
-        if status.get("phase") == Phase.FAILING and any(
-            message in condition["message"] for condition in status.get("conditions") or ()
-        ):
-            yield name
+    def keys_of_bundle(self, change: Change) -> Iterator[str]:
+        """A Bundle that was created, deleted, or whose spec changed; progress in its own status does not enqueue it. When it is
+        deleted or its spec changes, also the Bundles that report that it keeps them from being unpacked.
+        """
+        old, new = change.old, change.new
+        is_same = old is not None and new is not None and _version(old) == _version(new)
+        obj = new or old
+        if obj is not None and not (is_same and (obj.get("status") or {}).get("conditions")):
+            yield obj["metadata"]["name"]
+        if old is not None and not is_same:
+            yield from self._conflicting_with(old["metadata"]["name"])
 
+    def keys_of_deployment(self, change: Change) -> Iterator[str]:
+        """The Bundle whose record in the status of its BundleDeployment changed: a Bundle that was recreated may exist before its
+        record.
+        """
+        record = _record(change.new)
+        if record is not None and record != _record(change.old):
+            yield record["bundle"]
 
-def keys_of_deployment(change: Change) -> Iterable[str]:
-    """The Bundle whose record in the status of its BundleDeployment changed: a Bundle that was recreated may exist before its
-    record."""
-    record = _record(change.new)
-    if record is not None and record != _record(change.old):
-        yield record["bundle"]
+    def _conflicting_with(self, bundle: str) -> Iterator[str]:
+        message = conflict_message(bundle)
+        for (_, name), raw in self.bundles.objects.items():
+            status = raw.get("status") or {}
+            if status.get("phase") == Phase.FAILING and any(
+                message in condition["message"] for condition in status.get("conditions") or ()
+            ):
+                yield name
 
 
 def _record(raw: Object | None) -> Object | None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from catalogd.catalog.decide import IMMEDIATELY, WRITE_BATCH_SIZE, decide, evaluate
-from catalogd.catalog.desired_source import DEFAULT_POLL_INTERVAL, parse_duration
+from catalogd.catalog.decide import WRITE_BATCH_SIZE, decide, evaluate
 from catalogd.catalog.package_diff import Difference
+from catalogd.catalog.timing import DEFAULT_POLL_INTERVAL, IMMEDIATELY
 from catalogd.catalog.world import (
     Action,
     ConfirmUnchanged,
@@ -40,7 +40,6 @@ from tests.unit.catalogd.catalog.worlds import (
     IMAGE_ONE,
     IMAGE_TWO,
     MINUTE,
-    NOW,
     OFF,
     ONE,
     SECRET,
@@ -458,42 +457,3 @@ def test_bad_content_under_a_tag_waits_for_the_next_check() -> None:
     found = decide(world(job=LoadFailed(TAG, BAD, MINUTE))).plan
     assert isinstance(found, Waiting)
     assert DEFAULT_POLL_INTERVAL - MINUTE <= found.after <= DEFAULT_POLL_INTERVAL * 1.01 - MINUTE
-
-
-def test_the_jitter_is_at_most_one_percent_and_differs_between_catalogs() -> None:
-    delays = {time_to_check(world(name=f"c{number}", served=served(), last_checked=NOW)) for number in range(50)}
-    assert len(delays) == 50
-    assert all(delay is not None and DEFAULT_POLL_INTERVAL <= delay <= DEFAULT_POLL_INTERVAL * 1.01 for delay in delays)
-
-
-def test_the_poll_interval_is_at_least_a_second() -> None:
-    delay = time_to_check(world(poll="1ms", served=served(), last_checked=NOW))
-    assert delay is not None
-    assert delay >= timedelta(seconds=1)
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("0", 0),
-        ("0s", 0),
-        ("10m", 600),
-        ("1h30m", 5400),
-        ("1.5h", 5400),
-        ("500ms", 0.5),
-        ("1m0.5s", 60.5),
-        (".5s", 0.5),
-    ],
-)
-def test_durations(text: str, seconds: float) -> None:
-    assert parse_duration(text).total_seconds() == seconds
-
-
-@pytest.mark.parametrize("text", ["", "10", "m", "10 m", "-1s", "1d", "1h30", "1,5h"])
-def test_invalid_durations(text: str) -> None:
-    with pytest.raises(Blocked, match="is not a duration"):
-        parse_duration(text)
-
-
-def test_a_duration_beyond_the_range_of_timedelta_is_long() -> None:
-    assert parse_duration("9" * 400 + "h") > timedelta(days=365_000)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from catalogd.catalog.desired_source import desired_source, input_references, poll_interval, secret_name, source_of
+from catalogd.catalog.desired_source import desired_source, input_references, secret_name, source_of
 from catalogd.catalog.world import DesiredSource, InputReference
 from olmkit.api.catalogs import CatalogSource
 from olmkit.errors import Blocked
@@ -126,13 +126,6 @@ def test_a_config_map_that_changes_is_the_same_source_and_another_job() -> None:
     assert isinstance(first, DesiredSource)
     assert isinstance(second, DesiredSource)
     assert (first.identity, first.job_identity != second.job_identity) == (second.identity, True)
-
-
-def test_the_interval_of_a_source_of_another_type_does_not_count() -> None:
-    spec = CatalogSource.load({**of_http(), "image": {"ref": "r/c:v1", "pollInterval": "1m"}})
-    found = poll_interval("c", spec)
-    assert found is not None
-    assert found >= timedelta(minutes=10)
 
 
 def test_the_interval_of_the_spec_is_used() -> None:

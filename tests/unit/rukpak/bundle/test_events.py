@@ -1,12 +1,19 @@
 """Which changes enqueue which Bundles."""
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from olmkit.runtime.informer_store import Change
-from rukpak.bundle.events import keys_of_bundle, keys_of_deployment
+from olmkit.runtime.informer import Change, Informer
+from rukpak.bundle.decide import conflict_message
+from rukpak.bundle.events import EventMapper
 from tests.unit.rukpak.bundle.worlds import deployment
+
+
+def event_mapper(*bundles: dict[str, Any]) -> EventMapper:
+    objects = {("", each["metadata"]["name"]): each for each in bundles}
+    return EventMapper(cast(Informer, SimpleNamespace(objects=objects)))
 
 
 def bundle(generation: int = 1, uid: str = "u", conditions: int = 1, **status: Any) -> dict[str, Any]:
@@ -28,7 +35,7 @@ def bundle(generation: int = 1, uid: str = "u", conditions: int = 1, **status: A
     ],
 )
 def test_changes_of_a_bundle(change: Change, keys: bool) -> None:
-    assert list(keys_of_bundle(change)) == (["a"] if keys else [])
+    assert list(event_mapper().keys_of_bundle(change)) == (["a"] if keys else [])
 
 
 @pytest.mark.parametrize(
@@ -42,4 +49,21 @@ def test_changes_of_a_bundle(change: Change, keys: bool) -> None:
     ],
 )
 def test_changes_of_a_bundle_deployment(change: Change, keys: list[str]) -> None:
-    assert list(keys_of_deployment(change)) == keys
+    assert list(event_mapper().keys_of_deployment(change)) == keys
+
+
+@pytest.mark.parametrize(
+    ("change", "keys"),
+    [
+        pytest.param(Change(bundle(), None), ["a", "b"], id="it was deleted"),
+        pytest.param(Change(bundle(), bundle(2)), ["a", "b"], id="its spec changed"),
+        pytest.param(Change(bundle(), bundle(phase="Unpacked")), [], id="its status changed"),
+        pytest.param(Change(None, bundle()), ["a"], id="it was created"),
+    ],
+)
+def test_bundles_that_report_a_conflict_with_the_changed_one(change: Change, keys: list[str]) -> None:
+    def failing(name: str, message: str) -> dict[str, Any]:
+        return {"metadata": {"name": name}, "status": {"phase": "Failing", "conditions": [{"message": message}]}}
+
+    mapper = event_mapper(failing("b", conflict_message("a")), failing("c", conflict_message("d")))
+    assert list(mapper.keys_of_bundle(change)) == keys

@@ -1,0 +1,122 @@
+"""All delays of a Catalog: the time between two checks of its source, and the time from an action to the next pass.
+
+`delay` is the only function that decides when something follows: catalogd.catalog.decide asks it for each Plan and for the time
+of the next check, and act takes the delay after an error of the disk from here. `poll_interval` is also called by
+desired_source and metrics. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import timedelta
+
+from catalogd.catalog.world import (
+    Action,
+    ConfirmUnchanged,
+    DesiredSource,
+    Keep,
+    Load,
+    LoadFailed,
+    LoadRunning,
+    StopServing,
+    World,
+)
+from olmkit.api.catalogs import CatalogSource, Reason
+from olmkit.api.content import SourceType
+from olmkit.errors import Blocked, Waiting
+from olmkit.sources.errors import BadContent, BadReference
+from olmkit.sources.oci.reference import parse
+
+IMMEDIATELY = timedelta(0)
+DEFAULT_POLL_INTERVAL = timedelta(minutes=10)
+MIN_POLL_INTERVAL = timedelta(seconds=1)
+POLL_JITTER = 0.01
+"""The largest part of the poll interval that is added to it."""
+QUEUE_CHECK_INTERVAL = timedelta(seconds=5)
+"""Time between two checks whether a queued job has started: nothing reports that."""
+DISK_RETRY_DELAY = timedelta(minutes=1)
+"""Time from an error of the disk to the next attempt to write to it."""
+
+_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|ms|s|m|h)")
+
+
+def delay(world: World, desired: DesiredSource | None, action: Action | None = None) -> timedelta | None:
+    """The time from `action` to the next pass; without an action, the time until the source, or a queued job, is to be checked.
+
+    `desired` is None when nothing is to be served or the spec is Blocked. Zero or less: now. None: when something that is
+    watched changes, or a job ends.
+    """
+    match action:
+        case StopServing() if world.raw is None:
+            return None
+        case Load() if not (world.package_diff or world.bundle_diff):
+            return None  # the end of the job enqueues the Catalog
+        case ConfirmUnchanged() if not (world.refresh_pending or world.has_writes):
+            return desired.poll_interval if desired else None
+        case Keep() if world.catalog is None or world.catalog.metadata.deleting:
+            return None  # the finalizers of others are watched
+        case Keep() if world.is_unreported:
+            return IMMEDIATELY
+        case Keep() | None:
+            return _time_to_check(world, desired)
+        case _:
+            return IMMEDIATELY
+
+
+def _time_to_check(world: World, desired: DesiredSource | None) -> timedelta | None:
+    poll = desired.poll_interval if desired else None
+    match world.load_state(desired):
+        case LoadRunning(is_queued=is_queued):
+            return QUEUE_CHECK_INTERVAL if is_queued else None
+        case LoadFailed(error=Waiting() as error, age=age):
+            return error.after - age
+        case LoadFailed(error=BadContent(), age=age) if poll is not None:
+            return poll - age  # the tag may move to content that can be read
+        case LoadFailed():
+            return None
+    if poll is None:
+        return None
+    return IMMEDIATELY if world.last_checked is None else world.last_checked + poll - world.now
+
+
+def poll_interval(name: str, source: CatalogSource) -> timedelta | None:
+    """The time between two checks of the source of that Catalog; None for never. Raises Blocked for an invalid duration.
+
+    The jitter depends on the name, so that Catalogs that were created together are not checked together.
+    """
+    match source.type:
+        case SourceType.IMAGE if source.image is not None:
+            is_fixed, text = _has_digest(source.image.ref), source.image.poll_interval
+        case SourceType.GIT if source.git is not None:
+            is_fixed, text = bool(source.git.ref.commit), source.git.poll_interval
+        case SourceType.HTTP if source.http is not None:
+            is_fixed, text = bool(source.http.checksum), source.http.poll_interval
+        case _:  # ConfigMaps are watched
+            return None
+    if is_fixed:
+        return None
+    interval = DEFAULT_POLL_INTERVAL if text is None else parse_duration(text)
+    if interval <= timedelta(0):
+        return None
+    share = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") / 2**32
+    return max(interval, MIN_POLL_INTERVAL) * (1 + POLL_JITTER * share)
+
+
+def parse_duration(text: str) -> timedelta:
+    """A Go duration without sign, such as 1h30m or 0. Raises Blocked for anything else."""
+    parts = _PART.findall(text)
+    if text != "0" and (not parts or "".join(number + unit for number, unit in parts) != text):
+        raise Blocked(Reason.BLOCKED, f'"{text}" is not a duration: write it as 10m or 1h30m')
+    try:
+        return timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in parts))
+    except OverflowError:
+        return timedelta.max / 2
+
+
+def _has_digest(ref: str) -> bool:
+    try:
+        return parse(ref).digest is not None
+    except BadReference:
+        return False
