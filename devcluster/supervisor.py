@@ -180,7 +180,7 @@ class Supervisor:
 
 
 def architecture() -> str:
-    """This machine's architecture, in Go's spelling."""
+    """The architecture of the local machine, as Go spells it."""
     return {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 
 

@@ -1,4 +1,4 @@
-"""What the operator-controller process consists of: catalog client, informers, reconciler, controller. Called by __main__."""
+"""Sets up operator-controller: catalog client, informers, reconciler, controller. Called by __main__."""
 
 from __future__ import annotations
 

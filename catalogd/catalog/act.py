@@ -69,7 +69,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class CatalogActions:
-    """What Plans are carried out with, and what the World is observed from.
+    """Carries out Plans, and holds what the World is observed from.
 
     `bundles` is None unless BundleMetadata objects are enabled. `job_ended` is called for a job that could not be started, as
     Jobs calls it for each other job.

@@ -53,7 +53,7 @@ def decide(world: World) -> Decision[Plan, Evaluation]:
 
 
 def evaluate(world: World) -> Evaluation:
-    """What the spec asks for, what prevents it, and when its source is due."""
+    """The desired source, the error that prevents loading it, and the time until it is to be checked."""
     desired = desired_source(world)
     if isinstance(desired, Blocked):
         return Evaluation(source_error=desired)
@@ -74,7 +74,7 @@ def _is_reading(job: LoadState | None) -> bool:
 
 
 def _load_error(world: World, desired: DesiredSource, time_to_check: timedelta | None) -> OlmError | None:
-    """Why the source could not be loaded: Waiting if it is tried again or is being tried, else as it is."""
+    """The error of the last load: Waiting if the load is or will be tried again, else unchanged."""
     match world.load_state(desired):
         case LoadRunning(previous_error=OlmError() as error):
             return Waiting(error.reason, error.message, IMMEDIATELY)

@@ -71,7 +71,7 @@ class CatalogMetrics(Collector):
     last_checked: Callable[[str], datetime | None]
     is_leading: Callable[[], bool]
     _unchanged: dict[str, tuple[str, Mapping[str, float]]] = field(default_factory=dict, compare=False, repr=False)
-    """By name: resourceVersion and values at the last scrape. Parsing a thousand Catalogs each time would delay HTTP requests."""
+    """resourceVersion and values at the last scrape, by name. Parsing a thousand Catalogs each time would delay HTTP requests."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Called for each scrape, in the event loop."""

@@ -98,7 +98,7 @@ def difference(
     existing: Iterable[ExistingObject],
     subject_of: Callable[[str], tuple[str, str] | None],
 ) -> Difference:
-    """What to write and delete so that the objects of this Catalog (name, uid) are the desired ones.
+    """The writes and deletions that make the objects of this Catalog (name, uid) the desired ones.
 
     `existing` are all objects of the kind whose spec names this catalog; `subject_of` returns the (catalog, subject) of an object
     by its name. Objects that another Catalog object controls (an earlier one of this name) are deleted first and created again

@@ -1,4 +1,4 @@
-"""Package and BundleMetadata objects on the cluster: how they differ from what is served, and the writes that end that.
+"""Compares the Package and BundleMetadata objects on the cluster with the content that is served, and writes the differences.
 
 Used by catalogd.catalog.reconciler (difference) and catalogd.catalog.act (sync), one PackageSync for each kind. Names and
 differences are determined by catalogd.catalog.package_diff. Never deletes an object that another Catalog controls.
@@ -41,7 +41,7 @@ class PackageSync:
         self.informer = informer
         self._manager = manager
         self._accepted_versions: dict[str, str] = {}
-        """By name: the resourceVersion of an object some fields of which others own; it is left as it is."""
+        """The resourceVersion, by name, of each object that is left as it is because others own some of its fields."""
         informer.add_index(CATALOG_INDEX, catalog_of)
 
     def difference(self, catalog: Catalog, desired: Sequence[ObjectFingerprint]) -> Difference:

@@ -63,7 +63,7 @@ class CatalogReconciler:
         self.publisher.reset()
 
     def last_checked(self, name: str) -> datetime | None:
-        """When this process last read that Catalog's source successfully."""
+        """The time at which this process last read the Catalog's source successfully; None if it has not."""
         return self.actions.memory(name).last_checked
 
     def log_failure(self, name: str) -> None:

@@ -145,7 +145,7 @@ def _progress(world: World, error: Exception | None, unpacked: DesiredCondition 
 
 
 def _unavailable(world: World) -> list[DesiredCondition]:
-    """Nothing is to be served; as long as something is, Serving and Valid report that."""
+    """The conditions of an Unavailable Catalog. Serving and Valid describe the content until it is removed."""
 
     def condition(type: ConditionType, status: ConditionValue) -> DesiredCondition:
         return DesiredCondition(type, status, Reason.USER_SPECIFIED_UNAVAILABLE, UNAVAILABLE_MESSAGE)

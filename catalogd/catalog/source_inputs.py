@@ -1,4 +1,4 @@
-"""What the job that reads a source needs from the cluster: the Secret with its credentials, and the files of ConfigMaps.
+"""Reads the inputs of a source from the cluster: the Secret with its credentials, and the files of ConfigMaps.
 
 Used by catalogd.catalog.act when a job starts, and by catalogd.catalog.reconciler for their versions. The data is read from the
 API server when the job starts, so that no Secret is kept in this process; informers of metadata alone report which exist and

@@ -17,12 +17,12 @@ from olmkit.sources.errors import printable, quoted
 
 MAX_QUOTED_PROBLEMS = 10
 MAX_PROBLEM_CHARACTERS = 300
-"""Of the description of one problem, which has names from the catalog in it."""
+"""Longer descriptions of a problem are truncated: they contain names from the catalog."""
 MAX_NAME_CHARACTERS = 100
 MAX_ERROR_BYTES = 4096
-"""Of text that is quoted from the content of a catalog."""
+"""The size of all text in the message that is quoted from the content of the catalog."""
 RESERVED_COUNT_BYTES = 100
-"""For the number of renamed BundleMetadata objects when the message has no room for their names."""
+"""Space in the message for the number of renamed BundleMetadata objects, if there is none for their names."""
 
 
 def valid_condition(world: World, nothing_served: str) -> DesiredCondition:

@@ -221,7 +221,7 @@ class SyncPackages:
 
 @dataclass(frozen=True)
 class Keep:
-    """Nothing can or need be done in this pass."""
+    """Change nothing in this pass."""
 
 
 Action: TypeAlias = StopServing | Load | Serve | ConfirmUnchanged | SetLabel | SyncPackages | Keep

@@ -46,7 +46,7 @@ def accepts_media_type(accept: str | None, media_type: str) -> bool:
 
 
 def _members(header: str) -> Iterator[tuple[str, float]]:
-    """Each member in lower case without its parameters, and its weight (default 1)."""
+    """Yields each member in lower case without its parameters, and its weight (default 1)."""
     for member in header.lower().split(","):
         name, *parameters = (part.strip() for part in member.split(";"))
         weights = [

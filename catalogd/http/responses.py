@@ -26,7 +26,7 @@ from catalogd.ingest.blob_index import ByteRange
 MAX_WRITE_BYTES = 256 * 1024
 """The largest write. Larger ones are no faster, and TLS keeps a buffer of the largest one per connection."""
 SINGLE_WRITE_MAX_BYTES = 128 * 1024
-"""Up to this size header and body are sent in one write, which is cheaper: one system call and fewer TLS records."""
+"""Header and body of smaller responses are sent in one write, which is cheaper: one system call and fewer TLS records."""
 MIN_WRITE_BYTES = 32 * 1024
 MAX_BYTES_IN_FLIGHT = 16 * 1024 * 1024
 """Bytes that all responses may hold in memory, as far as MIN_WRITE_BYTES allows; the buffers of TLS and the kernel not

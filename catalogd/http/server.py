@@ -204,7 +204,7 @@ class CatalogServer:
         return await self._send(request, route, body)
 
     async def _resolution(self, request: web.Request, route: Route) -> web.StreamResponse:
-        """With `package` alone, one document; otherwise one document per line."""
+        """Sends one document if only `package` is given, otherwise one document per line."""
         parameters = _parameters(request, route)
         package, provided = parameters.get("package", ""), parameters.get("provides", "")
 

@@ -1,1 +1,1 @@
-"""From a source to content on disk: the job that reads a catalog, what it writes, and how that is opened again."""
+"""Reads catalogs: the job that loads a source, the content that it writes to disk, and how that content is opened."""

@@ -51,13 +51,13 @@ class LoadResult:
     """The content that the source resolves to."""
 
     ref: str
-    """Its reference by digest, for people."""
+    """The reference of the content by digest, for people."""
     digest: str
     """ "" if unchanged."""
     resolved: dict[str, Any]
-    """For status.resolvedSource; empty if unchanged."""
+    """The value of status.resolvedSource; empty if unchanged."""
     validator: str
-    """For the next request; "" for none."""
+    """The validator to send in the next request; "" for none."""
     unchanged: bool
     """The server of the source reports that nothing changed since it gave the validator of the request."""
     staged: bool = False

@@ -97,7 +97,7 @@ class _Package:
         )
 
     def last_channels(self) -> list[Channel]:
-        """Of several channels with one name the last counts, in the position of the first."""
+        """The channels without duplicates: the last one of a name, in the position of the first."""
         return list({channel.name: channel for _, channel in self.channels}.values())
 
     def last_bundles(self) -> dict[str, tuple[int, Any]]:

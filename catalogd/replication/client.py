@@ -156,7 +156,7 @@ async def _chunks(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, Non
 
 
 def _message(error: Exception) -> str:
-    """Without the address: a message is logged when it changes."""
+    """The message of an error, without the address: a message is logged only when it changes."""
     if isinstance(error, TimeoutError):
         return "no response in time"
     if isinstance(error, aiohttp.ClientConnectorCertificateError):

@@ -56,7 +56,7 @@ class Superseded(Exception):
 class _Retained:
     served: ServedCatalog
     until: float
-    """By the monotonic clock."""
+    """A time of the monotonic clock."""
 
 
 class CatalogStore:
@@ -91,7 +91,7 @@ class CatalogStore:
 
     @property
     def digests(self) -> set[str]:
-        """All content that is served or retained."""
+        """The digests of the content that is served or retained."""
         return {each.record.digest for each in self._all()}
 
     @property
@@ -104,7 +104,7 @@ class CatalogStore:
         return self._served.get(name)
 
     def find(self, name: str, digest: str) -> ServedCatalog | None:
-        """This content, if it is served under the name or retained for it."""
+        """The content of that digest, if it is served under the name or retained for it."""
         now = time.monotonic()
         current = self._served.get(name)
         retained = (each.served for each in self._retained.get(name, ()) if each.until > now)
@@ -270,7 +270,7 @@ class CatalogStore:
 
     @property
     def _referenced(self) -> set[str]:
-        """All content that must stay on disk."""
+        """The digests of the content that must stay on disk."""
         return self.digests | self._unverified.digests
 
     def _all(self) -> Iterator[ServedCatalog]:

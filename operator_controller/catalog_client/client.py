@@ -115,7 +115,7 @@ class CatalogClient:
         return await asyncio.to_thread(_parse_response, catalog, response.body, response.digest)
 
     async def _cached(self, key: CacheKey) -> CachedPackage | None:
-        """From memory, else from disk."""
+        """Reads the entry from memory, else from disk."""
         entry = self._memory.get(key)
         if entry is None and self._disk is not None:
             entry = await self._disk.get(key)
@@ -199,7 +199,7 @@ def _offer_from_cache(
 
 
 def _offer_unreachable(catalog: Catalog, package: str, cached: CachedPackage | None, message: str) -> CatalogOffer:
-    """With the last content if that is cached. If not, the catalog counts as read if it certainly does not have the package."""
+    """The last content if that is cached; else a state without content, unless the catalog certainly lacks the package."""
     if cached is not None:
         return _offer_from_cache(catalog, cached, CatalogState.CACHED, message)
     names = package_names(catalog)

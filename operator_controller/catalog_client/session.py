@@ -35,7 +35,7 @@ UNTRUSTED_CERTIFICATE = (
 
 
 class CatalogRequestError(Exception):
-    """Why a request failed, in a sentence for users."""
+    """A request failed; the message is for users."""
 
 
 class ResponseTooLarge(CatalogRequestError):
@@ -74,7 +74,7 @@ class CatalogSession:
     clock: Callable[[], float] = time.monotonic
     _unpooled_session: aiohttp.ClientSession | None = None
     _backoffs: dict[str, tuple[float, str]] = field(default_factory=dict)
-    """Until when no request is sent to a server, or for one of its catalogs, and the message of the error until then."""
+    """The end of each backoff, by server or by catalog and content, and the error that is raised until then."""
 
     async def close(self) -> None:
         """Close all connections."""

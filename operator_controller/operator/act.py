@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class OperatorActions:
-    """All writes of this controller but that of the status; they are recorded in the informers."""
+    """Makes all writes of this controller except that of the status, and records them in the informers."""
 
     client: Client
     informers: Informers

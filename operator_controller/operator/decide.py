@@ -26,7 +26,7 @@ from operator_controller.operator.world import (
 )
 
 WATCH_RETRY_DELAY = timedelta(seconds=2)
-"""Until the watch of BundleDeployments is open again, which no event announces."""
+"""Time between two checks whether the watch of BundleDeployments is open again, which no event announces."""
 
 
 def decide(world: World) -> Decision[Plan, Evaluation | None]:

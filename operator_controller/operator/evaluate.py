@@ -41,15 +41,15 @@ from operator_controller.resolve.snapshot import PackageRequest, Snapshot
 from operator_controller.resolve.version_range import EXAMPLES, MastermindsRange
 
 CATALOG_RETRY_DELAY = timedelta(seconds=10)
-"""Until a catalog that cannot be read is requested again: no event announces that it can."""
+"""Time until a catalog that cannot be read is requested again: no event announces that it can be."""
 RESYNC_DELAY = timedelta(minutes=10)
-"""Until the next pass in case an event is missed."""
+"""Time to the next pass, in case an event is missed."""
 MAX_NAMES_SHOWN = 5
 """Webhooks or API services in one message."""
 MISSING_BUNDLE_RETRY_DELAY = timedelta(seconds=5)
-"""Until the next pass while the event of a Bundle may be outstanding."""
+"""Time to the next pass while the event of a Bundle may be outstanding."""
 MISSING_BUNDLE_GRACE_PERIOD = timedelta(seconds=30)
-"""How long a missing active Bundle is not reported, because its event may be outstanding."""
+"""Time for which a missing active Bundle is not reported, because its event may be outstanding."""
 
 RESOLUTION_NOT_ATTEMPTED = "validation has not been attempted as spec is invalid"
 INSTALLATION_NOT_ATTEMPTED_INVALID = "installation has not been attempted as spec is invalid"
@@ -80,7 +80,7 @@ class Evaluation:
     successor_record: Mapping[str, Any] | None = None
     """The BundleDeployment that records the successor of a deleted Catalog and changes nothing else; None if not needed."""
     to_apply: Mapping[str, Any] | None = None
-    """Of these two, the one that is to be applied now; None if the existing BundleDeployment does not differ from it."""
+    """`desired` or `successor_record`: the one to apply now; None if the existing BundleDeployment does not differ from it."""
     current_deployment: ObservedBundleDeployment | None = None
     """The existing BundleDeployment, if it is as desired and its status is that of its current spec."""
     runs_template: bool = False
@@ -179,7 +179,7 @@ def _unresolved(message: str, blocker: OlmError, explanation: str = "") -> Evalu
 
 
 def _other_operator_has_package(world: World) -> OlmError | None:
-    """Only one Operator per package: the senior one is reconciled."""
+    """The error for all Operators of a package but the senior one, which alone is reconciled."""
     mine = next((claim for claim in world.claims if claim.name == world.operator.metadata.name), None)
     senior = min(world.claims, key=lambda claim: claim.seniority, default=None)
     if senior is None or mine is None or senior == mine:
@@ -260,7 +260,7 @@ def _evaluate_resolution(world: World, explained: ExplainedResolution) -> Evalua
 
 
 def _compare(world: World, evaluation: Evaluation) -> Evaluation:
-    """With what exists and what runs compared to what is desired."""
+    """Adds how the existing BundleDeployment and the running bundle compare with the desired ones."""
     existing, desired = world.owned_bundle_deployment, evaluation.desired
     is_desired = evaluation.candidate is None or (desired is not None and _changed(world, desired) is None)
     return replace(
@@ -311,7 +311,7 @@ def _resolution_blocker(world: World, resolution: Resolution, message: str) -> O
 
 
 def _blocked_unless_stale(world: World, reason: Reason, message: str) -> OlmError:
-    """Only new content of a catalog can change it. If that may come without an event, the catalog is requested again."""
+    """Blocked, since only new content of a catalog helps; Waiting if that content may come without an event."""
     if world.needs_recheck:
         return Waiting(Reason.WAITING_FOR_CATALOG, message, CATALOG_RETRY_DELAY)
     return Blocked(reason, message)
@@ -348,7 +348,7 @@ def _unsupported(world: World, chosen: Chosen) -> OlmError | None:
 
 
 def _first_names(names: Sequence[str]) -> str:
-    """In the same form as rukpak's messages."""
+    """The first names, in the form of rukpak's messages, and the number of the others."""
     more = [f"and {len(names) - MAX_NAMES_SHOWN} more"] if len(names) > MAX_NAMES_SHOWN else []
     return ", ".join([*sorted(names)[:MAX_NAMES_SHOWN], *more])
 

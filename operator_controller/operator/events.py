@@ -33,7 +33,7 @@ class EventMapper:
         return names
 
     def keys_of_catalog(self, change: Change) -> Iterable[str]:
-        """Every Operator, but only if the content that is served or the priority has changed."""
+        """All Operators if the content that is served or the priority has changed, else none."""
         if resolution_inputs(change.old) == resolution_inputs(change.new):
             return ()
         return [name for _, name in self.informers.operators.objects]

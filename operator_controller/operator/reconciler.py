@@ -38,7 +38,7 @@ MAX_CONCURRENT_RESOLUTIONS = 2
 
 
 class MissingBundles:
-    """Since when the active Bundle of an Operator has been missing, as far as this process knows; a new leader starts again.
+    """Remembers since when the active Bundle of each Operator has been missing. A new leader starts again.
 
     Read by observe, recorded when a pass ends.
     """
@@ -47,7 +47,7 @@ class MissingBundles:
         self._since: dict[str, tuple[str, datetime]] = {}
 
     def since(self, operator: str, bundle: str, now: datetime) -> datetime:
-        """Since when; `now` if the Bundle was not missing in the last pass."""
+        """The time since when the Bundle has been missing; `now` if it was not missing in the last pass."""
         name, since = self._since.get(operator, ("", now))
         return since if name == bundle else now
 

@@ -1,4 +1,4 @@
-"""What the controller of Operators observes, plans and does: values alone. Pure.
+"""World, Plan and Done of one Operator: what was observed, what to do, and what was done. Values only. Pure.
 
 Made by reconciler.py, decide.py and act.py; read by evaluate.py, decide.py, act.py and report.py.
 """
@@ -26,13 +26,13 @@ class PackageClaim:
     """An Operator's claim to a package. Of several, the one with the least seniority value holds it."""
 
     is_new: bool
-    """It has not installed the package yet."""
+    """The Operator has not installed the package yet."""
     is_idle: bool
-    """It has no BundleDeployment for the package yet."""
+    """The Operator has no BundleDeployment for the package yet."""
     created: str
     name: str
     is_deleting: bool = False
-    """It is being deleted."""
+    """The Operator is being deleted."""
 
     @property
     def seniority(self) -> tuple[bool, bool, str, str]:
@@ -49,12 +49,12 @@ class ObservedBundleDeployment:
 
     @classmethod
     def load(cls, raw: Mapping[str, Any]) -> ObservedBundleDeployment:
-        """From the API server's JSON."""
+        """Parse the API server's JSON."""
         return cls(raw, BundleDeployment.load(raw))
 
     @property
     def is_current(self) -> bool:
-        """Its status is that of its current spec."""
+        """Whether the status is that of the current spec."""
         return self.model.status.observed_generation == self.model.metadata.generation
 
     @property
@@ -97,7 +97,7 @@ class World:
     missing_bundle: str = ""
     """Name of the active Bundle, if it does not exist."""
     missing_since: datetime | None = None
-    """Since when, as far as this process knows."""
+    """The time since when it has not existed, as far as this process knows."""
     claims: tuple[PackageClaim, ...] = ()
     """The claims to the package, this Operator's among them."""
     rejected_images: Mapping[str, str] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class World:
 
 @dataclass(frozen=True)
 class Keep:
-    """Nothing is to be done: everything is as desired, or others have to act first."""
+    """Change nothing: everything is as desired, or others have to act first."""
 
     after: timedelta | None = None
 

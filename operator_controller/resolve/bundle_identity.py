@@ -13,7 +13,7 @@ from operator_controller.resolve.package import Bundle, PackageContent
 
 
 class BundleIdentity(IntEnum):
-    """By what a package is known to contain a bundle; the surest is the greatest."""
+    """How it is known that a package contains a bundle; greater means more certain."""
 
     NONE = 0
     SAME_REFERENCE = 1  # same name, version, repository and tag; neither has a digest
@@ -21,7 +21,7 @@ class BundleIdentity(IntEnum):
 
 
 def identity_in(package: PackageContent, name: str, version: Version | None, image: str) -> BundleIdentity:
-    """By what the package's channels contain the bundle of this name, version and image.
+    """How it is known that the package's channels contain the bundle of this name, version and image.
 
     Any publisher can claim a name and a version: without the image they identify nothing.
     """

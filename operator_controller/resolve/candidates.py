@@ -63,7 +63,7 @@ def candidates_of(offer: CatalogOffer, request: PackageRequest, running: Running
 
 
 def _with_running_image(candidate: Candidate, running: RunningBundle | None) -> Candidate:
-    """With the image reference that runs, if both are the same image: another registry alone is no reason for an upgrade."""
+    """Takes over the running image reference if both are the same image: another registry is no reason for an upgrade."""
     if running is None or not is_same_image(candidate.bundle.image, running.image):
         return candidate
     return replace(candidate, bundle=replace(candidate.bundle, image=running.image))
@@ -87,7 +87,7 @@ def selected_channels(package: PackageContent, request: PackageRequest) -> tuple
 def _channel_candidates(
     offer: CatalogOffer, package: PackageContent, channels: Sequence[Channel]
 ) -> Iterable[Candidate]:
-    """Each readable bundle once: from the default channel if it is there, else from the first channel that has it."""
+    """Yields each readable bundle once: from the default channel if it is there, else from the first channel that has it."""
     default_first = sorted(channels, key=lambda channel: (channel.name != package.default_channel, channel.name))
     known: set[str] = set()
     for channel in default_first:
@@ -103,6 +103,6 @@ def _channel_candidates(
 
 
 def is_same_bundle(candidate: Candidate, running: RunningBundle) -> bool:
-    """By name, by exactly the version and release that run (for a renamed bundle), or by image."""
+    """Whether the candidate has the name, the exact version and release (for a renamed bundle), or the image of what runs."""
     is_named = candidate.bundle.name == running.name or candidate.version == running.version
     return is_named or is_same_image(candidate.bundle.image, running.image)

@@ -2,6 +2,9 @@
 
 Parsed by catalog_client from catalogd's resolution document (docs/catalogd-http.md), used by all of this package. Pure.
 A document of another shape raises InvalidDocument; a bundle that cannot be read is kept with its problem and never selected.
+
+Bundle, Channel, Entry and Property are the part of one package that resolution needs, with parsed versions. olmkit.fbc.catalog
+has classes of the same names for the publisher's blobs in full, as opm reads them.
 """
 
 from __future__ import annotations
@@ -80,7 +83,7 @@ class Bundle:
 
     @property
     def dependencies(self) -> tuple[Property, ...]:
-        """Its requirements on other packages."""
+        """The requirements of the bundle on other packages."""
         return tuple(entry for entry in self.properties if entry.type in DEPENDENCY_TYPES)
 
     @property

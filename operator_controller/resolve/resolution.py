@@ -46,7 +46,7 @@ class NoMatchingBundle:
 
 @dataclass(frozen=True)
 class TooLargeToResolve:
-    """Nothing was found, and the package in `catalog` exceeds the limits of resolution."""
+    """The result if nothing was found, and the package in `catalog` exceeds the limits of resolution."""
 
     catalog: str
     message: str

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 
 MAX_SUGGESTIONS = 3
 MIN_SIMILARITY_RATIO = 0.7
-"""Between 0 (nothing in common) and 1 (equal). Names below it are not suggested."""
+"""The lowest similarity of a name that is suggested, from 0 (nothing in common) to 1 (equal)."""
 MAX_NAME_LENGTH = 253
 """Characters; longer names are not compared, because the cost is the product of both lengths."""
 COMMON_WORD = "operator"
@@ -15,15 +15,16 @@ COMMON_WORD = "operator"
 
 
 def similar_names(requested: str, known: Iterable[str]) -> list[str]:
-    """At most MAX_SUGGESTIONS of `known`, the most similar first, then by name."""
+    """Return at most MAX_SUGGESTIONS of `known`, the most similar first, then by name."""
     ratio = {name: _similarity(requested, name) for name in set(known) if len(name) <= MAX_NAME_LENGTH}
     similar = [name for name, value in ratio.items() if value >= MIN_SIMILARITY_RATIO]
     return sorted(similar, key=lambda name: (-ratio[name], name))[:MAX_SUGGESTIONS]
 
 
 def _similarity(one: str, other: str) -> float:
-    """Of the words that remain without a common prefix and suffix. A common suffix counts for nothing; if one name is a prefix of
-    the other, they are similar."""
+    """The similarity of the words that remain without a common prefix and suffix, from 0 to 1. A common suffix counts for
+    nothing; if one name is a prefix of the other, they are similar.
+    """
     left, right = _distinctive_words(one), _distinctive_words(other)
     while left and right and left[0] == right[0]:
         del left[0], right[0]

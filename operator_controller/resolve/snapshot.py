@@ -48,7 +48,7 @@ class CatalogState(StrEnum):
 
 
 STATES_WITH_CONTENT = (CatalogState.SERVING, CatalogState.CACHED)
-"""In these, the catalog's content for the package is known."""
+"""The states in which the catalog's content for the package is known."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class CatalogOffer:
     package: PackageContent | None = None
     message: str = ""
     package_names: tuple[str, ...] = ()
-    """All packages that the Catalog's status lists; used to suggest similar names."""
+    """The packages that the Catalog's status lists, to suggest similar names."""
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class UpgradeGraph:
         self._versions, self._named, self._by_range = versions, named, by_range
 
     def _ranges(self) -> Iterator[tuple[BlangRange, list[str]]]:
-        """Each skipRange once. Invalid ranges are left out; catalogd reports them in the Catalog's Valid condition."""
+        """Yields each skipRange once. Invalid ranges are left out; catalogd reports them in the Catalog's Valid condition."""
         for text, names in self._by_range.items():
             try:
                 yield BlangRange.parse(text), names
@@ -112,7 +112,7 @@ class UpgradeGraph:
 
 
 def direct_upgrades(channels: Iterable[Channel], start: UpgradeStart) -> dict[str, frozenset[str]]:
-    """By channel, the names of all bundles that its own entries permit as the next upgrade."""
+    """The names of all bundles that the entries of a channel permit as the next upgrade, by channel."""
     contains = {"": False}
     steps: dict[str, frozenset[str]] = {}
     for channel in channels:

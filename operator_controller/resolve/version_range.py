@@ -157,7 +157,7 @@ def _parse_group(group: str, text: str) -> list[Comparator]:
 
 
 def _comparator(operator: str, found: Sequence[str | None], text: str) -> Comparator:
-    """From the three parts of a version, its prerelease and its build metadata, which is ignored."""
+    """Makes a comparator of the three parts of a version and its prerelease. Build metadata is ignored."""
     parts: list[str] = []
     for part in found[:3]:
         if part is None or part in ("x", "X", "*"):
