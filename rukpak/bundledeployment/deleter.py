@@ -72,7 +72,7 @@ class Deleter:
         await _all(self._delete(bundles.KIND, bundle.name, "", bundle.uid, why=why) for bundle in plan.bundles)
 
     async def prune(self, world: World, plan: Prune) -> None:
-        """Delete or release what left the bundle, unless it was changed since it was observed."""
+        """Delete or release what is no longer in the bundle, unless it was changed since it was observed."""
         await _all(self._delete_entry(entry, _PRUNED, entry.resource_version) for entry in plan.delete)
         await _all(self._delete_entry(entry, _PRUNED, entry.resource_version) for entry in plan.delete_crds)
         for crd in plan.release_crds:

@@ -267,7 +267,8 @@ class World:
     foreign_objects: Mapping[str, ForeignObjects] = field(default_factory=dict)
     """The objects of others in the Namespaces that are deleted with the BundleDeployment, by uid, once they have been listed."""
     usage: Mapping[str, Usage | ApiError] = field(default_factory=dict)
-    """The usage of CustomResourceDefinitions and Namespaces that left the bundle, by uid; an error if it could not be read."""
+    """The usage of CustomResourceDefinitions and Namespaces that are no longer in the bundle, by uid; an error if it could not
+    be read."""
     last_applied: Mapping[ObjectKey, LastApplied] = field(default_factory=dict)
     brief_wait_since: datetime | None = None
     """The time since which every pass has ended with a BriefWait; None: the last one did not."""
