@@ -28,7 +28,8 @@ _STOP_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """What to start. With `kubeconfig` that cluster is used and only a registry is started, or none with `registry`."""
+    """The options of a cluster to start. With `kubeconfig` that cluster is used and only a registry is started, or none with
+    `registry`."""
 
     name: str = "default"
     nodes: int = 1

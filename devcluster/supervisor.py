@@ -29,7 +29,7 @@ _POLL_SECONDS = 0.03
 
 @dataclass(frozen=True)
 class Request:
-    """What to start. With a kubeconfig that cluster is used, and at most a registry is started."""
+    """The request to start a cluster. With a kubeconfig that cluster is used, and at most a registry is started."""
 
     folder: str
     programs: str

@@ -15,7 +15,7 @@ from operator_controller.setup import NAME, build
 
 
 def add_flags(parser: ArgumentParser) -> None:
-    """How catalogs are read."""
+    """Add the flags for access to catalogs."""
     parser.add_argument(
         "--catalogs-ca-file",
         type=Path,

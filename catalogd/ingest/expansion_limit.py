@@ -12,7 +12,7 @@ MAX_EXPANSION_FACTOR = 8
 MAX_EXPANSION_BYTES = 1024**3
 """The most that may be written beyond what was read."""
 ALWAYS_ALLOWED_BYTES = 16 * 1024**2
-"""What may be written of the smallest catalog."""
+"""Bytes that may be written of any catalog, however small it is."""
 
 
 class ExpansionLimit:

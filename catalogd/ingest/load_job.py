@@ -92,7 +92,7 @@ async def load(request: LoadRequest, context: JobContext) -> LoadResult:
 
 
 async def probe(request: LoadRequest) -> LoadResult | None:
-    """What load() would return if the image still has the digest that is served; None otherwise.
+    """The result that load() would return if the image still has the digest that is served; None otherwise.
 
     Requests the digest only, and the manifest when the source has not proved yet that it has the content.
     """

@@ -76,7 +76,7 @@ class CatalogStore:
         self._served: dict[str, ServedCatalog] = {}
         self._retained: dict[str, tuple[_Retained, ...]] = {}
         self._unverified = ServingState()
-        """What the previous process served and could not be verified yet."""
+        """The content that the previous process served and that is not verified yet."""
         self._corruption: dict[str, str] = {}
         self._suspected: set[str] = set()
         self._is_state_written = True
@@ -100,7 +100,7 @@ class CatalogStore:
         return frozenset(self._unverified.records)
 
     def get(self, name: str) -> ServedCatalog | None:
-        """What is served under this name."""
+        """The content that is served under the name; None if nothing is."""
         return self._served.get(name)
 
     def find(self, name: str, digest: str) -> ServedCatalog | None:
@@ -286,7 +286,7 @@ class CatalogStore:
         return await asyncio.to_thread(self._disk.opened, digest)
 
     def _retained_with(self, name: str, digest: str) -> tuple[_Retained, ...]:
-        """What is retained for the name once content `digest` is served, the newest first."""
+        """The content that is retained for the name once content `digest` is served, the newest first."""
         now = time.monotonic()
         retained = list(self._retained.get(name, ()))
         if (old := self._served.get(name)) is not None:

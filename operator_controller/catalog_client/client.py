@@ -42,7 +42,7 @@ HINT_BY_STATUS = {
     401: ": it requires a token; start operator-controller with --catalogs-token",
     403: ": this account may not read catalogs; bind the ClusterRole olm-suite-catalog-reader to it",
 }
-"""What follows the HTTP status in a message, if a person can fix the cause."""
+"""The hint after the HTTP status in a message, if a person can fix the cause."""
 _ALL_SUFFIX = "/all.json"
 
 

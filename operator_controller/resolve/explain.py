@@ -111,7 +111,7 @@ def not_found_message(request: PackageRequest) -> str:
 
 
 def _not_offered(resolution: Resolution, running: RunningBundle) -> str:
-    """What its catalog offers instead of the running bundle, and that no upgrade leads there."""
+    """Explains that the catalog does not offer the running bundle, and that no upgrade leads to what it offers."""
     own = resolution.catalogs[0]
     catalog, package = f'catalog "{own.offer.catalog}"', own.offer.package
     if package is None:
