@@ -139,6 +139,7 @@ def _reconciler(
 
     inventory = Inventory(manager, rest_mapper, informers.crds, enqueue_uid)
     publisher = Publisher(client, bundledeployments.KIND, FIELD_MANAGER, informers.deployments)
+    usage = UsageReader(client, rest_mapper, informers.crds, limit)
     return BundleDeploymentReconciler(
         client,
         informers,
@@ -146,10 +147,10 @@ def _reconciler(
         render_cache,
         inventory,
         event_mapper,
-        UsageReader(client, rest_mapper, informers.crds, limit),
+        usage,
         BundleDeploymentActions(
             Applier(client, rest_mapper, render_cache, inventory, informers, event_mapper.name_of, limit),
-            Deleter(client, rest_mapper, informers, limit),
+            Deleter(client, rest_mapper, informers, limit, usage),
             inventory,
             event_mapper,
             ConflictWatch(manager, enqueue),

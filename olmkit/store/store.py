@@ -210,7 +210,8 @@ class Store:
 
         Called when a controller starts, and by `stage` and `publish`.
         """
-        for entry in self._staging.iterdir():
+        entries = list(self._staging.iterdir()) if self._staging.is_dir() else []
+        for entry in entries:
             with suppress(OSError):
                 if entry.is_symlink() or not entry.is_dir():
                     entry.unlink()

@@ -24,11 +24,13 @@ from rukpak.bundledeployment.informers import Informers
 from rukpak.bundledeployment.plan import DeleteBundles, DeleteObjects, LeaveNamespaces, NamespaceRemoval, Prune
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES, RestMapper
 from rukpak.bundledeployment.retention import Retention
+from rukpak.bundledeployment.usage import UsageReader
 from rukpak.bundledeployment.world import (
     RELEASED_ANNOTATION,
     CustomResource,
     LabeledObject,
     NamespaceInfo,
+    Usage,
     World,
     manager_name,
 )
@@ -57,6 +59,9 @@ class Deleter:
     rest_mapper: RestMapper
     informers: Informers
     limit: asyncio.Semaphore
+    usage: UsageReader
+    """Read right before a CustomResourceDefinition or a Namespace is pruned: the resourceVersion that a deletion names does not
+    cover the objects in it."""
 
     async def remove_finalizer(self, world: World) -> None:
         """Allow the API server to delete the BundleDeployment. Raises Conflict."""
@@ -74,11 +79,15 @@ class Deleter:
     async def prune(self, world: World, plan: Prune) -> None:
         """Delete or release what is no longer in the bundle, unless it was changed since it was observed."""
         await _all(self._delete_entry(entry, _PRUNED, entry.resource_version) for entry in plan.delete)
-        await _all(self._delete_entry(entry, _PRUNED, entry.resource_version) for entry in plan.delete_crds)
+        await _all(self._prune_crd(entry) for entry in plan.delete_crds)
         for crd in plan.release_crds:
             await self._release(CRDS, crd.key.name, world, crd.resource_version, {OWNER_UID_LABEL: None})
         for removal in plan.namespaces:
             await self._prune_namespace(world, removal)
+
+    async def _prune_crd(self, entry: LabeledObject) -> None:
+        if await self.usage.crd(entry.key.name) in (Usage.UNUSED, Usage.NEVER_ESTABLISHED):
+            await self._delete_entry(entry, _PRUNED, entry.resource_version)
 
     async def _prune_namespace(self, world: World, removal: NamespaceRemoval) -> None:
         namespace = removal.namespace
@@ -89,7 +98,8 @@ class Deleter:
                 labels = {label: None for label in namespace.labels if _is_ours(label)}
                 await self._release(NAMESPACES, namespace.name, world, namespace.resource_version, labels)
             case Retention.DELETE:
-                await self._delete_namespace(namespace, _PRUNED)
+                if await self.usage.namespace(namespace.name) is Usage.UNUSED:
+                    await self._delete_namespace(namespace, _PRUNED)
 
     async def delete_objects(self, world: World, plan: DeleteObjects, failed: FailedDeletions) -> None:
         """Delete group after group. Counts in `failed` what the API server refuses to delete, and raises Waiting that names it,

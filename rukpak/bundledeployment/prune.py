@@ -39,9 +39,7 @@ def candidates(world: World, content: RenderedBundle) -> Candidates:
     """The CustomResourceDefinitions and Namespaces whose usage `prune` needs to know."""
     obsolete = obsolete_objects(world, content)
     if obsolete:
-        return Candidates(
-            crds=tuple(entry for entry in obsolete if _is_crd(entry) and entry.deletion_timestamp is None)
-        )
+        return Candidates(crds=() if _other_objects(obsolete) else tuple(_remaining(obsolete)))
     namespaces = _obsolete_namespaces(world, content)
     return Candidates(namespaces=tuple(entry for entry in namespaces if is_created_for(entry, world.uid)))
 
@@ -62,17 +60,25 @@ def prune(world: World, content: RenderedBundle) -> Prune | None:
 
 
 def _prune_objects(world: World, obsolete: list[LabeledObject]) -> Prune:
-    remaining = [entry for entry in obsolete if entry.deletion_timestamp is None]
+    """The other objects are deleted before the usage of CustomResourceDefinitions is read: custom resources that were in the
+    bundle do not count as usage.
+    """
+    if others := _other_objects(obsolete):
+        return Prune(delete=others)
     crds: dict[Retention, list[LabeledObject]] = {Retention.DELETE: [], Retention.RELEASE: []}
-    for crd in filter(_is_crd, remaining):
+    for crd in _remaining(obsolete):
         usage = world.usage.get(crd.uid)
         if isinstance(usage, Usage):
             crds[crd_retention(usage)].append(crd)
-    return Prune(
-        delete=tuple(entry for entry in remaining if not _is_crd(entry)),
-        delete_crds=tuple(crds[Retention.DELETE]),
-        release_crds=tuple(crds[Retention.RELEASE]),
-    )
+    return Prune(delete_crds=tuple(crds[Retention.DELETE]), release_crds=tuple(crds[Retention.RELEASE]))
+
+
+def _remaining(obsolete: list[LabeledObject]) -> list[LabeledObject]:
+    return [entry for entry in obsolete if entry.deletion_timestamp is None]
+
+
+def _other_objects(obsolete: list[LabeledObject]) -> tuple[LabeledObject, ...]:
+    return tuple(entry for entry in _remaining(obsolete) if not _is_crd(entry))
 
 
 def _prune_namespaces(world: World, obsolete: list[NamespaceInfo]) -> Prune:

@@ -1,7 +1,7 @@
 """Reads whether CustomResourceDefinitions and Namespaces are in use, and which foreign objects are in a Namespace.
 
-Called by rukpak.bundledeployment.reconciler when it observes, for what prune and finalize name. Never writes; what cannot be read
-is part of the answer.
+Called by rukpak.bundledeployment.reconciler when it observes, for what prune and finalize name, and by deleter right before a
+deletion. Never writes; what cannot be read is part of the answer.
 """
 
 from __future__ import annotations

@@ -43,8 +43,11 @@ def names(plan: object) -> tuple[list[str], list[str], list[str]]:
         pytest.param(left(OLD_CRD, cups=Usage.UNUSED), ([], [OLD_CRD.name], []), id="a CRD is deleted"),
         pytest.param(left(OLD_CRD, cups=Usage.IN_USE), ([], [], [OLD_CRD.name]), id="a CRD in use is released"),
         pytest.param(
-            left(OLD_CRD, OLDER_CRD, OLD_SECRET, cups=Usage.IN_USE, dishes=AWAY),
-            (["old"], [], [OLD_CRD.name]),
+            left(OLD_CRD, OLD_SECRET, cups=Usage.UNUSED), (["old"], [], []), id="CRDs follow all other objects"
+        ),
+        pytest.param(
+            left(OLD_CRD, OLDER_CRD, cups=Usage.IN_USE, dishes=AWAY),
+            ([], [], [OLD_CRD.name]),
             id="a CRD whose custom resources cannot be listed holds up no others",
         ),
     ],
