@@ -115,6 +115,8 @@ def _take_loaded(world: World, evaluation: Evaluation) -> Action | None:
     if desired is None or not isinstance(loaded, LoadFinished):
         return None
     old = world.served.record if world.served else None
+    if old is None and not loaded.digest:
+        return None  # unchanged since content that was removed as corrupt meanwhile: it is loaded again
     if old is None or loaded.digest not in ("", old.digest):
         unpacked = format_timestamp(world.now)
         named = (desired.identity, loaded.resolved_ref, loaded.digest, unpacked, loaded.resolved, loaded.validator)
@@ -143,7 +145,7 @@ def _load(world: World, evaluation: Evaluation) -> Action | None:
     return Load(
         desired,
         refresh_started=world.refresh_requested if world.refresh_pending else world.refresh_started,
-        restart=world.refresh_pending or has_failed_for_good,
+        restart=world.refresh_pending or has_failed_for_good or isinstance(job, LoadFinished),
         free_space=world.is_disk_full,
         known_bad=bad if isinstance(bad, BadContent) else None,
         is_confirmed=_is_confirmed(world, desired),

@@ -31,6 +31,8 @@ from olmkit.sources.oci.reference import parse
 IMMEDIATELY = timedelta(0)
 DEFAULT_POLL_INTERVAL = timedelta(minutes=10)
 MIN_POLL_INTERVAL = timedelta(seconds=1)
+MAX_POLL_INTERVAL = timedelta(days=36_500)
+"""A longer interval has the same effect, and the date of its end could not be represented."""
 POLL_JITTER = 0.01
 """The largest part of the poll interval that is added to it."""
 QUEUE_CHECK_INTERVAL = timedelta(seconds=5)
@@ -97,7 +99,7 @@ def poll_interval(name: str, source: CatalogSource) -> timedelta | None:
             return None
     if is_fixed:
         return None
-    interval = DEFAULT_POLL_INTERVAL if text is None else parse_duration(text)
+    interval = DEFAULT_POLL_INTERVAL if text is None else min(parse_duration(text), MAX_POLL_INTERVAL)
     if interval <= timedelta(0):
         return None
     share = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") / 2**32

@@ -111,6 +111,11 @@ def now(action: Action) -> Plan:
             id="content that was read is served, unpacked at this time",
         ),
         pytest.param(
+            world(job=LoadFinished(TAG, "", ""), corruption="a file is missing"),
+            now(load(restart=True)),
+            id="a source that has not changed is loaded again if its content is gone",
+        ),
+        pytest.param(
             world(job=LoadFinished(TAG, IMAGE_TWO, TWO), **CHECKED),
             now(Serve(record(digest=TWO, unpacked=STAMP))),
             id="new content replaces the old",

@@ -122,6 +122,13 @@ def test_the_poll_interval_is_at_least_a_second() -> None:
     assert delay >= timedelta(seconds=1)
 
 
+@pytest.mark.parametrize("poll", ["100000000h", "86399999999000s", "9" * 60 + "h"])
+def test_a_long_interval_ends_at_a_date_that_can_be_represented(poll: str) -> None:
+    found = delay_of(world(poll=poll, served=served(), last_checked=NOW))
+    assert found is not None
+    assert NOW + found > NOW + timedelta(days=36_000)
+
+
 def test_the_interval_of_a_source_of_another_type_does_not_count() -> None:
     spec = CatalogSource.load(
         {"type": "http", "http": {"url": "https://x/c.tar"}, "image": {"ref": "r/c:v1", "pollInterval": "1m"}}
