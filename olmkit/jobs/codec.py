@@ -47,7 +47,7 @@ def decode_error(value: dict[str, Any], classes: ErrorClasses) -> OlmError:
     try:
         kind = by_name[value["class"]]
         made: OlmError = kind(*[_decode_argument(each) for each in value["arguments"]])
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, OverflowError) as error:
         raise ValueError(str(error)) from error
     is_sound = isinstance(made.reason, str) and isinstance(made.message, str)
     if not is_sound or not isinstance(getattr(made, "after", timedelta()), timedelta):

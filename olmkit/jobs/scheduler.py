@@ -161,11 +161,14 @@ class Jobs(Generic[Result]):
         outcome: Result | OlmError | None
         try:
             outcome = await self._probe(entry, task)
+            if outcome is None:
+                async with self._slots.one(), self._memory.hold(task.job.first_process_memory(self._limits)):
+                    outcome = await self._staged(entry, task)
         except OlmError as error:
             outcome = error.with_traceback(None)  # its frames hold the task
-        if outcome is None:
-            async with self._slots.one(), self._memory.hold(task.job.first_process_memory(self._limits)):
-                outcome = await self._staged(entry, task)
+        except Exception as error:  # whatever it is, a job that stays Running would never be retried
+            log.error("job %s failed unexpectedly: %r", entry.key, error)
+            outcome = Waiting(JobReason.UNEXPECTED, "the process of the job was lost", FIRST_RETRY_DELAY)
         entry.state = _end_state(identity, outcome, entry.attempts)
         self._ended(entry.key)
 

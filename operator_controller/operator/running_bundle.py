@@ -101,6 +101,6 @@ def _parse_properties(text: str) -> list[dict[str, Any]]:
     """The JSON array of the properties annotation; empty if it is not one."""
     try:
         found = json.loads(text) if text else []
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []

@@ -40,6 +40,10 @@ def test_an_error_is_decoded_as_it_was_encoded(error: OlmError) -> None:
         pytest.param({"class": "no colon", "arguments": []}, id="an invalid class name"),
         pytest.param({"class": 7, "arguments": []}, id="a class name that is not text"),
         pytest.param({"class": "builtins:ValueError", "arguments": ["x"]}, id="another error class"),
+        pytest.param(
+            {"class": "Waiting", "arguments": ["Reason", "text", {"seconds": 1e300}]},
+            id="a time that no timedelta holds",
+        ),
         pytest.param({"class": "os:getpid", "arguments": []}, id="a function is not called"),
     ],
 )

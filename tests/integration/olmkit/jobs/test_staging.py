@@ -13,6 +13,7 @@ import pytest
 
 from catalogd.ingest import staged_content
 from catalogd.ingest.load_request import LoadResult
+from olmkit.errors import Waiting
 from olmkit.jobs import Failed, Finished, Jobs, JobState, Running, Sandbox, Staging, Task, codec, landlock
 from olmkit.jobs.job import JobReason
 from olmkit.store.store import Store
@@ -209,6 +210,16 @@ async def test_the_returned_reference_matches_the_requested_one(
 async def test_stored_content_is_not_accepted_for_another_digest(runner: JobRunner) -> None:
     runner.finish = publish_bundle(runner.store, "", f"{NAME}@{OWN}")
     assert isinstance(await runner.run(digest=OTHER, ref=f"{NAME}@{OTHER}", staged=False), Failed)
+
+
+async def test_a_job_whose_output_raises_an_unforeseen_error_has_ended(runner: JobRunner) -> None:
+    def finish(folder: Path, result: Values) -> None:
+        raise ZeroDivisionError
+
+    runner.finish = finish
+    state = await runner.run(digest=OWN)
+    assert isinstance(state, Failed)
+    assert isinstance(state.error, Waiting)
 
 
 async def test_deeply_nested_folders_do_not_affect_other_jobs(runner: JobRunner) -> None:
