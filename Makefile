@@ -3,8 +3,10 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 CODE := olmkit catalogd rukpak operator_controller olmctl devcluster tests
-# Two processes share the test files, each with its own cluster. With OLM_KUBECONFIG there is one process.
-SHARED_OUT := $(if $(OLM_KUBECONFIG),,-n 2 --dist loadfile)
+# `make e2e KUBECONFIG=...`, or the environment: the tests use this cluster.
+TEST_CLUSTER := $(if $(filter command line,$(origin KUBECONFIG)),$(KUBECONFIG),$(OLM_KUBECONFIG))
+# Processes share the test files in this order (slow tiers come first), each with its own cluster. With TEST_CLUSTER there is one.
+workers = $(if $(TEST_CLUSTER),,-n $(1) --dist loadfile --no-loadscope-reorder)
 DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG))
 
 .DEFAULT_GOAL := help
@@ -41,16 +43,16 @@ check: setup ## lint, types, import contracts, generated files
 	$(BIN)/python -m olmkit.api.crd --check config/crd
 
 unit: setup ## pure tests, under a minute
-	$(BIN)/pytest $(SHARED_OUT) tests/unit tests/cases
+	$(BIN)/pytest $(call workers,3) tests/unit tests/cases
 
 integration: setup ## tests with files, processes and sockets, without a cluster
-	$(BIN)/pytest $(SHARED_OUT) tests/integration
+	$(BIN)/pytest $(call workers,3) tests/integration
 
 cluster: setup ## tests on a real API server
-	$(BIN)/pytest $(SHARED_OUT) tests/cluster
+	$(BIN)/pytest $(call workers,3) tests/cluster
 
 e2e: setup ## the scenarios of the guide; `make e2e KUBECONFIG=...` runs them on any cluster
-	$(if $(filter command line,$(origin KUBECONFIG)),OLM_KUBECONFIG=$(KUBECONFIG)) $(BIN)/pytest tests/e2e
+	$(if $(TEST_CLUSTER),OLM_KUBECONFIG=$(TEST_CLUSTER)) $(BIN)/pytest $(call workers,2) tests/e2e
 
 buildah: setup ## install buildah, which tests/e2e uses to build images (Debian, as root; `make test` does it too)
 	$(BIN)/python -m devcluster.buildah
@@ -60,8 +62,8 @@ corpus: setup ## tests over real catalogs and bundles (OLM_CORPUS, default ../sh
 
 test: check ## everything: check, unit, cases, integration, cluster, e2e, corpus
 	$(if $(OLM_KUBECONFIG),,$(BIN)/python -m devcluster build)
-	$(BIN)/pytest $(SHARED_OUT) --ignore=tests/e2e tests
-	$(BIN)/pytest tests/e2e
+	$(BIN)/pytest $(call workers,3) --ignore=tests/e2e tests
+	$(BIN)/pytest $(call workers,2) tests/e2e
 
 bench: setup ## measure the figures and describe the machine
 	$(BIN)/python -m tests.bench
