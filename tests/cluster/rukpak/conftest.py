@@ -9,18 +9,18 @@ import pytest
 
 from devcluster.cluster import Cluster
 from olmkit.runtime.client import Client
-from tests.cluster.rukpak.harness import Harbour, harbour, rukpak
+from tests.cluster.rukpak.harness import Harness, harbour, rukpak
 
 
 @pytest.fixture
-async def at(definitions: Cluster) -> AsyncIterator[Harbour]:
+async def at(definitions: Cluster) -> AsyncIterator[Harness]:
     """The cluster's side of a test; whatever it makes goes with it."""
     async with harbour(definitions) as ours:
         yield ours
 
 
 @pytest.fixture
-async def running(at: Harbour, tmp_path: Path) -> AsyncIterator[Client]:
+async def running(at: Harness, tmp_path: Path) -> AsyncIterator[Client]:
     """rukpak, until the test ends."""
     async with rukpak(at.cluster, tmp_path) as client:
         yield client

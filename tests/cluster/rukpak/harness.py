@@ -115,7 +115,7 @@ def version_of(raw: Object | None) -> str:
     return str((raw or {}).get("metadata", {}).get("resourceVersion", ""))
 
 
-class Harbour:
+class Harness:
     """The cluster's side of a test. Whatever it makes bears its name; `close` takes all of it away."""
 
     def __init__(self, cluster: Cluster, client: Client) -> None:
@@ -258,10 +258,10 @@ async def _running(*informers: Informer) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def harbour(cluster: Cluster) -> AsyncIterator[Harbour]:
+async def harbour(cluster: Cluster) -> AsyncIterator[Harness]:
     """A cluster that serves our kinds, seen by an admin."""
     async with await Client.connect(str(cluster.kubeconfig)) as client:
-        ours = Harbour(cluster, client)
+        ours = Harness(cluster, client)
         async with _running(ours.deployments, ours.bundles):
             try:
                 yield ours

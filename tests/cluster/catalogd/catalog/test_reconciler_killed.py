@@ -11,7 +11,7 @@ import pytest
 
 from catalogd.setup import build
 from tests.cluster.catalogd.conftest import World, lines, package, settings_of
-from tests.cluster.mortal import first, life
+from tests.cluster.killable_process import first, run_killable
 
 BEFORE = lines(package("kept", "1.0.0"), package("removed", "1.0.0"))
 AFTER = lines(package("kept", "1.0.0", "1.1.0"), package("added", "1.0.0"))
@@ -44,7 +44,7 @@ async def served(world: World, name: str, digest: str, files: dict[str, bytes], 
 async def test_it_recovers_from_a_kill_after_any_write(world: World, tmp_path: Path, moved: bool) -> None:
     for left in range(1, MAX_WRITES):
         cache, name = tmp_path / f"life-{left}", f"{world.name}-{left}"
-        alive = partial(life, "catalogd", settings_of(world, cache), build)
+        alive = partial(run_killable, "catalogd", settings_of(world, cache), build)
         first_digest = await world.push(BEFORE, tag=name)
         before = partial(served, world, name, first_digest, BEFORE, {"kept", "removed"})
         finish = before
@@ -54,13 +54,13 @@ async def test_it_recovers_from_a_kill_after_any_write(world: World, tmp_path: P
                 await before()
             digest = await world.push(AFTER, tag=name)
             finish = partial(served, world, name, digest, AFTER, {"kept", "added"})
-        async with alive() as fate:
-            fate.left = left
-            await first(fate.dead.wait(), finish())
+        async with alive() as kill_switch:
+            kill_switch.writes_left = left
+            await first(kill_switch.killed.wait(), finish())
         async with alive():
             await finish()
         await world.remove(name)
-        if not fate.dead.is_set():
+        if not kill_switch.killed.is_set():
             assert left > 3, "the first process was killed at no write"
             return
     pytest.fail(f"still writing after {MAX_WRITES} writes")

@@ -14,7 +14,7 @@ from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     READY,
-    Harbour,
+    Harness,
     config_map,
     definition,
     gone,
@@ -35,7 +35,7 @@ def is_pruned(raw: Object | None) -> bool:
 
 
 async def test_a_definition_is_deleted_with_the_custom_resource_of_the_same_bundle(
-    at: Harbour, running: Client
+    at: Harness, running: Client
 ) -> None:
     crd, log = definition(at.group), config_map("log", at.name)
     boat = thing(kind_of(at.group), "dinghy", at.name)
@@ -63,7 +63,7 @@ class CreatesDuringPrune(Client):
         return await super().delete(kind, name, *args, **options)
 
 
-async def test_a_custom_resource_that_is_created_during_the_prune_is_kept(at: Harbour, tmp_path: Path) -> None:
+async def test_a_custom_resource_that_is_created_during_the_prune_is_kept(at: Harness, tmp_path: Path) -> None:
     async with rukpak(at.cluster, tmp_path, CreatesDuringPrune) as client:
         assert isinstance(client, CreatesDuringPrune)
         crd, log, old = definition(at.group), config_map("log", at.name), config_map("old", at.name)
@@ -94,7 +94,7 @@ class CreatesDuringList(Client):
             yield page
 
 
-async def test_an_object_that_is_created_while_another_namespace_is_listed_is_kept(at: Harbour, tmp_path: Path) -> None:
+async def test_an_object_that_is_created_while_another_namespace_is_listed_is_kept(at: Harness, tmp_path: Path) -> None:
     async with rukpak(at.cluster, tmp_path, CreatesDuringList) as client:
         assert isinstance(client, CreatesDuringList)
         first, second = f"{at.name}-a", f"{at.name}-b"

@@ -16,7 +16,7 @@ from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     DEPLOYMENTS,
     READY,
-    Harbour,
+    Harness,
     config_map,
     definition,
     deployment,
@@ -32,7 +32,7 @@ from tests.conditions import triple
 
 
 async def test_custom_resources_go_before_their_operator_and_what_is_stuck_can_be_left(
-    at: Harbour, running: Client
+    at: Harness, running: Client
 ) -> None:
     boats = kind_of(at.group)
     objects = (namespace(at.name), definition(at.group), deployment("engine", at.name))
@@ -54,7 +54,7 @@ async def test_custom_resources_go_before_their_operator_and_what_is_stuck_can_b
     await at.when(NAMESPACES, at.name, "", gone)
 
 
-async def test_what_holds_a_namespace_of_ours_is_named(at: Harbour, running: Client) -> None:
+async def test_what_holds_a_namespace_of_ours_is_named(at: Harness, running: Client) -> None:
     await at.install(at.push(plain(namespace(at.name), config_map("log", at.name))))
     await at.until(READY)
     body = config_map("held", at.name)
@@ -70,7 +70,7 @@ async def test_what_holds_a_namespace_of_ours_is_named(at: Harbour, running: Cli
     assert await at.find(NAMESPACES, at.name) is None
 
 
-async def test_what_others_have_in_a_namespace_that_goes_is_named_before_it_goes(at: Harbour, running: Client) -> None:
+async def test_what_others_have_in_a_namespace_that_goes_is_named_before_it_goes(at: Harness, running: Client) -> None:
     await at.install(at.push(plain(namespace(at.name), deployment("engine", at.name))))
     raw = await at.until(READY)
     await at.create(CONFIG_MAPS, config_map("notes", at.name))
@@ -92,7 +92,7 @@ async def test_what_others_have_in_a_namespace_that_goes_is_named_before_it_goes
     assert await at.find(NAMESPACES, at.name) is None
 
 
-async def test_a_namespace_that_somebody_took_the_created_label_off_stays(at: Harbour, running: Client) -> None:
+async def test_a_namespace_that_somebody_took_the_created_label_off_stays(at: Harness, running: Client) -> None:
     await at.install(at.push(plain(namespace(at.name), config_map("log", at.name))))
     await at.until(READY)
     await at.create(CONFIG_MAPS, config_map("notes", at.name))
@@ -105,7 +105,7 @@ async def test_a_namespace_that_somebody_took_the_created_label_off_stays(at: Ha
     assert await at.find(CONFIG_MAPS, "notes", at.name) is not None
 
 
-async def test_what_left_the_bundle_and_is_held_is_named_with_its_finalizer(at: Harbour, running: Client) -> None:
+async def test_what_left_the_bundle_and_is_held_is_named_with_its_finalizer(at: Harness, running: Client) -> None:
     space = namespace(at.name)
     await at.install(at.push(plain(space, config_map("log", at.name), config_map("old", at.name))))
     await at.until(READY)
@@ -123,7 +123,7 @@ async def test_what_left_the_bundle_and_is_held_is_named_with_its_finalizer(at: 
     await at.until(READY)
 
 
-async def test_what_an_api_server_that_is_away_may_have_is_not_forgotten(at: Harbour, tmp_path: Path) -> None:
+async def test_what_an_api_server_that_is_away_may_have_is_not_forgotten(at: Harness, tmp_path: Path) -> None:
     async with rukpak(at.cluster, tmp_path):
         await at.install(at.push(plain(namespace(at.name), config_map("log", at.name))))
         await at.until(READY)
@@ -155,7 +155,7 @@ async def test_what_an_api_server_that_is_away_may_have_is_not_forgotten(at: Har
     assert await at.find(NAMESPACES, at.name) is None
 
 
-async def test_removal_needs_neither_content_nor_definitions(at: Harbour, tmp_path: Path) -> None:
+async def test_removal_needs_neither_content_nor_definitions(at: Harness, tmp_path: Path) -> None:
     boats = kind_of(at.group)
     objects = (namespace(at.name), definition(at.group), thing(boats, "dinghy", at.name), config_map("log", at.name))
     async with rukpak(at.cluster, tmp_path / "one"):
@@ -169,14 +169,14 @@ async def test_removal_needs_neither_content_nor_definitions(at: Harbour, tmp_pa
     assert await at.find(NAMESPACES, at.name) is None
 
 
-async def test_what_never_was_installed_is_let_go(at: Harbour, running: Client) -> None:
+async def test_what_never_was_installed_is_let_go(at: Harness, running: Client) -> None:
     await at.install(f"{at.cluster.registry}/bundles/nothing:{at.name}")
     await at.until(says("HasValidBundle", "False", "UnpackFailed"))
     await at.remove()
     await at.until(gone)
 
 
-async def test_installed_and_content_nowhere_stays_installed(at: Harbour, tmp_path: Path) -> None:
+async def test_installed_and_content_nowhere_stays_installed(at: Harness, tmp_path: Path) -> None:
     """The image is gone from the registry too: only what runs is left."""
     async with rukpak(at.cluster, tmp_path / "one"):
         ref = at.push(plain(namespace(at.name), config_map("log", at.name)), "v1", f"bundles/{at.name}/gone")

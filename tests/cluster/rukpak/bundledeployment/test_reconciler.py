@@ -16,7 +16,7 @@ from tests.cluster.rukpak.harness import (
     DEPLOYMENTS,
     OWNER,
     READY,
-    Harbour,
+    Harness,
     Object,
     config_map,
     data,
@@ -35,7 +35,7 @@ from tests.conditions import triple
 from tests.e2e.packages import registry_bundle
 
 
-async def test_a_registry_bundle_is_installed_upgraded_and_removed(at: Harbour, running: Client) -> None:
+async def test_a_registry_bundle_is_installed_upgraded_and_removed(at: Harness, running: Client) -> None:
     package = at.name
     await at.install(at.push(registry_bundle(package, "1.0.0")), provisioner=bundles.REGISTRY)
     first = await at.until(READY)
@@ -72,7 +72,7 @@ async def test_a_registry_bundle_is_installed_upgraded_and_removed(at: Harbour, 
 
 
 async def test_a_registry_bundle_as_a_plain_one_is_stalled_and_installed_as_its_message_says(
-    at: Harbour, running: Client
+    at: Harness, running: Client
 ) -> None:
     ref = at.push(registry_bundle(at.name, "1.0.0"))
     await at.install(ref)
@@ -83,7 +83,7 @@ async def test_a_registry_bundle_as_a_plain_one_is_stalled_and_installed_as_its_
     await at.until(READY)
 
 
-async def test_definitions_and_their_objects_come_in_one_bundle(at: Harbour, running: Client) -> None:
+async def test_definitions_and_their_objects_come_in_one_bundle(at: Harness, running: Client) -> None:
     boats = kind_of(at.group)
     objects = (
         thing(boats, "dinghy", at.name),
@@ -103,7 +103,7 @@ async def test_definitions_and_their_objects_come_in_one_bundle(at: Harbour, run
 
 
 async def test_labels_of_the_bundle_are_kept_and_what_only_a_server_may_set_is_dropped(
-    at: Harbour, running: Client
+    at: Harness, running: Client
 ) -> None:
     body = config_map("log", at.name)
     body["metadata"] |= {"labels": {"a": "b"}, "finalizers": ["x.example.com/never"], "ownerReferences": [_owner()]}
@@ -119,7 +119,7 @@ def _owner() -> Object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "11111111-2222-3333-4444-555555555555"}
 
 
-async def test_what_others_change_is_changed_back_and_what_they_add_is_theirs(at: Harbour, running: Client) -> None:
+async def test_what_others_change_is_changed_back_and_what_they_add_is_theirs(at: Harness, running: Client) -> None:
     await at.install(at.push(plain(namespace(at.name), config_map("log", at.name, ours="1"))))
     await at.until(READY)
     patch = {"metadata": {"annotations": {"mine": "x"}}, "data": {"ours": "2", "theirs": "3"}}
@@ -137,7 +137,7 @@ async def test_what_others_change_is_changed_back_and_what_they_add_is_theirs(at
     assert data(again) == {"ours": "1"}
 
 
-async def test_replicas_that_somebody_else_sets_stay(at: Harbour, running: Client) -> None:
+async def test_replicas_that_somebody_else_sets_stay(at: Harness, running: Client) -> None:
     await at.install(at.push(plain(namespace(at.name), deployment("engine", at.name, replicas=1))))
     await at.until(READY)
     path = DEPLOYMENTS.path(at.name, "engine") + "/scale"
@@ -152,7 +152,7 @@ async def test_replicas_that_somebody_else_sets_stay(at: Harbour, running: Clien
     assert found["spec"]["template"]["spec"]["containers"][0]["image"].endswith(":v2")
 
 
-async def test_a_restart_writes_nothing_but_what_somebody_changed_meanwhile(at: Harbour, tmp_path: Path) -> None:
+async def test_a_restart_writes_nothing_but_what_somebody_changed_meanwhile(at: Harness, tmp_path: Path) -> None:
     async with rukpak(at.cluster, tmp_path):
         objects = (namespace(at.name), definition(at.group), deployment("engine", at.name))
         await at.install(at.push(plain(*objects)))
@@ -173,14 +173,14 @@ def _image(raw: Object | None) -> str:
     return str(raw["spec"]["template"]["spec"]["containers"][0]["image"]) if raw else ""
 
 
-async def _versions(at: Harbour) -> dict[str, str]:
+async def _versions(at: Harness) -> dict[str, str]:
     return {
         "namespace": version_of(await at.find(NAMESPACES, at.name)),
         "crd": version_of(await at.find(CRDS, f"boats.{at.group}")),
     }
 
 
-async def test_monitors_are_left_out_until_their_kind_is_there(at: Harbour, running: Client) -> None:
+async def test_monitors_are_left_out_until_their_kind_is_there(at: Harness, running: Client) -> None:
     """Of a group that the session's cluster has no CRD of; the CRD goes with the test."""
     monitors = Kind("console.openshift.io", "v1", "ConsoleLink", "consolelinks")
     link = {"apiVersion": "console.openshift.io/v1", "kind": "ConsoleLink", "metadata": {"name": at.name}, "spec": {}}
@@ -200,7 +200,7 @@ async def test_monitors_are_left_out_until_their_kind_is_there(at: Harbour, runn
     await at.until(lambda raw: READY(raw) and "leftOut" in (raw or {})["status"])
 
 
-async def test_a_kind_that_is_needed_is_waited_for(at: Harbour, running: Client) -> None:
+async def test_a_kind_that_is_needed_is_waited_for(at: Harness, running: Client) -> None:
     boats = kind_of(at.group)
     await at.install(at.push(plain(namespace(at.name), thing(boats, "dinghy", at.name))))
     raw = await at.until(says("Reconciling", "True", "WaitingForKind", f"Boat ({at.group}/v1)"))

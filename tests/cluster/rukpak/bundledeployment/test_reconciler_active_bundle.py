@@ -11,12 +11,12 @@ from devcluster.images import Registry
 from olmkit.api import bundledeployments, bundles, operators
 from olmkit.runtime.client import Client
 from rukpak.setup import build
-from tests.cluster import mortal
-from tests.cluster.mortal import first
+from tests.cluster import killable_process
+from tests.cluster.killable_process import first
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     READY,
-    Harbour,
+    Harness,
     Object,
     config_map,
     data,
@@ -35,7 +35,7 @@ def replaced(uid: str, raw: Object | None) -> bool:
     return is_other and triple(raw or {}, "Unpacked")[0] == "True"
 
 
-async def stuck(at: Harbour) -> tuple[str, str]:
+async def stuck(at: Harness) -> tuple[str, str]:
     """Version 1 is installed, version 2 cannot be unpacked; the name and the uid of the active Bundle."""
     await at.install(at.push(plain(namespace(at.name), config_map("log", at.name, v="1"))))
     active = (await at.until(READY))["status"]["activeBundle"]
@@ -44,7 +44,7 @@ async def stuck(at: Harbour) -> tuple[str, str]:
     return active, (await at.client.get(bundles.KIND, active))["metadata"]["uid"]
 
 
-async def test_the_active_bundle_is_made_again_while_an_upgrade_is_stuck(at: Harbour, running: Client) -> None:
+async def test_the_active_bundle_is_made_again_while_an_upgrade_is_stuck(at: Harness, running: Client) -> None:
     active, uid = await stuck(at)
     await at.client.delete(bundles.KIND, active)
     again = await at.when(bundles.KIND, active, "", partial(replaced, uid))
@@ -59,7 +59,7 @@ async def test_the_active_bundle_is_made_again_while_an_upgrade_is_stuck(at: Har
     assert last["activeBundle"] == last["installed"]["bundle"] != active
 
 
-async def test_the_record_of_what_runs_comes_in_the_write_that_names_it(at: Harbour, running: Client) -> None:
+async def test_the_record_of_what_runs_comes_in_the_write_that_names_it(at: Harness, running: Client) -> None:
     """No version of the object names an active Bundle without its record."""
     seen: list[Object] = []
     at.deployments.subscribe(lambda change: seen.append(change.new) if change.new else None)
@@ -86,7 +86,7 @@ async def test_the_record_of_what_runs_comes_in_the_write_that_names_it(at: Harb
 
 
 async def test_a_bundle_that_is_made_again_keeps_the_digest_when_its_tag_has_moved(
-    at: Harbour, running: Client
+    at: Harness, running: Client
 ) -> None:
     repository, tagged = f"bundles/{at.name}", f"{at.cluster.registry}/bundles/{at.name}:latest"
     Registry(at.cluster.registry).push(
@@ -107,7 +107,7 @@ async def test_a_bundle_that_is_made_again_keeps_the_digest_when_its_tag_has_mov
 
 
 async def test_a_bundle_of_before_there_were_records_is_made_again_by_what_its_operator_says(
-    at: Harbour, tmp_path: Path
+    at: Harness, tmp_path: Path
 ) -> None:
     async with rukpak(at.cluster, tmp_path):
         active, _ = await stuck(at)
@@ -135,17 +135,17 @@ async def test_a_bundle_of_before_there_were_records_is_made_again_by_what_its_o
 
 
 @pytest.mark.timeout(300)
-async def test_a_kill_while_the_active_bundle_is_made_again_loses_nothing(at: Harbour, tmp_path: Path) -> None:
+async def test_a_kill_while_the_active_bundle_is_made_again_loses_nothing(at: Harness, tmp_path: Path) -> None:
     async with rukpak(at.cluster, tmp_path):
         active, uid = await stuck(at)
     kills = 0
     for number in range(1, 9):
         await at.client.delete(bundles.KIND, active)
-        async with mortal.life("rukpak", settings(at.cluster, tmp_path), build) as fate:
-            fate.left = number
-            await first(fate.dead.wait(), at.when(bundles.KIND, active, "", partial(replaced, uid)))
-            struck = fate.dead.is_set()
-        async with mortal.life("rukpak", settings(at.cluster, tmp_path), build):
+        async with killable_process.run_killable("rukpak", settings(at.cluster, tmp_path), build) as fate:
+            fate.writes_left = number
+            await first(fate.killed.wait(), at.when(bundles.KIND, active, "", partial(replaced, uid)))
+            struck = fate.killed.is_set()
+        async with killable_process.run_killable("rukpak", settings(at.cluster, tmp_path), build):
             again = await at.when(bundles.KIND, active, "", partial(replaced, uid))
         assert again is not None
         uid = again["metadata"]["uid"]

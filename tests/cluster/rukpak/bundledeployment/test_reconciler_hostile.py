@@ -16,7 +16,7 @@ from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     CONFIG_MAPS,
     READY,
-    Harbour,
+    Harness,
     Object,
     cluster_role,
     config_map,
@@ -50,7 +50,7 @@ class Counting(Client):
         return await super().request(method, path, **options)
 
 
-async def test_each_object_is_applied_once_when_it_is_installed(at: Harbour, tmp_path: Path) -> None:
+async def test_each_object_is_applied_once_when_it_is_installed(at: Harness, tmp_path: Path) -> None:
     Counting.applied = {}
     async with rukpak(at.cluster, tmp_path, Counting):
         objects = (namespace(at.name), definition(at.group), config_map("log", at.name), deployment("engine", at.name))
@@ -61,7 +61,7 @@ async def test_each_object_is_applied_once_when_it_is_installed(at: Harbour, tmp
     assert set(counts.values()) == {1}, counts
 
 
-async def test_rules_that_kubernetes_aggregates_are_left_to_it(at: Harbour, tmp_path: Path) -> None:
+async def test_rules_that_kubernetes_aggregates_are_left_to_it(at: Harness, tmp_path: Path) -> None:
     """Of a ClusterRole with an aggregationRule Kubernetes' own controller writes the rules; ours is applied once."""
     rule = {"apiGroups": [at.group], "resources": ["boats"], "verbs": ["get"]}
     part, whole = cluster_role(f"{at.name}-part", rules=[rule]), cluster_role(at.name, rules=[])
@@ -83,7 +83,7 @@ async def test_rules_that_kubernetes_aggregates_are_left_to_it(at: Harbour, tmp_
     assert Counting.applied[CLUSTER_ROLES.path(name=at.name)] == 1
 
 
-async def test_content_that_was_damaged_is_unpacked_again_when_it_is_needed(at: Harbour, tmp_path: Path) -> None:
+async def test_content_that_was_damaged_is_unpacked_again_when_it_is_needed(at: Harness, tmp_path: Path) -> None:
     async with rukpak(at.cluster, tmp_path):
         ref = at.push(plain(namespace(at.name), config_map("log", at.name, a="b")))
         await at.install(ref)
@@ -102,7 +102,7 @@ def _damage(cache: Path, ref: str) -> None:
 
 
 async def test_a_namespace_that_a_bundle_writes_into_does_not_go_with_the_one_that_made_it(
-    at: Harbour, running: Client
+    at: Harness, running: Client
 ) -> None:
     shared, second = f"{at.name}-shared", f"{at.name}-b"
     await at.install(at.push(plain(config_map("second", shared)), "b"), second)
@@ -122,7 +122,7 @@ async def test_a_namespace_that_a_bundle_writes_into_does_not_go_with_the_one_th
     await at.when(NAMESPACES, shared, "", gone)
 
 
-async def test_what_admission_forbids_to_delete_is_named_and_can_be_left(at: Harbour, running: Client) -> None:
+async def test_what_admission_forbids_to_delete_is_named_and_can_be_left(at: Harness, running: Client) -> None:
     await at.install(at.push(plain(namespace(at.name), config_map("held", at.name), config_map("log", at.name))))
     await at.until(READY)
     rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["configmaps"]}]
@@ -156,7 +156,7 @@ async def test_what_admission_forbids_to_delete_is_named_and_can_be_left(at: Har
     await at.client.delete(BINDINGS, at.name)
 
 
-async def _until_forbidden(at: Harbour) -> None:
+async def _until_forbidden(at: Harness) -> None:
     """A policy counts some time after it was made, and no event reports when."""
     path = CONFIG_MAPS.path(at.name, "held")
     async with asyncio.timeout(60):
@@ -168,7 +168,7 @@ async def _until_forbidden(at: Harbour) -> None:
             await asyncio.sleep(0.2)
 
 
-async def test_a_webhook_without_endpoints_does_not_hold_the_custom_resources(at: Harbour, running: Client) -> None:
+async def test_a_webhook_without_endpoints_does_not_hold_the_custom_resources(at: Harness, running: Client) -> None:
     boats = kind_of(at.group)
     webhook = {
         "apiVersion": f"{GROUP}/v1",

@@ -1,6 +1,6 @@
-"""rukpak killed after each of its writes: what runs next brings about the same world, and takes all of it away again.
+"""rukpak is killed after each of its writes: the next process brings about the same world, and removes all of it again.
 
-Everything it knew is lost but its cache folder.
+Only its cache folder remains.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import pytest
 from devcluster.cluster import Cluster
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
 from rukpak.setup import build
-from tests.cluster import mortal
-from tests.cluster.mortal import Fate, first
+from tests.cluster import killable_process
+from tests.cluster.killable_process import KillSwitch, first
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     DEPLOYMENTS,
     READY,
-    Harbour,
+    Harness,
     Object,
     config_map,
     definition,
@@ -35,16 +35,16 @@ from tests.cluster.rukpak.harness import (
     thing,
 )
 
-MOST = 60
-"""More writes than any of the three acts takes."""
+MAX_WRITES = 60
+"""More writes than any of the three steps takes."""
 
 
-def life(cluster: Cluster, cache: Path) -> contextlib.AbstractAsyncContextManager[Fate]:
-    """One life of the process rukpak; it ends by a kill, whatever it is doing."""
-    return mortal.life("rukpak", settings(cluster, cache), build)
+def run_rukpak(cluster: Cluster, cache: Path) -> contextlib.AbstractAsyncContextManager[KillSwitch]:
+    """Run the process rukpak; it is killed at the end, whatever it is doing."""
+    return killable_process.run_killable("rukpak", settings(cluster, cache), build)
 
 
-def versions(at: Harbour, name: str) -> tuple[str, str]:
+def versions(at: Harness, name: str) -> tuple[str, str]:
     """Two bundles of one operator: the second changes, drops and adds objects."""
     space, crd = namespace(name), definition(f"{name}.example.com")
     boat = thing(kind_of(f"{name}.example.com"), "dinghy", name)
@@ -53,8 +53,8 @@ def versions(at: Harbour, name: str) -> tuple[str, str]:
     return at.push(one, f"{name}-v1"), at.push(two, f"{name}-v2")
 
 
-async def world(at: Harbour, name: str) -> dict[str, Any]:
-    """What is there of a BundleDeployment, without what differs from one life to the next."""
+async def world(at: Harness, name: str) -> dict[str, Any]:
+    """What is there of a BundleDeployment, without what differs from one process to the next."""
     uid = (at.deployments.get(name) or {}).get("metadata", {}).get("uid", "none")
     boats = kind_of(f"{name}.example.com")
     kinds = [CRDS, CONFIG_MAPS, DEPLOYMENTS]
@@ -75,37 +75,38 @@ def _content(obj: Object) -> Any:
 
 
 @pytest.mark.timeout(900)
-async def test_a_kill_after_any_write_leads_to_the_same_world(at: Harbour, tmp_path: Path) -> None:
-    """For each n: killed after the n-th write of the installation, of the upgrade and of the removal, each time another life."""
-    expected = await _unharmed(at, tmp_path)
+async def test_a_kill_after_any_write_leads_to_the_same_world(at: Harness, tmp_path: Path) -> None:
+    """For each n: killed after the n-th write of the installation, of the upgrade and of the removal, and each time another
+    process continues."""
+    expected = await _uninterrupted(at, tmp_path)
     kills = 0
-    for number in range(1, MOST):
+    for number in range(1, MAX_WRITES):
         name = f"{at.name}-{number}"
         await at.create(NAMESPACES, namespace(name))
         refs = versions(at, name)
-        struck = [
-            await _act(at, tmp_path, number, name, partial(at.install, refs[0], name), READY),
+        was_killed = [
+            await _step(at, tmp_path, number, name, partial(at.install, refs[0], name), READY),
             await _checked(at, name, expected[0]),
-            await _act(at, tmp_path, number, name, partial(at.install, refs[1], name), READY),
+            await _step(at, tmp_path, number, name, partial(at.install, refs[1], name), READY),
             await _checked(at, name, expected[1]),
-            await _act(at, tmp_path, number, name, partial(at.remove, name), gone),
+            await _step(at, tmp_path, number, name, partial(at.remove, name), gone),
         ]
         assert (await at.find(NAMESPACES, name) or {})["metadata"]["labels"] == {"kubernetes.io/metadata.name": name}
         assert await at.find(CRDS, f"boats.{name}.example.com") is None
-        kills += sum(struck)
-        if not any(struck):
+        kills += sum(was_killed)
+        if not any(was_killed):
             break
-    print(f"{kills} kills, {number - 1} writes in the longest act")
-    assert not any(struck)
+    print(f"{kills} kills, {number - 1} writes in the longest step")
+    assert not any(was_killed)
     assert kills > 20
 
 
-async def _unharmed(at: Harbour, cache: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+async def _uninterrupted(at: Harness, cache: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """The worlds after the first and the second bundle when nothing goes wrong."""
     name = f"{at.name}-x"
     await at.create(NAMESPACES, namespace(name))
     refs = versions(at, name)
-    async with life(at.cluster, cache):
+    async with run_rukpak(at.cluster, cache):
         await at.install(refs[0], name)
         await at.until(READY, name)
         one = await world(at, name)
@@ -118,49 +119,49 @@ async def _unharmed(at: Harbour, cache: Path) -> tuple[dict[str, Any], dict[str,
     return one, two
 
 
-async def _settled(at: Harbour, name: str) -> None:
+async def _settled(at: Harness, name: str) -> None:
     """Ready, and nothing of the bundle before is left."""
     await at.until(READY, name)
     await at.until(lambda _: sum(known.startswith(f"{name}-") for _, known in at.bundles.objects) == 1, name)
 
 
-async def _act(
-    at: Harbour,
+async def _step(
+    at: Harness,
     cache: Path,
     number: int,
     name: str,
     begin: Callable[[], Awaitable[Any]],
     end: Callable[[Object | None], bool],
 ) -> bool:
-    """Kill during an act, then let another life finish it; returns whether it was killed before the end."""
-    async with life(at.cluster, cache) as fate:
-        fate.left = number
+    """Kill the process during a step, then let another one finish it; returns whether it was killed before the end."""
+    async with run_rukpak(at.cluster, cache) as kill_switch:
+        kill_switch.writes_left = number
         await begin()
-        await first(fate.dead.wait(), at.until(end, name))
-        struck = fate.dead.is_set()
-    async with life(at.cluster, cache):
+        await first(kill_switch.killed.wait(), at.until(end, name))
+        was_killed = kill_switch.killed.is_set()
+    async with run_rukpak(at.cluster, cache):
         await (at.until(gone, name) if end is gone else _settled(at, name))
-    return struck
+    return was_killed
 
 
-async def _checked(at: Harbour, name: str, expected: dict[str, Any]) -> bool:
+async def _checked(at: Harness, name: str, expected: dict[str, Any]) -> bool:
     assert await world(at, name) == expected
     return False
 
 
 @pytest.mark.timeout(600)
-async def test_a_kill_while_a_namespace_of_ours_goes_leaves_none(at: Harbour, tmp_path: Path) -> None:
-    """One is there at a time: each life applies again whatever is there, and its writes would be those."""
+async def test_a_kill_during_the_deletion_of_a_namespace_leaves_none(at: Harness, tmp_path: Path) -> None:
+    """One exists at a time: each process applies again what exists, and its writes would be counted."""
     kills = 0
-    for number in range(1, MOST):
+    for number in range(1, MAX_WRITES):
         name = f"{at.name}-{number}"
-        async with life(at.cluster, tmp_path):
+        async with run_rukpak(at.cluster, tmp_path):
             await at.install(at.push(plain(namespace(name), config_map("log", name)), name), name)
             await at.until(READY, name)
-        struck = await _act(at, tmp_path, number, name, partial(at.remove, name), gone)
+        was_killed = await _step(at, tmp_path, number, name, partial(at.remove, name), gone)
         assert await at.find(NAMESPACES, name) is None
-        kills += struck
-        if not struck:
+        kills += was_killed
+        if not was_killed:
             break
     assert kills
-    assert not struck
+    assert not was_killed

@@ -14,7 +14,7 @@ from tests.cluster.rukpak.harness import (
     DEPLOYMENTS,
     OWNER,
     READY,
-    Harbour,
+    Harness,
     Object,
     config_map,
     data,
@@ -31,7 +31,7 @@ from tests.cluster.rukpak.harness import (
 from tests.conditions import triple
 
 
-async def test_what_left_the_bundle_goes_and_the_inventory_shrinks(at: Harbour, running: Client) -> None:
+async def test_what_left_the_bundle_goes_and_the_inventory_shrinks(at: Harness, running: Client) -> None:
     space = namespace(at.name)
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -49,7 +49,7 @@ async def test_what_left_the_bundle_goes_and_the_inventory_shrinks(at: Harbour, 
     assert await at.find(CONFIG_MAPS, "new", at.name) is not None
 
 
-async def test_a_new_bundle_that_does_not_unpack_leaves_the_old_one_in_place(at: Harbour, running: Client) -> None:
+async def test_a_new_bundle_that_does_not_unpack_leaves_the_old_one_in_place(at: Harness, running: Client) -> None:
     await at.install(at.push(plain(namespace(at.name), config_map("log", at.name, v="1"))))
     first = await at.until(READY)
     active = first["status"]["activeBundle"]
@@ -70,7 +70,7 @@ async def test_a_new_bundle_that_does_not_unpack_leaves_the_old_one_in_place(at:
     await at.until(lambda _: [name for _, name in at.bundles.objects if name.startswith(f"{at.name}-")] == [last])
 
 
-async def test_an_upgrade_that_the_server_refuses_changes_nothing_of_that_phase(at: Harbour, running: Client) -> None:
+async def test_an_upgrade_that_the_server_refuses_changes_nothing_of_that_phase(at: Harness, running: Client) -> None:
     space, ill = namespace(at.name), deployment("b-ill", at.name)
     await at.install(at.push(plain(space, config_map("log", at.name, v="1"), deployment("a-well", at.name))))
     await at.until(READY)
@@ -94,7 +94,7 @@ async def test_an_upgrade_that_the_server_refuses_changes_nothing_of_that_phase(
     await at.until(READY)
 
 
-async def test_a_first_installation_that_is_rejected_is_reported(at: Harbour, running: Client) -> None:
+async def test_a_first_installation_that_is_rejected_is_reported(at: Harness, running: Client) -> None:
     body = config_map("log", at.name)
     body["dat"] = {"a": "b"}
     await at.install(at.push(plain(namespace(at.name), body)))
@@ -106,7 +106,7 @@ async def test_a_first_installation_that_is_rejected_is_reported(at: Harbour, ru
 
 
 async def test_a_definition_that_left_the_bundle_stays_while_it_is_used_and_another_takes_it_over(
-    at: Harbour, running: Client
+    at: Harness, running: Client
 ) -> None:
     used, unused = definition(at.group), definition(at.group, "Raft")
     log = config_map("log", at.name)
@@ -132,7 +132,7 @@ async def test_a_definition_that_left_the_bundle_stays_while_it_is_used_and_anot
     assert await at.find(kind_of(at.group), "dinghy", at.name) is not None
 
 
-async def test_a_namespace_that_left_the_bundle_goes_only_if_it_is_empty(at: Harbour, running: Client) -> None:
+async def test_a_namespace_that_left_the_bundle_goes_only_if_it_is_empty(at: Harness, running: Client) -> None:
     empty, used = f"{at.name}-empty", f"{at.name}-used"
     objects = [namespace(empty), deployment("engine", empty), namespace(used), config_map("log", used)]
     await at.install(at.push(plain(namespace(at.name), *objects)))
@@ -150,7 +150,7 @@ async def test_a_namespace_that_left_the_bundle_goes_only_if_it_is_empty(at: Har
     assert await at.find(CONFIG_MAPS, "somebodys", used) is not None
 
 
-async def test_an_upgrade_that_moves_a_storage_version_is_announced_first(at: Harbour, running: Client) -> None:
+async def test_an_upgrade_that_moves_a_storage_version_is_announced_first(at: Harness, running: Client) -> None:
     crd = f"boats.{at.group}"
     await at.install(at.push(plain(definition(at.group))))
     await at.until(READY)

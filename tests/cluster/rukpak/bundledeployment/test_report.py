@@ -15,7 +15,7 @@ from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     DEPLOYMENTS,
     READY,
-    Harbour,
+    Harness,
     Object,
     config_map,
     data,
@@ -34,14 +34,14 @@ def unclear(raw: Object) -> bool:
     return held.get("Ready") == "False" and "True" not in (held.get("Reconciling"), held.get("Stalled"))
 
 
-async def events(at: Harbour, about: Object) -> list[Object]:
+async def events(at: Harness, about: Object) -> list[Object]:
     """The Events about an object, the oldest first."""
     found, _ = await at.client.list(EVENT, "default")
     own = [event for event in found if event["involvedObject"].get("uid") == about["metadata"]["uid"]]
     return sorted(own, key=lambda event: int(event["metadata"]["resourceVersion"]))
 
 
-async def event_that(at: Harbour, so: Callable[[Object], bool]) -> Object:
+async def event_that(at: Harness, so: Callable[[Object], bool]) -> Object:
     """An Event as soon as it is there."""
     return await at.when_any(EVENT, "default", so)
 
@@ -56,7 +56,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 async def test_an_ordinary_installation_and_rollout_are_no_warning_and_always_report_their_progress(
-    at: Harbour, running: Client
+    at: Harness, running: Client
 ) -> None:
     statuses: list[Object] = []
 
@@ -76,7 +76,7 @@ async def test_an_ordinary_installation_and_rollout_are_no_warning_and_always_re
 
 
 async def test_drift_that_was_repaired_is_one_warning_that_names_the_object_and_who_changed_it(
-    at: Harbour, running: Client, caplog: pytest.LogCaptureFixture
+    at: Harness, running: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
     await at.install(at.push(plain(namespace(at.name), config_map("log", at.name, ours="1"))))
@@ -92,7 +92,7 @@ async def test_drift_that_was_repaired_is_one_warning_that_names_the_object_and_
 
 
 async def test_drift_that_is_repaired_once_is_no_contest_and_never_makes_it_unready(
-    at: Harbour, running: Client
+    at: Harness, running: Client
 ) -> None:
     # With a Deployment: a repair of the last phase alone writes no status.
     engine = deployment("engine", at.name)
@@ -118,7 +118,7 @@ async def test_drift_that_is_repaired_once_is_no_contest_and_never_makes_it_unre
 
 
 async def test_replicas_that_somebody_else_sets_are_no_drift(
-    at: Harbour, running: Client, caplog: pytest.LogCaptureFixture
+    at: Harness, running: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
     # Several: the Deployment controller may write a status before the change is handled, or after.
@@ -143,7 +143,7 @@ async def test_replicas_that_somebody_else_sets_are_no_drift(
 
 
 async def test_an_object_that_somebody_deleted_is_one_warning(
-    at: Harbour, running: Client, caplog: pytest.LogCaptureFixture
+    at: Harness, running: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
     await at.install(at.push(plain(namespace(at.name), deployment("engine", at.name))))
@@ -161,7 +161,7 @@ async def test_an_object_that_somebody_deleted_is_one_warning(
 
 
 async def test_a_definition_a_namespace_or_a_bundle_that_somebody_deleted_is_reported_as_other_objects_are(
-    at: Harbour, running: Client, caplog: pytest.LogCaptureFixture
+    at: Harness, running: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
     objects = (namespace(at.name), definition(at.group), config_map("log", at.name))
@@ -185,7 +185,7 @@ async def test_a_definition_a_namespace_or_a_bundle_that_somebody_deleted_is_rep
 
 
 async def test_a_log_line_tells_of_each_object_that_is_made_changed_or_removed(
-    at: Harbour, running: Client, caplog: pytest.LogCaptureFixture
+    at: Harness, running: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
     both = (config_map("log", at.name, ours="secret-value"), config_map("old", at.name))
@@ -211,7 +211,7 @@ async def test_a_log_line_tells_of_each_object_that_is_made_changed_or_removed(
 
 
 async def test_a_pass_that_changes_nothing_logs_nothing(
-    at: Harbour, running: Client, caplog: pytest.LogCaptureFixture
+    at: Harness, running: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     await at.install(at.push(plain(namespace(at.name), config_map("log", at.name))))
     await at.until(READY)
@@ -225,7 +225,7 @@ async def test_a_pass_that_changes_nothing_logs_nothing(
 
 
 async def test_an_object_that_is_deleted_at_any_moment_is_no_failed_pass(
-    at: Harbour, running: Client, caplog: pytest.LogCaptureFixture
+    at: Harness, running: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
     ref = at.push(plain(namespace(at.name), config_map("log", at.name)))

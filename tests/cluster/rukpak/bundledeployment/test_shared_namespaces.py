@@ -15,7 +15,7 @@ from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     OWNER,
     READY,
-    Harbour,
+    Harness,
     Object,
     config_map,
     data,
@@ -32,7 +32,7 @@ AT_ONCE = 30.0
 """Seconds: half of the time after which the same would be tried again without being woken."""
 
 
-async def test_what_is_there_already_is_not_taken_and_it_is_said_who_has_it(at: Harbour, running: Client) -> None:
+async def test_what_is_there_already_is_not_taken_and_it_is_said_who_has_it(at: Harness, running: Client) -> None:
     await at.create(NAMESPACES, namespace(at.name))
     await at.create(CONFIG_MAPS, config_map("log", at.name, whose="mine"))
     await at.install(
@@ -49,7 +49,7 @@ async def test_what_is_there_already_is_not_taken_and_it_is_said_who_has_it(at: 
     assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"whose": "bundle"}
 
 
-async def test_an_object_with_a_copy_of_our_label_is_not_ours(at: Harbour, running: Client) -> None:
+async def test_an_object_with_a_copy_of_our_label_is_not_ours(at: Harness, running: Client) -> None:
     """Somebody copied the label to an object of his own, which the next version of the bundle has too."""
     await at.install(at.push(plain(namespace(at.name), config_map("log", at.name))))
     uid = (await at.until(READY))["metadata"]["uid"]
@@ -70,7 +70,7 @@ async def test_an_object_with_a_copy_of_our_label_is_not_ours(at: Harbour, runni
     assert data(await at.find(CONFIG_MAPS, "book", at.name)) == {"whose": "bundle"}
 
 
-async def test_who_is_asked_to_delete_a_definition_is_warned_of_what_goes_with_it(at: Harbour, running: Client) -> None:
+async def test_who_is_asked_to_delete_a_definition_is_warned_of_what_goes_with_it(at: Harness, running: Client) -> None:
     await at.create(CRDS, definition(at.group))
     await at.install(at.push(plain(definition(at.group))))
     raw = await at.until(says("Stalled", "True", "Blocked"))
@@ -80,7 +80,7 @@ async def test_who_is_asked_to_delete_a_definition_is_warned_of_what_goes_with_i
     ) in triple(raw, "Ready")[2]
 
 
-async def test_what_another_has_is_free_when_that_one_is_gone(at: Harbour, running: Client) -> None:
+async def test_what_another_has_is_free_when_that_one_is_gone(at: Harness, running: Client) -> None:
     one, two = f"{at.name}-a", f"{at.name}-b"
     await at.install(at.push(plain(definition(at.group))), one)
     await at.until(READY, one)
@@ -96,7 +96,7 @@ async def test_what_another_has_is_free_when_that_one_is_gone(at: Harbour, runni
     await at.until(gone, two)
 
 
-async def test_a_namespace_is_shared_and_goes_with_its_last_member(at: Harbour, running: Client) -> None:
+async def test_a_namespace_is_shared_and_goes_with_its_last_member(at: Harness, running: Client) -> None:
     one, two = f"{at.name}-a", f"{at.name}-b"
     level = "pod-security.kubernetes.io/enforce"
     await at.install(at.push(plain(namespace(at.name, **{level: "privileged"}), config_map("a", at.name)), "a"), one)
@@ -127,7 +127,7 @@ def other_than(uid: str) -> Callable[[Object | None], bool]:
 
 
 async def test_members_of_a_namespace_do_not_apply_it_again_after_each_other(
-    at: Harbour, running: Client, caplog: pytest.LogCaptureFixture
+    at: Harness, running: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
     members = [f"{at.name}-a", f"{at.name}-b"]
@@ -145,7 +145,7 @@ async def test_members_of_a_namespace_do_not_apply_it_again_after_each_other(
     assert version_of(await at.find(NAMESPACES, at.name)) == before
 
 
-async def test_two_members_that_leave_at_once_leave_no_namespace(at: Harbour, running: Client) -> None:
+async def test_two_members_that_leave_at_once_leave_no_namespace(at: Harness, running: Client) -> None:
     members = [f"{at.name}-{number}" for number in range(4)]
     for name in members:
         await at.install(at.push(plain(namespace(at.name), config_map(name, at.name)), name), name)
@@ -157,7 +157,7 @@ async def test_two_members_that_leave_at_once_leave_no_namespace(at: Harbour, ru
     assert await at.find(NAMESPACES, at.name) is None
 
 
-async def test_a_namespace_that_was_there_before_stays_as_it_was(at: Harbour, running: Client) -> None:
+async def test_a_namespace_that_was_there_before_stays_as_it_was(at: Harness, running: Client) -> None:
     await at.create(NAMESPACES, namespace(at.name, team="red"))
     before = await at.find(NAMESPACES, at.name)
     await at.install(at.push(plain(namespace(at.name, team="blue", extra="x"), config_map("log", at.name))))
@@ -178,7 +178,7 @@ async def test_a_namespace_that_was_there_before_stays_as_it_was(at: Harbour, ru
     assert after["metadata"]["labels"] == before["metadata"]["labels"]
 
 
-async def test_a_namespace_that_is_going_is_waited_for(at: Harbour, running: Client) -> None:
+async def test_a_namespace_that_is_going_is_waited_for(at: Harness, running: Client) -> None:
     space = namespace(at.name)
     await at.create(NAMESPACES, space)
     body = config_map("held", at.name)
@@ -194,7 +194,7 @@ async def test_a_namespace_that_is_going_is_waited_for(at: Harbour, running: Cli
     await at.until(READY)
 
 
-async def test_a_bundle_of_the_wanted_name_that_is_another_s_is_not_used(at: Harbour, running: Client) -> None:
+async def test_a_bundle_of_the_wanted_name_that_is_another_s_is_not_used(at: Harness, running: Client) -> None:
     ref = at.push(plain(namespace(at.name)))
     await at.install(ref)
     active = (await at.until(READY))["status"]["activeBundle"]
@@ -210,7 +210,7 @@ async def test_a_bundle_of_the_wanted_name_that_is_another_s_is_not_used(at: Har
     await at.until(READY)
 
 
-async def test_a_bundle_that_somebody_deletes_comes_back(at: Harbour, running: Client) -> None:
+async def test_a_bundle_that_somebody_deletes_comes_back(at: Harness, running: Client) -> None:
     await at.install(at.push(plain(namespace(at.name))))
     active = (await at.until(READY))["status"]["activeBundle"]
     uid = (at.bundles.get(active) or {})["metadata"]["uid"]
@@ -220,7 +220,7 @@ async def test_a_bundle_that_somebody_deletes_comes_back(at: Harbour, running: C
     assert raw["status"]["activeBundle"] == active
 
 
-async def test_an_unknown_provisioner_is_said(at: Harbour, running: Client) -> None:
+async def test_an_unknown_provisioner_is_said(at: Harness, running: Client) -> None:
     body = at.body("registry.example.com/x")
     body["spec"]["provisionerClassName"] = "core-rukpak-io-helm"
     await at.client.apply(bundledeployments.KIND, body, "test")

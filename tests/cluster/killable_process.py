@@ -20,54 +20,55 @@ Build = Callable[[Manager], Awaitable[None]]
 
 
 @dataclass
-class Fate:
-    """When the process is killed. `left` is the number of writes until then, of those that change something; None: never."""
+class KillSwitch:
+    """When the process is killed. `writes_left` is the number of writes until then, of those that change something; None:
+    never."""
 
-    left: int | None = None
-    dead: asyncio.Event = field(default_factory=asyncio.Event)
+    writes_left: int | None = None
+    killed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def strikes(self) -> bool:
+    def count_write(self) -> bool:
         """Count a write; returns whether it was the last one."""
-        if self.left is None:
+        if self.writes_left is None:
             return False
-        self.left -= 1
-        if self.left == 0:
-            self.dead.set()
-        return self.left <= 0
+        self.writes_left -= 1
+        if self.writes_left == 0:
+            self.killed.set()
+        return self.writes_left <= 0
 
 
-class Mortal(Client):
-    """A client that ends according to `fate`."""
+class KillableClient(Client):
+    """A client whose requests end when `kill_switch` is set."""
 
-    fate: Fate
+    kill_switch: KillSwitch
 
     async def request(self, method: str, path: str, **options: Any) -> Object:
         await self._alive()
         answer = await super().request(method, path, **options)
         is_event = "/events" in path
-        is_rehearsal = (options.get("query") or {}).get("dryRun") is not None
-        if method != "GET" and not is_event and not is_rehearsal and self.fate.strikes():
+        is_dry_run = (options.get("query") or {}).get("dryRun") is not None
+        if method != "GET" and not is_event and not is_dry_run and self.kill_switch.count_write():
             await asyncio.Event().wait()
         await self._alive()
         return answer
 
     async def _alive(self) -> None:
-        if self.fate.dead.is_set():
+        if self.kill_switch.killed.is_set():
             await asyncio.Event().wait()
 
 
 @contextlib.asynccontextmanager
-async def life(name: str, settings: Settings, build: Build) -> AsyncIterator[Fate]:
+async def run_killable(name: str, settings: Settings, build: Build) -> AsyncIterator[KillSwitch]:
     """Run the process `name` once; it can be killed at any point."""
-    fate = Fate()
-    async with await Mortal.connect(settings.kubeconfig) as client:
-        client.fate = fate
+    kill_switch = KillSwitch()
+    async with await KillableClient.connect(settings.kubeconfig) as client:
+        client.kill_switch = kill_switch
         manager = Manager(name, settings, client)
         try:
             await build(manager)
             run = asyncio.create_task(manager.run())
             try:
-                yield fate
+                yield kill_switch
             finally:
                 run.cancel()
                 await asyncio.wait({run})
@@ -77,9 +78,9 @@ async def life(name: str, settings: Settings, build: Build) -> AsyncIterator[Fat
         raise error
 
 
-async def first(*happenings: Awaitable[Any]) -> None:
+async def first(*awaitables: Awaitable[Any]) -> None:
     """Wait until one of these events is set."""
-    tasks = [asyncio.ensure_future(happening) for happening in happenings]
+    tasks = [asyncio.ensure_future(awaitable) for awaitable in awaitables]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
