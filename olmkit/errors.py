@@ -33,7 +33,7 @@ class OlmError(Exception):
 
 
 class Blocked(OlmError):
-    """Nothing is tried again until something that is watched changes."""
+    """Nothing is retried until something that is watched changes."""
 
 
 class Waiting(OlmError):

@@ -74,7 +74,7 @@ def _is_reading(job: LoadState | None) -> bool:
 
 
 def _load_error(world: World, desired: DesiredSource, time_to_check: timedelta | None) -> OlmError | None:
-    """The error of the last load: Waiting if the load is or will be tried again, else unchanged."""
+    """The error of the last load: Waiting if the load is or will be retried, else unchanged."""
     match world.load_state(desired):
         case LoadRunning(previous_error=OlmError() as error):
             return Waiting(error.reason, error.message, IMMEDIATELY)

@@ -240,7 +240,7 @@ class Evaluation:
     """What the World means, for the decision and for the report.
 
     `desired` is None when nothing is to be served, or when the spec is invalid or refers to what does not exist: then
-    `source_error` is set. `source_error`: why the source could not be loaded; Waiting if it is tried again, else Blocked.
+    `source_error` is set. `source_error`: why the source could not be loaded; Waiting if it is retried, else Blocked.
     `time_to_check`: how long until the source is to be checked; None for not before something else changes, zero or less for now.
     `is_reading`: a job reads the desired source, or has read it and its content is about to be served. `is_served`: the content
     that is served is that of the desired source.

@@ -42,7 +42,9 @@ MAX_CONCURRENT_COPIES = 4
 COPY_RETRY_BACKOFF = Backoff(first=1.0, cap=30.0)
 
 COPIES_TOTAL = Counter("catalogd_replication_copies_total", "Contents copied from the leader, by result.", ["result"])
-CATALOGS_BEHIND = Gauge("catalogd_replication_behind", "Catalogs that the leader serves and this replica not yet.")
+CATALOGS_BEHIND = Gauge(
+    "catalogd_replication_behind", "Catalogs that the leader serves and this replica does not serve yet."
+)
 
 log = logging.getLogger(__name__)
 

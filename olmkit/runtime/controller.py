@@ -106,14 +106,14 @@ class Controller:
             self._queue.add(key)
 
     def stop(self) -> None:
-        """Process no more keys; run() returns when the passes under way have ended."""
+        """Process no more keys; run() returns when the passes in progress have ended."""
         if self._gate is not None:
             self._gate.cancel()
         if self._queue is not None:
             self._queue.shutdown()
 
     async def run(self) -> None:
-        """Work until stop() or until cancelled (then passes under way are cancelled and awaited).
+        """Work until stop() or until cancelled (then passes in progress are cancelled and awaited).
 
         Begins when the informers have synced, with every key they know; may be called again after it has ended.
         """

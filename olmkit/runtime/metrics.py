@@ -25,9 +25,7 @@ RECONCILE_TOTAL = Counter(
 )
 RECONCILE_ERRORS = Counter("controller_runtime_reconcile_errors_total", "Passes that failed.", ["controller"])
 # No pass ends that way here (olmkit.errors.Blocked is no error); dashboards query the name.
-Counter(
-    "controller_runtime_terminal_reconcile_errors_total", "Passes that failed and are not tried again.", ["controller"]
-)
+Counter("controller_runtime_terminal_reconcile_errors_total", "Passes that failed and are not retried.", ["controller"])
 RECONCILE_PANICS = Counter(
     "controller_runtime_reconcile_panics_total", "Passes that ended with an unexpected error.", ["controller"]
 )
@@ -37,8 +35,12 @@ RECONCILE_TIMEOUTS = Counter(
 RECONCILE_TIME = Histogram(
     "controller_runtime_reconcile_time_seconds", "Duration of passes.", ["controller"], buckets=_RECONCILE_BUCKETS
 )
-MAX_WORKERS = Gauge("controller_runtime_max_concurrent_reconciles", "Workers a controller has at most.", ["controller"])
-ACTIVE_WORKERS = Gauge("controller_runtime_active_workers", "Workers that make a pass now.", ["controller"])
+MAX_WORKERS = Gauge(
+    "controller_runtime_max_concurrent_reconciles",
+    "Maximum number of concurrent workers per controller.",
+    ["controller"],
+)
+ACTIVE_WORKERS = Gauge("controller_runtime_active_workers", "Workers that are processing a key.", ["controller"])
 
 QUEUE_DEPTH = Gauge("workqueue_depth", "Keys that wait to be processed.", ["name"])
 QUEUE_ADDS = Counter("workqueue_adds_total", "Keys added.", ["name"])
@@ -48,8 +50,8 @@ QUEUE_WAIT = Histogram(
 QUEUE_WORK = Histogram(
     "workqueue_work_duration_seconds", "How long processing a key takes.", ["name"], buckets=_QUEUE_BUCKETS
 )
-QUEUE_UNFINISHED = Gauge("workqueue_unfinished_work_seconds", "Sum of the ages of all passes under way.", ["name"])
-QUEUE_LONGEST = Gauge("workqueue_longest_running_processor_seconds", "Age of the oldest pass under way.", ["name"])
+QUEUE_UNFINISHED = Gauge("workqueue_unfinished_work_seconds", "Sum of the ages of all passes in progress.", ["name"])
+QUEUE_LONGEST = Gauge("workqueue_longest_running_processor_seconds", "Age of the oldest pass in progress.", ["name"])
 QUEUE_RETRIES = Counter("workqueue_retries_total", "Keys added again after a failure.", ["name"])
 
 REQUESTS = Counter(
@@ -57,7 +59,7 @@ REQUESTS = Counter(
 )
 REQUEST_TIME = Histogram(
     "rest_client_request_duration_seconds",
-    "Duration of requests to the API server until the answer's head.",
+    "Duration of requests to the API server until the response headers are received.",
     ["verb", "host"],
     buckets=_REQUEST_BUCKETS,
 )

@@ -138,7 +138,7 @@ def _special_use(ip: Address) -> str | None:
     if ip.is_loopback:
         return "which is loopback"
     if ip.is_link_local:
-        return "which is link-local, as metadata services are"
+        return "which is link-local, the range of metadata services"
     if ip.is_unspecified or (ip.version == 4 and ip in THIS_NETWORK):
         return "which is unspecified"
     if ip.is_multicast or str(ip) == "255.255.255.255":

@@ -72,7 +72,7 @@ def _explain(resolution: Resolution) -> Explanation:
             return _explain_chosen(resolution, outcome)
         case Kept():
             cause = _not_offered if outcome.is_not_offered else _source_catalog_state
-            text = f"{outcome.running.version_text} stays: {cause(resolution, outcome.running)}"
+            text = f"{outcome.running.version_text} is kept: {cause(resolution, outcome.running)}"
             return _explanation(f'resolved to "{outcome.running.image}"', text, resolved=True)
         case NoMatchingBundle():
             message = not_found_message(request)

@@ -158,7 +158,7 @@ def _kubernetes_version(bundle: RegistryBundle, server_version: str) -> Iterator
         return
     needed, present = _numbers(wanted), _numbers(server_version)
     if needed is None:
-        yield f'minKubeVersion "{wanted}" of bundle "{bundle.csv_name}" is no version such as 1.28.0'
+        yield f'minKubeVersion "{wanted}" of bundle "{bundle.csv_name}" is not a version such as 1.28.0'
     elif present is not None and present < needed:
         yield f'bundle "{bundle.csv_name}" needs Kubernetes {wanted} or newer, this cluster runs {server_version}'
 

@@ -238,7 +238,7 @@ OUTSIDE = folder("configs"), file("configs/catalog.json", FOUR["configs/catalog.
         pytest.param([*OUTSIDE, file("/evil")], '"/evil"', id="an absolute path"),
         pytest.param([*OUTSIDE, link("configs/evil", "../../../etc/passwd")], '"configs/evil"', id="a link out"),
         pytest.param(
-            [folder("configs")], "load FBC from filesystem: the catalog holds no blobs", id="an empty catalog"
+            [folder("configs")], "load FBC from filesystem: the catalog has no blobs", id="an empty catalog"
         ),
         pytest.param([file("other/a")], '"/configs"', id="no folder of that name"),
         pytest.param(

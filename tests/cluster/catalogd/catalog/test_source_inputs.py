@@ -186,7 +186,7 @@ async def test_a_denied_address_stalls_and_a_name_without_address_is_tried_again
     async with running(world, tmp_path / "cache"):
         await world.catalog_of({"source": {"type": "http", "http": {"url": "http://169.254.169.254/latest/meta-data"}}})
         found = await world.when("Stalled", "True", "Blocked")
-        assert "which is link-local, as metadata services are" in triple(found, "Ready")[2]
+        assert "which is link-local, the range of metadata services" in triple(found, "Ready")[2]
         assert triple(found, "Reconciling") == ("", "", "")
         url = "http://no-such-host.invalid/catalog.tar"
         await world.catalog_of({"source": {"type": "http", "http": {"url": url}}})

@@ -170,7 +170,7 @@ async def test_the_files_of_config_maps_are_a_catalog_without_a_label(setting: S
     found = await setting.load(source)
     assert found.ref == f"configMaps@{found.digest}"
     assert setting.content(found.digest).summary.package_names == ("p",)
-    with pytest.raises(BadContent, match="the catalog holds no blobs"):
+    with pytest.raises(BadContent, match="the catalog has no blobs"):
         await setting.load(ConfigMapsSource(()))
 
 

@@ -244,7 +244,7 @@ async def test_addresses_of_this_machine_are_refused_unless_allowed(
     error = await harness.error(HttpSource("http://169.254.169.254/latest/meta-data"))
     assert isinstance(error, BadReference)
     assert error.message == (
-        "web server 169.254.169.254 has the address 169.254.169.254, which is link-local, as metadata services are: such "
+        "web server 169.254.169.254 has the address 169.254.169.254, which is link-local, the range of metadata services: such "
         "addresses are refused unless --allow-source-cidr names them"
     )
 

@@ -437,7 +437,7 @@ def test_plans(given: World, plan: Plan) -> None:
             id="an unavailable registry is tried again later",
         ),
         pytest.param(
-            world(job=LoadFailed(TAG, WRONG, timedelta(days=1))), WRONG, id="an invalid reference is not tried again"
+            world(job=LoadFailed(TAG, WRONG, timedelta(days=1))), WRONG, id="an invalid reference is not retried"
         ),
         pytest.param(
             world(DIGEST, job=LoadFailed(DIGEST, BAD, timedelta(days=1))), BAD, id="nor bad content by digest"

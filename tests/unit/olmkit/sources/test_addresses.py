@@ -136,7 +136,7 @@ def test_a_name_is_not_an_address(host: str) -> None:
         ("a.localhost", "the address 127.0.0.1, which is loopback"),
         ("2130706433", "the address 127.0.0.1, which is loopback"),
         ("[::1]", "the address ::1, which is loopback"),
-        ("fe80::1%eth0", "the address fe80::1, which is link-local, as metadata services are"),
+        ("fe80::1%eth0", "the address fe80::1, which is link-local, the range of metadata services"),
         ("metadata.google.internal", "the name metadata.google.internal, which is a metadata service's"),
         ("10.96.0.1", "the address 10.96.0.1, which is the API server's"),
     ],

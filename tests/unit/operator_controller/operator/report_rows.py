@@ -463,7 +463,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
             "Ready": (
                 "True",
                 "CatalogDeleted",
-                '1.0.0 stays: catalog "community", which it came from, was deleted, and no other catalog that is served offers '
+                '1.0.0 is kept: catalog "community", which it came from, was deleted, and no other catalog that is served offers '
                 'bundle "p.v1.0.0": create a Catalog that does, and upgrades continue from there',
             ),
         },
@@ -481,7 +481,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
             "Ready": (
                 "True",
                 "CatalogUnavailable",
-                '1.0.0 stays: catalog "community", which it came from, has spec.availability Unavailable, so no other version is '
+                '1.0.0 is kept: catalog "community", which it came from, has spec.availability Unavailable, so no other version is '
                 "installed",
             ),
         },
@@ -498,7 +498,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
             "Ready": (
                 "True",
                 "NotOffered",
-                '1.2.0 stays: catalog "community" does not offer it any more, and what it offers is older',
+                '1.2.0 is kept: catalog "community" does not offer it any more, and what it offers is older',
             ),
         },
     ),

@@ -195,7 +195,7 @@ def test_kinds_that_the_csv_requires() -> None:
         pytest.param(
             "latest",
             "v1.34.4",
-            'minKubeVersion "latest" of bundle "things.v1.0.0" is no version such as 1.28.0',
+            'minKubeVersion "latest" of bundle "things.v1.0.0" is not a version such as 1.28.0',
             id="no version",
         ),
         pytest.param("1.35.0", "", "", id="the server's version is unknown"),
