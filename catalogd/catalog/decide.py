@@ -65,8 +65,21 @@ def evaluate(world: World) -> Evaluation:
         source_error=_load_error(world, desired, time_to_check),
         time_to_check=time_to_check,
         is_reading=_is_reading(world.load_state(desired)),
-        is_served=world.served is not None and world.served.record.ref == desired.identity,
+        is_served=_is_served(world, desired, time_to_check),
     )
+
+
+def _is_served(world: World, desired: DesiredSource, time_to_check: timedelta | None) -> bool:
+    """After a failure, what is served is that of the source only when it has been read again, with its present inputs."""
+    if world.served is None or world.served.record.ref != desired.identity:
+        return False
+    match world.load_state(desired):
+        case _ if not world.has_failed:
+            return True
+        case LoadFinished(digest=digest):
+            return digest in ("", world.served.record.digest)
+        case job:
+            return not isinstance(job, LoadRunning) and not _is_due(world, desired, time_to_check)
 
 
 def _is_reading(job: LoadState | None) -> bool:
@@ -136,7 +149,7 @@ def _take_loaded(world: World, evaluation: Evaluation) -> Action | None:
 
 def _load(world: World, evaluation: Evaluation) -> Action | None:
     desired = evaluation.desired
-    if desired is None or not _is_due(world, evaluation, desired):
+    if desired is None or not _is_due(world, desired, evaluation.time_to_check):
         return None
     job = world.load_state(desired)
     has_failed_for_good = isinstance(job, LoadFailed) and isinstance(job.error, Blocked)
@@ -152,9 +165,9 @@ def _load(world: World, evaluation: Evaluation) -> Action | None:
     )
 
 
-def _is_due(world: World, evaluation: Evaluation, desired: DesiredSource) -> bool:
+def _is_due(world: World, desired: DesiredSource, time_to_check: timedelta | None) -> bool:
     """A new source is due at once; one that failed, and one that is served, when its time has come or a person requests it."""
-    is_time = evaluation.time_to_check is not None and evaluation.time_to_check <= IMMEDIATELY
+    is_time = time_to_check is not None and time_to_check <= IMMEDIATELY
     match world.load_state(desired):
         case LoadRunning():
             return False

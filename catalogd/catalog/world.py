@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 from catalogd.catalog.package_diff import NO_DIFFERENCE, Difference
 from catalogd.ingest.catalog_summary import CatalogSummary
 from catalogd.storage.record import Record as Record
-from olmkit.api.catalogs import NAME_LABEL, Catalog
+from olmkit.api.catalogs import NAME_LABEL, Catalog, ConditionType
+from olmkit.api.conditions import find_condition
 from olmkit.errors import OlmError
 from olmkit.sources.errors import BadContent
 
@@ -154,6 +155,13 @@ class World:
         return self.served is not None and reported != self.served.record.digest
 
     @property
+    def has_failed(self) -> bool:
+        """Whether the status reports that the source has not been unpacked."""
+        conditions = self.catalog.status.conditions if self.catalog else ()
+        unpacked = find_condition(conditions, ConditionType.UNPACKED)
+        return unpacked is not None and unpacked.status == "False"
+
+    @property
     def lacks_label(self) -> bool:
         """Whether the object has no label with its name."""
         return self.catalog is None or self.catalog.metadata.labels.get(NAME_LABEL) != self.name
@@ -243,7 +251,7 @@ class Evaluation:
     `source_error` is set. `source_error`: why the source could not be loaded; Waiting if it is retried, else Blocked.
     `time_to_check`: how long until the source is to be checked; None for not before something else changes, zero or less for now.
     `is_reading`: a job reads the desired source, or has read it and its content is about to be served. `is_served`: the content
-    that is served is that of the desired source.
+    that is served is that of the desired source; after a failed load, only when it has been read with its present inputs.
     """
 
     desired: DesiredSource | None = None

@@ -237,9 +237,7 @@ OUTSIDE = folder("configs"), file("configs/catalog.json", FOUR["configs/catalog.
         pytest.param([*OUTSIDE, file("../evil")], '"../evil"', id="a path with dots"),
         pytest.param([*OUTSIDE, file("/evil")], '"/evil"', id="an absolute path"),
         pytest.param([*OUTSIDE, link("configs/evil", "../../../etc/passwd")], '"configs/evil"', id="a link out"),
-        pytest.param(
-            [folder("configs")], "load FBC from filesystem: the catalog has no blobs", id="an empty catalog"
-        ),
+        pytest.param([folder("configs")], "load FBC from filesystem: the catalog has no blobs", id="an empty catalog"),
         pytest.param([file("other/a")], '"/configs"', id="no folder of that name"),
         pytest.param(
             [file("configs/a.json", '{"schema": "x"')], "a.json: line 1, column", id="JSON that does not parse"

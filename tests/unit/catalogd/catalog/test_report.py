@@ -14,7 +14,9 @@ from catalogd.catalog.decide import decide, evaluate
 from catalogd.catalog.package_diff import Difference
 from catalogd.catalog.world import (
     ConfirmUnchanged,
+    DesiredSource,
     Done,
+    InputReference,
     Keep,
     LoadFailed,
     LoadFinished,
@@ -86,6 +88,15 @@ def failing(message: str) -> list[tuple[str, str, str, str]]:
     ]
 
 
+def old_content(reason: str, message: str) -> list[tuple[str, str, str, str]]:
+    """The conditions while newer content of ConfigMaps is read."""
+    text = f"{message} the catalog in ConfigMaps"
+    return [
+        *(("Unpacked", "False", reason, text), SERVING, VALID),
+        *(("Ready", "True", "ServingOldContent", OLD + text), ("Reconciling", "True", "Unpacking", text)),
+    ]
+
+
 PENDING_TEXT, READING_TEXT = f'waiting to read the catalog image "{TAG}"', f'reading the catalog image "{TAG}"'
 AWAY_TEXT, BAD_TEXT = AWAY.message, BAD.message
 DAMAGE = "all.jsonl is shorter than it was"
@@ -97,6 +108,12 @@ GIT_RECORD = Record(
     *("https://git.example/r@abc", ONE, "2026-01-01T00:00:00Z"),
     {"type": "git", "git": {"repository": "https://git.example/r", "commit": "abc"}},
 )
+CONFIG_MAPS = DesiredSource("configMaps m:", "the catalog in ConfigMaps", config_map_versions="2")
+FAILING_CONFIG_MAPS: dict[str, Any] = {
+    **{"source": {"type": "configMaps", "configMaps": [{"configMap": {"name": "m"}}]}, "ready": True},
+    **{"input_versions": {InputReference("ConfigMap", "m"): "2"}, "loaded_config_map_versions": "0"},
+    **{"served": served(record(CONFIG_MAPS.identity)), "last_checked": NOW - MINUTE, "was_failing": True},
+}
 KEPT = Done(Plan(Keep()))
 SYNC = Done(Plan(SyncPackages(WRITES)))
 
@@ -118,6 +135,35 @@ REPORTS = [
         *(world(job=LoadRunning(TAG), **CHECKED), KEPT, "Unpacked"),
         [UNPACKED, SERVING, VALID, READY],
         id="a check of the tag changes nothing",
+    ),
+    pytest.param(
+        *(world(**FAILING_CONFIG_MAPS, job=LoadFailed("an older version", BAD, timedelta(0))), KEPT, "Pending"),
+        old_content("UnpackPending", "waiting to read"),
+        id="new content is not reported as unpacked before a job reads it",
+    ),
+    pytest.param(
+        *(world(**FAILING_CONFIG_MAPS, job=LoadRunning(CONFIG_MAPS.job_identity)), KEPT, "Unpacking"),
+        old_content("Unpacking", "reading"),
+        id="nor while a job reads it",
+    ),
+    pytest.param(
+        *(world(**FAILING_CONFIG_MAPS, job=LoadFinished(CONFIG_MAPS.job_identity, "other", TWO)), KEPT, "Unpacking"),
+        old_content("Unpacking", "reading"),
+        id="nor before it is served",
+    ),
+    pytest.param(
+        *(world(**FAILING_CONFIG_MAPS, job=LoadFinished(CONFIG_MAPS.job_identity, "other", "")), KEPT, "Unpacked"),
+        [UNPACKED, SERVING, VALID, READY],
+        id="content that was confirmed is unpacked",
+    ),
+    pytest.param(
+        *(
+            world(**FAILING_CONFIG_MAPS | {"loaded_config_map_versions": CONFIG_MAPS.config_map_versions}),
+            KEPT,
+            "Unpacked",
+        ),
+        [UNPACKED, SERVING, VALID, READY],
+        id="content that was read is unpacked",
     ),
     pytest.param(
         *(world(package_diff=WRITES, **CHECKED), SYNC, "Unpacked"),

@@ -47,6 +47,8 @@ def world(
     source = {"type": "image", **({"image": image} if image else {})}
     reported = changes.pop("reported", changes["served"].record.digest if changes.get("served") else "")
     condition = {"type": "Ready", "status": "True", "reason": "Succeeded", "message": "", "lastTransitionTime": STAMP}
+    failed = {**condition, "type": "Unpacked", "status": "False", "reason": "UnpackFailed"}
+    was_failing = changes.pop("was_failing", False)
     raw = {
         "metadata": {
             **{"name": "c", "generation": 3, "labels": changes.pop("labels", {NAME_LABEL: "c"})},
@@ -54,7 +56,7 @@ def world(
         },
         "spec": {"source": changes.pop("source", source), **changes.pop("spec", {})},
         "status": {
-            **{"observedGeneration": 2, "conditions": [condition] if ready else []},
+            **{"observedGeneration": 2, "conditions": [condition] * ready + [failed] * was_failing},
             **({"contentDigest": reported} if reported else {}),
             **({"lastHandledRefresh": handled} if handled else {}),
         },
