@@ -29,7 +29,14 @@ from operator_controller.resolve.resolution import (
     TooLargeToResolve,
 )
 from operator_controller.resolve.snapshot import CatalogState, PackageRequest, RunningBundle
-from operator_controller.resolve.suggestions import TOO_LARGE, suggestions, unreadable_bundles, unreadable_catalogs
+from operator_controller.resolve.suggestions import (
+    TOO_LARGE,
+    has_no_channels,
+    is_in_unreadable_catalog,
+    suggestions,
+    unreadable_bundles,
+    unreadable_catalogs,
+)
 
 MAX_EXPLANATION_BYTES = 1024
 """UTF-8 bytes of an explanation; it becomes the message of Ready."""
@@ -75,7 +82,7 @@ def _explain(resolution: Resolution) -> Explanation:
             text = f"{outcome.running.version_text} is kept: {cause(resolution, outcome.running)}"
             return _explanation(f'resolved to "{outcome.running.image}"', text, resolved=True)
         case NoMatchingBundle():
-            message = not_found_message(request)
+            message = _no_match_message(resolution)
             return _explanation(message, _joined(message, suggestions(resolution)))
         case TooLargeToResolve(catalog, reason):
             message = f"package {quoted(request.package)} of catalog {quoted(catalog)} {TOO_LARGE}: {reason}"
@@ -108,6 +115,16 @@ def not_found_message(request: PackageRequest) -> str:
     version = f" at version '{request.versions.text}'" if request.versions else ""
     channel = f" in channel '{request.channel}'" if request.channel else ""
     return f"package '{request.package}'{version}{channel} not found"
+
+
+def _no_match_message(resolution: Resolution) -> str:
+    """That of the guide, unless the package is known to exist."""
+    request = resolution.snapshot.request
+    if has_no_channels(resolution):
+        return f"package {quoted(request.package)} has no channels"
+    if is_in_unreadable_catalog(resolution):
+        return f"package {quoted(request.package)} cannot be read"
+    return not_found_message(request)
 
 
 def _not_offered(resolution: Resolution, running: RunningBundle) -> str:

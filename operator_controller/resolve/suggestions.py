@@ -14,7 +14,7 @@ from operator_controller.resolve.candidates import CatalogCandidates, MissingPar
 from operator_controller.resolve.formatting import MAX_CHANNELS_SHOWN, format_versions, join_names
 from operator_controller.resolve.resolution import Resolution
 from operator_controller.resolve.similar_names import similar_names
-from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogState, PackageRequest
+from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogOffer, CatalogState, PackageRequest
 
 TOO_LARGE = "is too large to be resolved"
 MAX_BUNDLES_SHOWN = 3
@@ -28,14 +28,35 @@ def suggestions(resolution: Resolution) -> str:
     parts: list[str] = []
     if all(catalog.missing is MissingPart.PACKAGE for catalog in resolution.catalogs):
         parts += _no_package(resolution)
-    for catalog in resolution.catalogs:
+    for catalog in () if has_no_channels(resolution) else resolution.catalogs:
         parts += _catalog_suggestions(request, catalog)
     parts += _other_catalogs(resolution)
     parts += _unavailable_catalogs(resolution)
     parts += unreadable_bundles(resolution.catalogs)
-    parts += unreadable_catalogs(resolution.catalogs)
+    parts += unreadable_catalogs(resolution.catalogs, package=request.package)
     parts += _similar_packages(resolution)
     return "; ".join(parts)
+
+
+def has_no_channels(resolution: Resolution) -> bool:
+    """Whether every catalog that offers the package has it without channels, and no channel was requested."""
+    offering = [catalog for catalog in resolution.catalogs if catalog.offer.package is not None]
+    return bool(offering) and all(
+        catalog.missing is MissingPart.DEFAULT_CHANNEL and not catalog.offer.package.channels
+        for catalog in offering
+        if catalog.offer.package is not None
+    )
+
+
+def is_in_unreadable_catalog(resolution: Resolution) -> bool:
+    """Whether no catalog offers the package, and one that cannot be read lists it."""
+    package = resolution.snapshot.request.package
+    is_missing = all(catalog.missing is MissingPart.PACKAGE for catalog in resolution.catalogs)
+    return is_missing and any(_is_listed_unreachable(catalog.offer, package) for catalog in resolution.catalogs)
+
+
+def _is_listed_unreachable(offer: CatalogOffer, package: str) -> bool:
+    return offer.state is CatalogState.UNREACHABLE and package in offer.package_names
 
 
 def _no_package(resolution: Resolution) -> list[str]:
@@ -51,8 +72,11 @@ def _similar_packages(resolution: Resolution) -> list[str]:
     """Packages of a similar name."""
     if not all(catalog.missing is MissingPart.PACKAGE for catalog in resolution.catalogs):
         return []
+    requested = resolution.snapshot.request.package
     known = {name for catalog in resolution.catalogs for name in catalog.offer.package_names}
-    similar = [f'"{name}"' for name in similar_names(resolution.snapshot.request.package, known)]
+    if is_in_unreadable_catalog(resolution):
+        return []
+    similar = [f'"{name}"' for name in similar_names(requested, known - {requested})]
     return [f"did you mean {join_names(similar, 'or')}?"] if similar else []
 
 
@@ -63,11 +87,14 @@ def _catalog_suggestions(request: PackageRequest, catalog: CatalogCandidates) ->
     channels = join_names(sorted(channel.name for channel in package.channels), "and")
     if catalog.missing is MissingPart.DEFAULT_CHANNEL:
         return [
-            f"it has no default channel: name one of {channels} in spec.channel" if channels else "it has no channels"
+            f"it has no default channel: name one of {channels} in spec.channel"
+            if channels
+            else f'it has no channels in catalog "{catalog.offer.catalog}"'
         ]
     if catalog.missing is MissingPart.CHANNEL:
-        elsewhere = f': catalog "{catalog.offer.catalog}" has it in {channels}' if channels else ": it has no channels"
-        return [f"there is no channel {request.channel}{elsewhere}"]
+        where = f'catalog "{catalog.offer.catalog}"'
+        elsewhere = f"{where} has it in {channels}" if channels else f"it has no channels in {where}"
+        return [f"there is no channel {request.channel}: {elsewhere}"]
     return _offered_versions(request, catalog) + _prereleases(request, catalog) + _other_channels(request, catalog)
 
 
@@ -165,8 +192,8 @@ def _bundles_of(catalog: CatalogCandidates) -> Iterable[Any]:
     return [package.bundles[name] for name in names if name in package.bundles] if package else []
 
 
-def unreadable_catalogs(catalogs: Sequence[CatalogCandidates], excluded: str = "") -> list[str]:
-    """Catalogs that cannot be read at the moment, except `excluded`, and what is used in their place."""
+def unreadable_catalogs(catalogs: Sequence[CatalogCandidates], excluded: str = "", package: str = "") -> list[str]:
+    """Catalogs that cannot be read at the moment, except `excluded`; what is used instead, and whether they list `package`."""
     parts: list[str] = []
     for offer in (catalog.offer for catalog in catalogs if catalog.offer.catalog != excluded):
         match offer.state:
@@ -175,7 +202,8 @@ def unreadable_catalogs(catalogs: Sequence[CatalogCandidates], excluded: str = "
             case CatalogState.CACHED:
                 parts.append(f'catalog "{offer.catalog}" cannot be read, its last content is used: {offer.message}')
             case CatalogState.UNREACHABLE:
-                parts.append(f'catalog "{offer.catalog}" cannot be read: {offer.message}')
+                has_it = "has it, but " if package in offer.package_names else ""
+                parts.append(f'catalog "{offer.catalog}" {has_it}cannot be read: {offer.message}')
             case CatalogState.TOO_LARGE:
                 parts.append(f'the package in catalog "{offer.catalog}" {TOO_LARGE}: {offer.message}')
     return parts

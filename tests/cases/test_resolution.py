@@ -42,6 +42,7 @@ KNOWN_KEYS = {
     "kept",
     "refused",
     "explains",
+    "omits",
     "short_reason",
     "image",
     "final",
@@ -154,6 +155,7 @@ def test_the_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) ->
     for part in case.get("explains", ()):
         assert part in explanation.text[position:], explanation.text
         position = explanation.text.index(part, position)
+    assert not [part for part in case.get("omits", ()) if part in explanation.text], explanation.text
     assert resolution.is_final is case.get("final", True)
     assert len(explanation.text.encode()) <= MAX_EXPLANATION_BYTES
 
