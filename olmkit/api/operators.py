@@ -63,9 +63,7 @@ class Reason(StrEnum):
     CATALOG_DELETED = (
         "CatalogDeleted"  # Ready True: healthy, but its Catalog was deleted and no other one offers its bundle
     )
-    CATALOG_UNAVAILABLE = (
-        "CatalogUnavailable"  # Ready True: healthy, but its Catalog cannot be read, so upgrades are unknown
-    )
+    CATALOG_UNAVAILABLE = "CatalogUnavailable"  # Ready True: healthy, but its Catalog is unavailable, and not cached
     NOT_OFFERED = "NotOffered"  # Ready True: healthy, but its Catalog does not offer the bundle or an upgrade from it
     NOT_RESOLVED = "NotResolved"  # Ready False: see Resolved
     NOT_INSTALLED = "NotInstalled"  # Ready False: resolved, not installed yet or the installation failed
@@ -131,7 +129,9 @@ class OperatorStatus(ConditionedStatus):
     installed_bundle_resource: str | None = Field(default=None, description="Image of the bundle that is installed.")
     installed: InstalledBundle | None = Field(default=None, description="The bundle that is installed.")
     resolution: Annotated[str | None, Field(max_length=MAX_RESOLUTION_LENGTH)] = Field(
-        default=None, description="How the bundle was chosen: the available versions, and the rule that excluded each."
+        default=None,
+        description="One sentence: the version that was chosen, its channel and catalog, and the number of versions considered; "
+        "if none was chosen, why.",
     )
 
 
