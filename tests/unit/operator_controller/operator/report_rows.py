@@ -481,8 +481,8 @@ ROWS: list[tuple[str, World, Conditions]] = [
             "Ready": (
                 "True",
                 "CatalogUnavailable",
-                '1.0.0 is kept: catalog "community", which it came from, has spec.availability Unavailable, so no other version is '
-                "installed",
+                '1.0.0 is kept: catalog "community", which it came from, has spec.availability Unavailable, so no other version '
+                "is installed",
             ),
         },
     ),
