@@ -14,7 +14,16 @@ from olmkit.api.conditions import find_condition
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.jobs.state import Failed, Finished
 from olmkit.runtime.reconciler import Decision
-from rukpak.bundle.world import CONTENT_TYPES, Evaluation, Keep, Plan, Release, Unpack, World
+from rukpak.bundle.world import (
+    CONTENT_TYPES,
+    Evaluation,
+    Keep,
+    Plan,
+    Release,
+    Unpack,
+    World,
+    controlling_deployment,
+)
 
 CONFLICT_RETRY_DELAY = timedelta(minutes=1)
 
@@ -88,9 +97,11 @@ def _conflict(world: World, bundle: Bundle) -> Step | None:
     name = world.conflicting_bundle
     if not name:
         return None
+    own, other = controlling_deployment(bundle), world.conflicting_deployment
+    field = f"spec.template.spec.provisionerClassName of BundleDeployment {own}" if own else "spec.provisionerClassName"
     text = (
-        f"{conflict_message(name)}: one image is either registry+v1 or "
-        f"plain+v0. Set spec.provisionerClassName as there, or delete {name}"
+        f"{conflict_message(name)}: one image is either registry+v1 or plain+v0. "
+        f"Set {field} as there, or delete {f'BundleDeployment {other}' if other else name}"
     )
     return Waiting(Reason.UNPACK_FAILED, text, CONFLICT_RETRY_DELAY)
 

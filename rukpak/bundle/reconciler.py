@@ -26,7 +26,7 @@ from rukpak.bundle.act import BundleActions
 from rukpak.bundle.decide import decide
 from rukpak.bundle.report import report
 from rukpak.bundle.storage import intact_type
-from rukpak.bundle.world import CONTENT_TYPES, Done, Evaluation, Plan, World
+from rukpak.bundle.world import CONTENT_TYPES, Done, Evaluation, Plan, World, controlling_deployment
 
 
 @dataclass(frozen=True)
@@ -67,22 +67,29 @@ class BundleReconciler:
             return replace(world, unreadable=error)
         provisioner = bundle.spec.provisioner_class_name
         is_conflict = stored != "" and stored != CONTENT_TYPES.get(provisioner)
-        conflicting = self._conflicting(key, digest, provisioner) if is_conflict else ""
-        return replace(world, stored_type=stored, conflicting_bundle=conflicting)
+        conflicting = self._conflicting(key, digest, provisioner) if is_conflict else None
+        if conflicting is None:
+            return replace(world, stored_type=stored)
+        return replace(
+            world,
+            stored_type=stored,
+            conflicting_bundle=conflicting.metadata.name,
+            conflicting_deployment=controlling_deployment(conflicting),
+        )
 
     async def publish(self, world: World, status_report: StatusReport[BundleStatus] | None) -> None:
         """Write the report, if there is one. Raises NotFound when the Bundle is deleted."""
         if world.raw is not None and status_report is not None:
             await self.publisher(world.raw, status_report)
 
-    def _conflicting(self, key: str, digest: str, provisioner: str) -> str:
-        """The first Bundle by name that has the digest and another provisioner; "" if there is none."""
-        names = (
-            raw["metadata"]["name"]
-            for raw in self.bundles.objects.values()
-            if resolved_digest(raw) == digest and raw["spec"]["provisionerClassName"] != provisioner
-        )
-        return min((name for name in names if name != key), default="")
+    def _conflicting(self, key: str, digest: str, provisioner: str) -> Bundle | None:
+        """The first Bundle by name that has the digest and another provisioner; None if there is none."""
+        found = {
+            name: raw
+            for (_, name), raw in self.bundles.objects.items()
+            if name != key and resolved_digest(raw) == digest and raw["spec"]["provisionerClassName"] != provisioner
+        }
+        return Bundle.load(found[min(found)]) if found else None
 
 
 def recorded_image(bundle: Bundle, deployment: Callable[[str], Object | None]) -> str:

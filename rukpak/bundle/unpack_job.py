@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from olmkit.api.bundles import PLAIN as PLAIN_PROVISIONER
 from olmkit.jobs import Job, JobContext, implement
-from olmkit.sources.errors import BadContent
+from olmkit.sources.errors import BadContent, SourceReason
 from olmkit.sources.oci.image import FetchedImage, fetch, resolve, verify_access
 from olmkit.sources.oci.image import unpack as unpack_image
 from olmkit.sources.tree import BUNDLE_LIMITS
@@ -26,6 +27,10 @@ from rukpak.format.bundle import FORMAT_VERSION, MAX_BUNDLE_BYTES, MAX_BUNDLE_VA
 MAX_FILES_BYTES = 64 * 1024**2
 """The limit of manifests and metadata in one bundle."""
 UNPACK_FAILED_REASON = "UnpackFailed"
+NOT_REGISTRY = (
+    "is not a registry+v1 bundle (it has no /metadata): for a plain+v0 bundle set "
+    f"spec.template.spec.provisionerClassName to {PLAIN_PROVISIONER}"
+)
 
 _FOLDERS: Mapping[str, tuple[str, ...]] = {REGISTRY: ("manifests", "metadata"), PLAIN: ("manifests",)}
 _READERS: Mapping[str, Callable[[Mapping[str, bytes]], Bundle]] = {REGISTRY: read_registry, PLAIN: read_plain}
@@ -85,12 +90,22 @@ def read_bundle(request: ReadRequest, context: JobContext) -> ReadResult:
     unpacked = context.folder / FILES
     unpacked.mkdir()
     image = FetchedImage.from_facts(request.image, context.files[0])
-    unpack_image(image, unpacked, BUNDLE_LIMITS, context.progress)
+    try:
+        unpack_image(image, unpacked, BUNDLE_LIMITS, context.progress)
+    except BadContent as error:
+        if error.reason == SourceReason.MISSING_CONTENT and _is_plain(request.content_type, unpacked):
+            raise BadContent(error.reason, f"image {image.ref} {NOT_REGISTRY}", error.ref) from error
+        raise
     context.progress("reading the manifests")
     bundle = _READERS[request.content_type](dict(_contents(unpacked)))
     (context.folder / BUNDLE_FILE).write_bytes(check_size(to_json(bundle)))
     (context.folder / TYPE_FILE).write_text(f"{request.content_type} {FORMAT_VERSION}")
     return ReadResult()
+
+
+def _is_plain(content_type: str, unpacked: Path) -> bool:
+    """Whether an image that was requested as registry+v1 has the files of a plain+v0 bundle."""
+    return content_type == REGISTRY and (unpacked / "manifests").is_dir() and not (unpacked / "metadata").exists()
 
 
 def check_size(data: bytes) -> bytes:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from olmkit.api import bundledeployments
 from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, PLAIN, REGISTRY, Bundle
 from olmkit.errors import Waiting
 from olmkit.jobs.state import Finished, JobState
@@ -33,6 +34,12 @@ class UnpackResult:
 UnpackState = JobState[UnpackResult]
 
 
+def controlling_deployment(bundle: Bundle) -> str:
+    """The name of the BundleDeployment that controls the Bundle; "" if there is none."""
+    owner = next((one for one in bundle.metadata.owner_references if one.controller), None)
+    return owner.name if owner is not None and owner.kind == bundledeployments.KIND.kind else ""
+
+
 @dataclass(frozen=True)
 class World:
     """Everything the decision may depend on. `raw` and `bundle` are None when the Bundle is gone."""
@@ -53,6 +60,8 @@ class World:
     """The image by digest that the BundleDeployment records for this Bundle; "" if there is none."""
     monotonic: float = 0.0
     """time.monotonic() of the observation, for the retries of jobs."""
+    conflicting_deployment: str = ""
+    """The BundleDeployment that controls the conflicting Bundle; "" if there is none."""
 
     @property
     def identity(self) -> str:

@@ -33,7 +33,7 @@ from rukpak.bundledeployment.shared_namespaces import namespace_body
 from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, LastApplied, World, manager_name
 from rukpak.format.objects import ObjectKey
 
-DELETED = "somebody deleted it"
+DELETED = "it was deleted"
 """Why an object is created again."""
 
 log = logging.getLogger(__name__)

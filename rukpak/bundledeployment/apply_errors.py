@@ -3,7 +3,7 @@
 another one has the object            ApplyRejected, which names the owner
 the object exists, and was not known  BriefWait: the next pass observes it
 no such kind or Namespace             Waiting
-its Namespace is being deleted        Waiting
+it or its Namespace is being deleted  Waiting
 rejected (schema, admission)          ApplyRejected
 no answer, too many requests          the ApiError itself: the queue backs off
 """
@@ -21,6 +21,7 @@ from olmkit.errors import ApiError, Conflict, Invalid, NotFound, OlmError, Unava
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.rest_mapper import NAMESPACES
 from rukpak.bundledeployment.transforms import applied_fields
+from rukpak.bundledeployment.waiting import with_finalizers
 from rukpak.bundledeployment.world import (
     CRD,
     NAMESPACE,
@@ -41,9 +42,7 @@ MAX_RETRY_DELAY = timedelta(minutes=10)
 RETRIED = f"it is retried, at most {MAX_RETRY_DELAY // timedelta(minutes=1)} minutes apart"
 """The end of the message about a rejected apply: no event reports when the API server would accept it."""
 DELETE_IT = "delete it, and the object of the bundle is installed"
-DELETE_CRD = (
-    f"{DELETE_IT} (deleting a CustomResourceDefinition deletes all its custom resources: back up those that you need)"
-)
+DELETE_CRD = f"{DELETE_IT} (deleting a CustomResourceDefinition deletes all its custom resources: back up the ones that you need)"
 MAX_REJECTIONS_SHOWN = 3
 """Rejected objects that a message names; the conflicting objects among them are watched."""
 
@@ -88,6 +87,9 @@ class ApplyErrors:
         is_ours = holder == uid and manager_name(self.holder(uid)) in applied_fields(live)
         if key[:2] == NAMESPACE or is_ours or is_released:
             raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)
+        if metadata.get("deletionTimestamp"):
+            text = f"waiting until it is gone: {with_finalizers(key, metadata.get('finalizers') or ())}"
+            raise Waiting(Reason.RETRYING, text, NOT_FOUND_RETRY_DELAY)
         conflicting = ConflictingObject(kind, key.namespace, key.name)
         remedy = DELETE_CRD if key[:2] == CRD else DELETE_IT
         text = f"{key} {self._ownership(metadata, holder, uid, remedy)}"

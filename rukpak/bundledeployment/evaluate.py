@@ -12,7 +12,7 @@ from rukpak.bundledeployment.waiting import CONTENT_RETRY_DELAY, UNREACHABLE_RET
 from rukpak.bundledeployment.world import UnpackState, World
 from rukpak.format.text import list_names
 
-FOREIGN_OBJECTS_WARNING = "objects that the bundle did not bring are deleted with their Namespace"
+FOREIGN_OBJECTS_WARNING = "objects that are not part of the bundle are deleted with their Namespace"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _content_blocker(world: World) -> OlmError | None:
         case OlmError() as error:
             return Blocked(Reason.BUNDLE_LOAD_FAILED, error.message)
         case content if content.faults:
-            return Blocked(Reason.BUNDLE_LOAD_FAILED, "\n".join(content.faults))
+            return Blocked(Reason.BUNDLE_LOAD_FAILED, "; ".join(content.faults))
         case content if content.missing_kinds:
             text = f"needs kinds that this cluster does not have: {list_names(content.missing_kinds, '; ')}"
             return Waiting(

@@ -83,7 +83,7 @@ def _gate(world: World, phase: InstallPhase, *, is_pending: bool) -> Waiting | N
     """Why the next phase has to wait."""
     deleting = [describe_deleting(world, item.key) for item in phase.objects if world.is_deleting(item.key)]
     if deleting:
-        text = f"somebody deleted it, waiting until it is gone: {list_names(deleting)}"
+        text = f"it was deleted, waiting until it is gone: {list_names(deleting)}"
         return Waiting(Reason.RETRYING, text, WATCHED_RETRY_DELAY)
     if not any(item.key[:2] == CRD for item in phase.objects):
         return None

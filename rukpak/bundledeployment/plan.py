@@ -24,7 +24,7 @@ class AddFinalizer:
 
 @dataclass(frozen=True)
 class ApplyBundle:
-    """Create the desired Bundle or, when somebody deleted it, the active one; or update its labels and annotations."""
+    """Create the desired Bundle or, when it was deleted, the active one; or update its labels and annotations."""
 
     body: Mapping[str, Any]
     is_new: bool

@@ -22,7 +22,7 @@ from rukpak.format.objects import ObjectKey
 
 MORE = "; and "
 """The mark of a message that names only some of the objects, followed by the number of the others."""
-_DELETED = "somebody deleted it"
+_DELETED = "it was deleted"
 _MISSING = "it does not exist"
 
 

@@ -163,7 +163,7 @@ def _conditions(world: World, evaluation: Evaluation, outcome: Outcome, active: 
     is_stalled = isinstance(error, Blocked | ApplyRejected)
     message = ready_message(world, evaluation, outcome, active)
     conditions = [
-        _has_valid_bundle(world, evaluation.blocker),
+        _has_valid_bundle(world, evaluation.blocker, error),
         _installed(error, active, message),
         healthy,
         _ready(world, error, active, healthy, message),
@@ -196,11 +196,13 @@ def _unfinished(healthy: DesiredCondition, health: HealthEvaluation) -> list[Des
     return [DesiredCondition(ConditionType.RECONCILING, "True", reason, healthy.message)]
 
 
-def _has_valid_bundle(world: World, blocker: OlmError | None) -> DesiredCondition:
+def _has_valid_bundle(world: World, blocker: OlmError | None, error: Exception | None) -> DesiredCondition:
     kind, bundle = ConditionType.HAS_VALID_BUNDLE, world.bundles.get(world.desired_bundle)
     if blocker is None or blocker.reason == Reason.WAITING_FOR_KIND:
         text = f"Successfully unpacked the {world.desired_bundle} Bundle"
         return DesiredCondition(kind, "True", Reason.UNPACK_SUCCESSFUL, text)
+    if bundle is None and isinstance(error, Blocked):  # the Bundle is not created
+        return DesiredCondition(kind, "False", error.reason, error.message)
     pending = bundle is None or bundle.unpack_state in (UnpackState.PENDING, UnpackState.DONE)
     if pending and blocker.reason == Reason.UNPACK_PENDING:
         return DesiredCondition(

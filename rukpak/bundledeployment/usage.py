@@ -64,7 +64,7 @@ class UsageReader:
         return Usage.UNUSED
 
     async def foreign_objects(self, world: World, namespace: str) -> ForeignObjects:
-        """Objects in the Namespace that would not be deleted without it and that the bundle did not bring."""
+        """Objects in the Namespace that would not be deleted without it and that are not part of the bundle."""
         kinds = list(filter(_is_counted, self.rest_mapper.listable_kinds()))
         parts = await asyncio.gather(*(self._foreign(world, kind, namespace) for kind in kinds))
         first = heapq.nsmallest(MAX_NAMES_SHOWN, (name for part in parts for name in part.first))

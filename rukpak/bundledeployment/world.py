@@ -160,7 +160,7 @@ class Usage(StrEnum):
 
 @dataclass(frozen=True)
 class ForeignObjects:
-    """Objects in a Namespace that the bundle did not bring."""
+    """Objects in a Namespace that are not part of the bundle."""
 
     first: tuple[str, ...] = ()
     """Names of the first few, sorted."""

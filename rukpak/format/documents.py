@@ -43,7 +43,7 @@ def read(data: bytes) -> list[Any]:
 
 
 def _json_documents(text: str) -> list[Any] | None:
-    """The values of concatenated JSON texts; None when this is no JSON. It may be YAML in flow style."""
+    """The values of concatenated JSON texts; None when this is not valid JSON. It may be YAML in flow style."""
     try:
         return [_bounded(orjson.loads(text))]
     except orjson.JSONDecodeError:
@@ -68,7 +68,7 @@ def _json_documents(text: str) -> list[Any] | None:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _bounded(value: Any, depth: int = 0) -> Any:

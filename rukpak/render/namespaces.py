@@ -54,7 +54,7 @@ def install_namespace(
 def namespace_error(name: str, suite_namespaces: Collection[str] = SUITE_NAMESPACES) -> str:
     """The reason why nothing may be installed into the namespace of this name; "" when it may."""
     if not isinstance(name, str) or not is_dns1123_label(name):
-        return "is no name of a namespace (lower-case letters, digits and `-`, at most 63)"
+        return "is not a valid namespace name (lower-case letters, digits and `-`, at most 63)"
     if name == "default" or name.startswith("kube-"):
         return "belongs to Kubernetes"
     return "is the suite's own" if name in suite_namespaces else ""
@@ -98,7 +98,7 @@ def _template(bundle: RegistryBundle) -> tuple[Mapping[str, Any], str]:
     try:
         template = orjson.loads(text)
     except orjson.JSONDecodeError:
-        return {}, f"annotation {TEMPLATE_ANNOTATION} is no JSON"
+        return {}, f"annotation {TEMPLATE_ANNOTATION} is not valid JSON"
     if not isinstance(template, dict) or not isinstance(template.get("metadata"), dict):
         return {}, f"annotation {TEMPLATE_ANNOTATION} is no Namespace as JSON"
     return template, ""

@@ -79,7 +79,7 @@ async def test_what_others_have_in_a_namespace_that_goes_is_named_before_it_goes
     await at.create(CONFIG_MAPS, held)
     await at.remove()
     named = (
-        "objects that the bundle did not bring are deleted with their Namespace: "
+        "objects that are not part of the bundle are deleted with their Namespace: "
         f"ConfigMap {at.name}/held, ConfigMap {at.name}/notes"
     )
     await at.until(says("Ready", "False", "Removing", named))

@@ -149,7 +149,7 @@ async def test_an_object_that_somebody_deleted_is_one_warning(
     await at.install(at.push(plain(namespace(at.name), deployment("engine", at.name))))
     raw = await at.until(READY)
     await at.client.delete(DEPLOYMENTS, "engine", at.name)
-    text = f"recreated Deployment.apps {at.name}/engine: somebody deleted it"
+    text = f"recreated Deployment.apps {at.name}/engine: it was deleted"
     await event_that(at, lambda event: text in event["message"])
     await at.when(
         DEPLOYMENTS, "engine", at.name, lambda found: bool(found and found["status"].get("availableReplicas"))
@@ -157,7 +157,7 @@ async def test_an_object_that_somebody_deleted_is_one_warning(
     await at.until(READY)
     found = [event["reason"] for event in await events(at, raw) if event["type"] == "Warning"]
     assert found == ["DriftRepaired"]
-    assert f"recreated Deployment.apps {at.name}/engine: somebody deleted it" in lines(caplog)
+    assert f"recreated Deployment.apps {at.name}/engine: it was deleted" in lines(caplog)
 
 
 async def test_a_definition_a_namespace_or_a_bundle_that_somebody_deleted_is_reported_as_other_objects_are(
@@ -175,11 +175,11 @@ async def test_a_definition_a_namespace_or_a_bundle_that_somebody_deleted_is_rep
         (bundles.KIND, active, f"Bundle.core.rukpak.io {active}"),
     ):
         await at.client.delete(kind, name)
-        text = f"recreated {key}: somebody deleted it"
+        text = f"recreated {key}: it was deleted"
         event = await event_that(at, mentions(text))
         assert (event["type"], event["reason"]) == ("Warning", "DriftRepaired")
         await at.until(READY)
-        assert lines(caplog).count(f"recreated {key}: somebody deleted it") == 1
+        assert lines(caplog).count(f"recreated {key}: it was deleted") == 1
     assert [line for line in lines(caplog) if line.startswith("created")] == []
     assert {event["reason"] for event in await events(at, raw) if event["type"] == "Warning"} == {"DriftRepaired"}
 

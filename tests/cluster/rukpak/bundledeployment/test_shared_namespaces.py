@@ -76,7 +76,7 @@ async def test_who_is_asked_to_delete_a_definition_is_warned_of_what_goes_with_i
     raw = await at.until(says("Stalled", "True", "Blocked"))
     assert (
         "delete it, and the object of the bundle is installed (deleting a CustomResourceDefinition deletes all its custom "
-        "resources: back up those that you need)"
+        "resources: back up the ones that you need)"
     ) in triple(raw, "Ready")[2]
 
 

@@ -21,6 +21,11 @@ from tests.unit.rukpak.bundle.worlds import (
     world,
 )
 
+OWNER = {
+    **{"apiVersion": "core.rukpak.io/v1alpha1", "kind": "BundleDeployment", "name": "one", "uid": "d"},
+    "controller": True,
+}
+
 
 @pytest.mark.parametrize(
     ("seen", "plan"),
@@ -117,8 +122,15 @@ def test_plan(seen: World, plan: Plan) -> None:
         pytest.param(
             world(conflicting="b"),
             Waiting,
-            "Bundle b has the same image unpacked by another provisioner",
+            "Bundle b has the same image unpacked by another provisioner: one image is either registry+v1 or plain+v0. "
+            "Set spec.provisionerClassName as there, or delete b",
             id="another Bundle has the content",
+        ),
+        pytest.param(
+            world(conflicting="b", conflicting_deployment="two", ownerReferences=[OWNER]),
+            Waiting,
+            "Set spec.template.spec.provisionerClassName of BundleDeployment one as there, or delete BundleDeployment two",
+            id="the Bundle of another BundleDeployment has the content",
         ),
         pytest.param(
             world(resolved=DIGEST, unreadable=UNREADABLE),

@@ -41,6 +41,7 @@ def world(
     job: UnpackState | None = None,
     stored_type: str = "",
     conflicting: str = "",
+    conflicting_deployment: str = "",
     unreadable: Waiting | None = None,
     resolved: str = "",
     observed: int = 1,
@@ -58,7 +59,17 @@ def world(
         "status": status,
     }
     return World(
-        "a", NOW, raw, Bundle.load(raw), stored_type, job, conflicting, unreadable, recorded, monotonic=monotonic
+        "a",
+        NOW,
+        raw,
+        Bundle.load(raw),
+        stored_type,
+        job,
+        conflicting,
+        unreadable,
+        recorded,
+        monotonic=monotonic,
+        conflicting_deployment=conflicting_deployment,
     )
 
 

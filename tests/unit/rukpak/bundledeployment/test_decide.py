@@ -251,7 +251,7 @@ def test_what_the_bundle_reports_is_passed_on(
             rendered(faults=("a is wrong", "b too")),
             Blocked,
             Reason.BUNDLE_LOAD_FAILED,
-            "a is wrong\nb too",
+            "a is wrong; b too",
             id="it may never go into a cluster",
         ),
         pytest.param(
@@ -364,7 +364,7 @@ def test_nothing_is_to_be_done_when_all_is_as_it_was_applied() -> None:
         ),
         pytest.param(
             lambda seen: replace(seen, labeled={key: known for key, known in seen.labeled.items() if key != SECRET}),
-            id="somebody deleted it",
+            id="it was deleted",
         ),
         pytest.param(
             lambda seen: replace(seen, labeled={**seen.labeled, SECRET: member(SECRET, applied_fields={})}),

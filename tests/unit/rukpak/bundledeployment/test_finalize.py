@@ -143,7 +143,7 @@ def test_what_else_is_in_a_namespace_is_said_before_it_goes() -> None:
     assert unlisted_namespaces(seen) == ()
     assert plan_of(seen) == Announce()
     result = report_of(seen, Done(Announce()))
-    text = "objects that the bundle did not bring are deleted with their Namespace: ConfigMap ship-system/notes"
+    text = "objects that are not part of the bundle are deleted with their Namespace: ConfigMap ship-system/notes"
     assert [(notice.type, notice.reason, notice.message) for notice in result.events] == [
         ("Warning", "NamespaceNotEmpty", text)
     ]

@@ -707,12 +707,12 @@ def changes(*changed: ObjectChange) -> Done:
 
 
 REVERTED = ObjectChange(SECRET, Verb.REVERTED, "changed by kubectl-edit")
-WAITS = Waiting(Reason.RETRYING, "somebody deleted it, waiting until it is gone: Secret", MINUTE)
+WAITS = Waiting(Reason.RETRYING, "it was deleted, waiting until it is gone: Secret", MINUTE)
 ABSENT = replace(installed(), labeled={key: entry for key, entry in installed().labeled.items() if key != SECRET})
 HELD = replace(
     ABSENT, labeled={**ABSENT.labeled, SECRET: member(SECRET, deletion_timestamp=ago(minutes=1), finalizers=("x",))}
 )
-RECREATED = ObjectChange(WORKLOAD, Verb.RECREATED, "somebody deleted it")
+RECREATED = ObjectChange(WORKLOAD, Verb.RECREATED, "it was deleted")
 
 
 @pytest.mark.parametrize(
@@ -721,7 +721,7 @@ RECREATED = ObjectChange(WORKLOAD, Verb.RECREATED, "somebody deleted it")
         pytest.param([REVERTED], "reverted Secret ship-system/log: changed by kubectl-edit", id="changed"),
         pytest.param(
             [REVERTED, RECREATED],
-            "recreated Deployment.apps ship-system/engine: somebody deleted it; "
+            "recreated Deployment.apps ship-system/engine: it was deleted; "
             "reverted Secret ship-system/log: changed by kubectl-edit",
             id="changed and deleted: one Event",
         ),
@@ -740,7 +740,7 @@ def test_drift_that_was_reported_when_its_repair_exceeded_the_deadline_is_not_re
     late = reported(HELD, WAITS, last_transition_time=format_timestamp(ago(minutes=10)))
     late = reported(late, WAITS)
     assert brief(report_of(late, WAITS))["Healthy"] == "False/Unhealthy"
-    assert report_of(late, changes(ObjectChange(SECRET, Verb.RECREATED, "somebody deleted it"))).events == ()
+    assert report_of(late, changes(ObjectChange(SECRET, Verb.RECREATED, "it was deleted"))).events == ()
 
 
 def test_what_somebody_deleted_is_one_warning_also_when_it_takes_a_while_to_go() -> None:
@@ -750,7 +750,7 @@ def test_what_somebody_deleted_is_one_warning_also_when_it_takes_a_while_to_go()
             (installed(), Done(Keep())),
             (HELD, WAITS),
             (HELD, WAITS),
-            (ABSENT, changes(ObjectChange(SECRET, Verb.RECREATED, "somebody deleted it"))),
+            (ABSENT, changes(ObjectChange(SECRET, Verb.RECREATED, "it was deleted"))),
             (installed(), Done(Keep())),
         ]
     ) == [("Normal", "Succeeded"), ("Normal", "Progressing"), ("Warning", "DriftRepaired"), ("Normal", "Succeeded")]

@@ -27,7 +27,7 @@ def template(name: object, **metadata: object) -> str:
             {NAME: "a", TEMPLATE: "{"},
             "things",
             "a",
-            [f"annotation {TEMPLATE} is no JSON"],
+            [f"annotation {TEMPLATE} is not valid JSON"],
             id="a template that does not parse is reported, and the next rule applies",
         ),
         pytest.param(
@@ -66,7 +66,8 @@ def template(name: object, **metadata: object) -> str:
             "things",
             "things-system",
             [
-                f'annotation {NAME}: namespace "A_b" is no name of a namespace (lower-case letters, digits and `-`, at most 63)'
+                f'annotation {NAME}: namespace "A_b" is not a valid namespace name '
+                "(lower-case letters, digits and `-`, at most 63)"
             ],
             id="a name that is no label",
         ),

@@ -1,0 +1,64 @@
+"""What a failed apply of an object means that exists already."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from olmkit.api.bundledeployments import OWNER_UID_LABEL
+from olmkit.api.meta import Kind
+from olmkit.errors import Conflict, OlmError, Waiting
+from olmkit.runtime.client import Client
+from rukpak.bundledeployment.apply_errors import ApplyErrors
+from rukpak.bundledeployment.world import ApplyRejected
+
+CRDS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions")
+NAME = "boats.example.com"
+
+
+class Server:
+    """Answers every GET with one object."""
+
+    def __init__(self, live: dict[str, Any]) -> None:
+        self.live = live
+
+    async def get(self, kind: Kind, name: str, namespace: str | None) -> dict[str, Any]:
+        return self.live
+
+
+def live(**metadata: Any) -> dict[str, Any]:
+    return {"metadata": {"name": NAME, "uid": "2", "labels": {OWNER_UID_LABEL: "gone"}, **metadata}}
+
+
+@pytest.mark.parametrize(
+    ("found", "kind", "message"),
+    [
+        pytest.param(
+            live(),
+            ApplyRejected,
+            f"CustomResourceDefinition.apiextensions.k8s.io {NAME} already exists and belongs to a BundleDeployment that does "
+            "not exist (uid gone): delete it, and the object of the bundle is installed (deleting a CustomResourceDefinition "
+            "deletes all its custom resources: back up the ones that you need)",
+            id="an object of a BundleDeployment that does not exist",
+        ),
+        pytest.param(
+            live(deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["customresourcecleanup.apiextensions.k8s.io"]),
+            Waiting,
+            f"waiting until it is gone: CustomResourceDefinition.apiextensions.k8s.io {NAME} "
+            "(finalizers: customresourcecleanup.apiextensions.k8s.io)",
+            id="the same while it is being deleted",
+        ),
+        pytest.param(
+            live(deletionTimestamp="2026-01-01T00:00:00Z", labels=None),
+            Waiting,
+            f"waiting until it is gone: CustomResourceDefinition.apiextensions.k8s.io {NAME}",
+            id="an object that is not managed, while it is being deleted",
+        ),
+    ],
+)
+async def test_an_object_that_exists_already(found: dict[str, Any], kind: type[OlmError], message: str) -> None:
+    errors = ApplyErrors(cast("Client", Server(found)), lambda uid: "")
+    with pytest.raises(OlmError) as caught:
+        await errors.explain("1", CRDS, {"metadata": {"name": NAME}}, Conflict(409, "Conflict", "conflict"))
+    assert (type(caught.value), caught.value.message) == (kind, message)
