@@ -84,7 +84,7 @@ class Reason(StrEnum):
     RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is retried
     REMOVING = "Removing"  # Reconciling True: being deleted; the message names what remains
     WAITING_FOR_KIND = "WaitingForKind"  # Reconciling True: the cluster does not have a kind that the bundle requires
-    BLOCKED = "Blocked"  # Stalled True
+    BLOCKED = "Blocked"  # Stalled True; HasValidBundle False: the Bundle cannot be created
 
 
 class TemplateMeta(Model):
@@ -111,7 +111,7 @@ class BundleDeploymentSpec(Model):
 
 
 class ObjectReference(Model):
-    """An object that is not applied because the cluster does not have its kind. It is applied when the kind appears."""
+    """An object, by its kind and name."""
 
     group: str = Field(description="API group.")
     kind: str = Field(description="Kind.")
@@ -159,7 +159,10 @@ class BundleDeploymentStatus(ConditionedStatus):
     )
     install_namespace: str | None = Field(default=None, description="The namespace in which it is installed.")
     left_out: list[ObjectReference] | None = Field(
-        default=None, description="Objects that are not applied because the cluster does not have their kind."
+        default=None,
+        description=(
+            "Objects that are not applied because the cluster does not have their kind. They are applied when it appears."
+        ),
     )
     released: list[ObjectReference] | None = Field(
         default=None,

@@ -153,7 +153,7 @@ class CatalogSource(Model):
     http: HttpSource | None = Field(default=None, description="The archive on a web server.")
     config_maps: ConfigMapSources | None = Field(
         default=None,
-        description="ConfigMaps in the suite's namespace whose keys are the files. Changes are followed.",
+        description="ConfigMaps in the suite's namespace whose keys are the files. Changes to them are applied automatically.",
         json_schema_extra=CONFIG_MAPS_RULES,
     )
 

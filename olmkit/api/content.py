@@ -75,8 +75,8 @@ class SourceAuth(Model):
         description=(
             "A Secret in the suite's namespace: type kubernetes.io/basic-auth (username, password) for http and https, or"
             " ssh-privatekey and ssh-knownhosts for ssh. Its annotation olm.operatorframework.io/source-hosts names the"
-            " hosts that it is sent to; it is sent to no other. By plain HTTP, and with insecureSkipVerify, a user and a"
-            " password are sent only to those of them that olm.operatorframework.io/insecure-source-hosts names as well."
+            " hosts that it is sent to; it is sent to no other. Over plain HTTP, and with insecureSkipVerify, a user and a"
+            " password are sent only to hosts that the annotation olm.operatorframework.io/insecure-source-hosts also names."
         ),
     )
     insecure_skip_verify: bool = Field(
@@ -167,7 +167,7 @@ class ConfigMapSource(Model):
     )
     path: Annotated[str, Field(max_length=1000)] | None = Field(
         default=None,
-        description="The folder of its files within the content. Default: the top.",
+        description="Folder for its files, relative to the root of the content. Default: the root.",
         json_schema_extra=_RELATIVE,
     )
 

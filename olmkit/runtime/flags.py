@@ -35,12 +35,23 @@ class Settings:
     """All flags as parsed, with those of the component."""
 
 
+class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
+    """Appends the default of a flag to its help, unless the default is to leave the value out."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return action.help if action.default in (None, "", []) else super()._get_help_string(action)
+
+
 def make_parser(name: str) -> ArgumentParser:
     """The flags that all components have."""
-    parser = ArgumentParser(prog=name, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser = ArgumentParser(prog=name, formatter_class=_HelpFormatter)
     add = parser.add_argument
     add("--kubeconfig", help="kubeconfig file; without it $KUBECONFIG, the pod's account or ~/.kube/config")
-    add("--system-namespace", default=Settings.system_namespace, help="namespace of the leases")
+    add(
+        "--system-namespace",
+        default=Settings.system_namespace,
+        help="namespace of the leases, and of the Secrets and ConfigMaps that sources name",
+    )
     add(
         "--keys-namespace",
         default=Settings.keys_namespace,
@@ -56,7 +67,7 @@ def make_parser(name: str) -> ArgumentParser:
         "--leader-elect",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="run controllers only while holding the lease, which is named like the component",
+        help="run controllers only while holding the lease, which has the name of the component",
     )
     add("--cache-dir", type=Path, default=Path("/var/cache") / name, help="folder for content by digest")
     add("--registries-conf", type=Path, help="mirrors and insecure registries")

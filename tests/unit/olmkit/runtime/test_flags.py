@@ -1,10 +1,10 @@
-"""Quantities of memory in flags."""
+"""Quantities of memory in flags, and the help of flags."""
 
 from __future__ import annotations
 
 import pytest
 
-from olmkit.runtime.flags import quantity
+from olmkit.runtime.flags import add_jobs_memory, make_parser, quantity
 
 MEBIBYTE = 1024 * 1024
 
@@ -20,3 +20,15 @@ def test_quantity(text: str, size: int) -> None:
 def test_an_invalid_quantity(text: str) -> None:
     with pytest.raises(ValueError, match="not a number of bytes"):
         quantity(text)
+
+
+def test_the_help_of_a_flag_names_one_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    parser = make_parser("catalogd")
+    add_jobs_memory(parser)
+    parser.add_argument("--pull-secret", default="", help="a Secret")
+    text = " ".join(parser.format_help().split())
+    assert "namespace of the leases, and of the Secrets and ConfigMaps" in text
+    assert "(default: olm-suite-system)" in text
+    for wrong in ("None)", "[])", "(default: )"):
+        assert wrong not in text
