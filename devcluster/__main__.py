@@ -188,7 +188,10 @@ def _status(chosen: argparse.Namespace) -> int:
     if chosen.name is None:
         folders = sorted(folder for folder in state.clusters_folder().glob("*") if folder.is_dir())
     else:
-        folders = [folder for folder in [state.run_folder(chosen.name)] if folder.is_dir()]
+        folder = state.run_folder(chosen.name)
+        if not folder.is_dir():
+            raise DevclusterError(f"No cluster named {chosen.name!r} is running.")
+        folders = [folder]
     rows: list[tuple[str, ...]] = [("CLUSTER", "STATE", "COMPONENT", "PROCESS", "MEMORY", "ADDRESS")]
     for folder in folders:
         rows += _rows(folder)

@@ -46,7 +46,7 @@ def dockerfile(directory: str, binary_image: str) -> int:
     try:
         _write(path, _text(folder.name, binary_image))
     except FileExistsError:
-        return fail(f"path {quoted(str(path))}: file already exists: remove it, or keep it as it is")
+        return fail(f"path {quoted(str(path))}: file already exists: remove it to write it again")
     return 0
 
 

@@ -95,14 +95,14 @@ async def _unpack(reference: str, into: Path, registries: Registries) -> Unpacke
         return Unpacked(into / pulled.root, is_catalog=True)
     if DATABASE_LABEL in labels:
         problem = "it contains a catalog as a SQLite database, which is not supported: use a file-based catalog"
-        raise Blocked(SourceReason.UNSUPPORTED, f"render {quoted(reference)}: {problem}")
+        raise Blocked(SourceReason.UNSUPPORTED, problem)
     await image.pull(found.ref_by_digest, into, registries, limits=BUNDLE_LIMITS)
     if not (into / MANIFESTS).is_dir():
         shown = "".join(f"\n  {key}={value}" for key, value in sorted(labels.items()))
         found_labels = f"found labels{shown}" if shown else "image has no labels"
         raise Blocked(
             SourceReason.UNSUPPORTED,
-            f"render {quoted(reference)}: image type could not be determined, {found_labels}\n"
+            f"image type could not be determined, {found_labels}\n"
             f"The image of a catalog has the label {CONFIGS_LABEL}, the image of a bundle has the folder /manifests.",
         )
     is_plain = labels.get(MEDIA_TYPE_LABEL) in _PLAIN or not (into / METADATA).is_dir()
@@ -119,7 +119,7 @@ def _credentials() -> Credentials:
     try:
         document = orjson.loads(text)
     except orjson.JSONDecodeError:
-        raise Blocked(SourceReason.INVALID_SECRET, f"{path} is no JSON, as a file of logins is") from None
+        raise Blocked(SourceReason.INVALID_SECRET, f"{path} is not valid JSON: it must be a file of logins") from None
     logins = _logins(document)
     if not logins:
         return Credentials()

@@ -15,6 +15,7 @@ import orjson
 
 from olmctl.catalog.output import output_option, print_documents
 from olmctl.commands import fail, file_path, reports_errors, warn
+from olmkit.errors import OlmError
 from olmkit.fbc import bundle_blobs, catalog
 from olmkit.fbc.blobs import Blob, parse_blob
 from olmkit.fbc.bundle_files import MANIFESTS, METADATA, BadBundleFiles, read_registry
@@ -100,7 +101,7 @@ def render(references: tuple[str, ...], output: Format, **options: Any) -> int:
     try:
         for reference in references:
             found += _Rendering(reference, _Options(**options)).blobs()
-    except (BadBundleFiles, BadCatalog, BadBlob, BadDocument) as error:
+    except (BadBundleFiles, BadCatalog, BadBlob, BadDocument, OlmError) as error:
         return fail(f"render {quoted(reference)}: {error}")
     print_documents((order_fields(each.value) for each in sort_blobs(found)), output)
     return 0
@@ -192,7 +193,7 @@ class _Rendering:
             raise BadBundleFiles(f"a plain bundle does not contain its name and version: set {', '.join(missing)}")
         _check_image(image)
         if why := version_error(version):
-            raise BadBundleFiles(f"--version {quoted(version)} is no semantic version: {why}")
+            raise BadBundleFiles(f"--version {quoted(version)} is not a semantic version: {why}")
         return _made(bundle_blobs.plain_blob(_files(root), image, package, version, self.options.name))
 
 

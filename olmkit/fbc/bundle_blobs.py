@@ -136,7 +136,7 @@ def _annotated(csv: Body) -> tuple[Property, ...]:
     try:
         return properties_of(orjson.loads(text), place)
     except orjson.JSONDecodeError as error:
-        raise BadBundleFiles(f"{place} is no JSON: {error}") from error
+        raise BadBundleFiles(f"{place} is not valid JSON: {error}") from error
 
 
 def _provided(bundle: RegistryFiles) -> Iterator[Group]:

@@ -65,7 +65,7 @@ def int64_or_float64(value: Any) -> Any:
 
 
 def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 def exact_json(text: str) -> Any:

@@ -250,8 +250,8 @@ def _how_to_downgrade(resolution: Resolution, outcome: NoDirectUpgrade) -> list[
     if not _is_older(resolution, outcome):
         return []
     return [
-        f"to install {outcome.wanted.version}, delete this Operator and create it again, which also deletes the custom "
-        "resources of its kinds"
+        f"to install {outcome.wanted.version}, delete this Operator and create it again, which also deletes its custom "
+        "resources"
     ]
 
 
@@ -319,8 +319,8 @@ def _requirement(entry: Property) -> str:
         return as_json
     message = value.get("failureMessage")
     if isinstance(message, str) and message:  # a sentence by the author of the bundle, not a name
-        return f"what a constraint describes as {_quoted_value(message)}"
-    return f"what a constraint defines as {as_json}"
+        return f"the constraint {_quoted_value(message)}"
+    return f"the constraint {as_json}"
 
 
 def _quoted_value(value: object) -> str:

@@ -84,6 +84,8 @@ def test_up_status_env_down(environment: dict[str, str]) -> None:
     assert_ends(watched)
     assert not run_folder(environment, "shell").exists()
     assert run(environment, "status").stdout.startswith("No cluster is running")
+    named = run(environment, "status", "--name", "shell")
+    assert (named.returncode, named.stdout, named.stderr) == (1, "", "No cluster named 'shell' is running.\n")
 
 
 @pytest.mark.parametrize(

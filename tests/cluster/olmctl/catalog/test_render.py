@@ -133,6 +133,7 @@ def test_images_that_are_refused(
     ref = shelf.push(name, files, labels)
     status, out, err = shelf.render(ref)
     assert (status, out) == (1, "")
+    assert err.startswith(f'render "{ref}": ')
     assert words.format(ref=ref) in err
 
 
@@ -238,7 +239,7 @@ async def test_logins_are_those_that_docker_and_podman_keep(
     [
         pytest.param(None, "the registry denies access to", id="no file of logins"),
         pytest.param("{}", "the registry denies access to", id="a file without logins"),
-        pytest.param("{", "config.json is no JSON, as a file of logins is", id="a file that is broken"),
+        pytest.param("{", "config.json is not valid JSON: it must be a file of logins", id="a file that is broken"),
         pytest.param(
             '{"auths":{"quay.io":{"auth":"???"}}}',
             'config.json has an auth for "quay.io" that is not user:password in base64',

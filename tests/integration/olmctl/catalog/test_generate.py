@@ -54,7 +54,7 @@ def test_an_existing_dockerfile_is_kept(folder: Path, capsys: pytest.CaptureFixt
     path = folder.parent / "my-catalog.Dockerfile"
     path.write_text("mine")
     assert main(["generate", "dockerfile", str(folder)]) == 1
-    assert capsys.readouterr().err == f'path "{path}": file already exists: remove it, or keep it as it is\n'
+    assert capsys.readouterr().err == f'path "{path}": file already exists: remove it to write it again\n'
     assert path.read_text() == "mine"
 
 

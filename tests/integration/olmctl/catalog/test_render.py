@@ -121,7 +121,7 @@ def test_a_catalog_of_a_package_called_manifests_is_a_catalog(
         pytest.param(
             PLAIN,
             [*FLAGS, "--version", "1"],
-            '--version "1" is no semantic version: No Major.Minor.Patch elements found',
+            '--version "1" is not a semantic version: No Major.Minor.Patch elements found',
             id="a version that is none",
         ),
         pytest.param(

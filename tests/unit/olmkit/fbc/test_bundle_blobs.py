@@ -179,8 +179,8 @@ def test_a_release_is_written() -> None:
         ),
         pytest.param(
             {**service_version(), "metadata": {"name": "x", "annotations": {"olm.properties": "{"}}},
-            "annotation olm.properties is no JSON: ",
-            id="an annotation that is no JSON",
+            "annotation olm.properties is not valid JSON: ",
+            id="an annotation that is not valid JSON",
         ),
     ],
 )

@@ -39,7 +39,7 @@ def test_a_csv_is_found_behind_other_objects(text: str) -> None:
         pytest.param(value(CRD), id="another kind that speaks of it"),
         pytest.param(value('{"kind":"List","items":["ClusterServiceVersion"]}'), id="a list that speaks of it"),
         pytest.param(value("ClusterServiceVersion: ["), id="what is no YAML"),
-        pytest.param(value('{"kind":"ClusterServiceVersion"'), id="what is no JSON"),
+        pytest.param(value('{"kind":"ClusterServiceVersion"'), id="what is not valid JSON"),
         pytest.param(value('["ClusterServiceVersion"]'), id="what is no mapping"),
         pytest.param(value(b"\xff\x00ClusterServiceVersion"), id="what is no text"),
         pytest.param({"data": "Q2x1c3Rlcg=Q"}, id="what is no base64"),

@@ -62,7 +62,7 @@ def test_the_beginning_of_a_long_number_is_quoted() -> None:
 
 @pytest.mark.parametrize("text", ["NaN", "Infinity", "[1,-Infinity]"])
 def test_text_that_is_json_only_to_python_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no JSON value"):
+    with pytest.raises(ValueError, match="is not a JSON value"):
         exact_json(text)
 
 
