@@ -245,7 +245,17 @@ def _progress_message(world: World, evaluation: Evaluation, state: str) -> str:
         message = state if evaluation.runs_image else f"installing another image of {candidate.version}: {state}"
         return truncate(message, MAX_EXPLANATION_BYTES)
     verb = f"upgrading from {running.version_text} to" if running is not None else "installing"
-    return truncate(f"{verb} {candidate.version}: {state}", MAX_EXPLANATION_BYTES)
+    progress = _without_activity(state, candidate.bundle.name)
+    return truncate(f"{verb} {candidate.version}{f': {progress}' if progress else ''}", MAX_EXPLANATION_BYTES)
+
+
+def _without_activity(state: str, bundle: str) -> str:
+    """The state that rukpak reports without its opening "installing <bundle>" or "upgrading to <bundle>"."""
+    for verb in ("installing", "upgrading to"):
+        rest = state.removeprefix(f"{verb} {bundle}")
+        if rest != state and (not rest or rest.startswith((", ", "; ", ": "))):
+            return rest[2:]
+    return state
 
 
 def _not_ready(reason: Reason, message: str, progress: Reason | None) -> list[DesiredCondition]:

@@ -127,6 +127,35 @@ def test_the_wanted_version(observed: World, expected: str | None) -> None:
     assert reported(observed)[1].wanted_version == expected
 
 
+@pytest.mark.parametrize(
+    ("runs", "state", "message"),
+    [
+        pytest.param("", "installing p.v1.1.0, phase 2 of 7", "installing 1.1.0: phase 2 of 7", id="a phase"),
+        pytest.param("", "installing p.v1.1.0", "installing 1.1.0", id="nothing else"),
+        pytest.param("", "installing p.v1.1.0; it stays", "installing 1.1.0: it stays", id="a note"),
+        pytest.param("", "installing p.v1.1.0: waiting", "installing 1.1.0: waiting", id="a reason"),
+        pytest.param("", "installing p.v1.1.01, x", "installing 1.1.0: installing p.v1.1.01, x", id="another bundle"),
+        pytest.param(
+            "1.0.0",
+            "upgrading to p.v1.1.0, phase 1 of 7",
+            "upgrading from 1.0.0 to 1.1.0: phase 1 of 7",
+            id="an upgrade",
+        ),
+        pytest.param(
+            "1.0.0",
+            "cannot upgrade to p.v1.1.0: refused",
+            "upgrading from 1.0.0 to 1.1.0: cannot upgrade to p.v1.1.0: refused",
+            id="a failure",
+        ),
+    ],
+)
+def test_what_is_installed_is_named_once(runs: str, state: str, message: str) -> None:
+    conditions = [("Ready", "False", "NotInstalled", state), ("Reconciling", "True", "Installing", state)]
+    active = {"active": f"alpha-{runs}"} if runs else {}
+    observed = world(runs=runs, bundle_deployment=deployment("1.1.0", conditions, **active))
+    assert reported(observed)[0]["Ready"][2] == message
+
+
 def test_a_failed_resolution_clears_the_resolved_bundle_and_not_the_installed_one() -> None:
     _, status = reported(
         world(operator({"version": "9.9.9"}), runs="1.0.0", bundle_deployment=deployment("1.0.0", active="alpha-1.0.0"))
