@@ -206,9 +206,10 @@ def _from_bundle_deployment(
             )
         ]
     message = _progress_message(world, evaluation, ready.message if ready else _initial_state(evaluation))
-    if deployment.is_true(DeploymentCondition.STALLED):
-        if world.running is None and ready is not None and evaluation.candidate is not None:
-            message = truncate(f"cannot install {evaluation.candidate.version}: {ready.message}", MAX_EXPLANATION_BYTES)
+    is_stalled = deployment.is_true(DeploymentCondition.STALLED)
+    if (is_stalled or _failure(deployment)) and world.running is None and ready is not None and evaluation.candidate:
+        message = truncate(f"cannot install {evaluation.candidate.version}: {ready.message}", MAX_EXPLANATION_BYTES)
+    if is_stalled:
         return _not_ready(_not_ready_reason(world, is_installed=evaluation.runs_template), message, None)
     if not evaluation.runs_template:
         return _not_ready(_not_ready_reason(world), message, _progress_reason(deployment))

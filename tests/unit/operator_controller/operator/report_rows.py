@@ -131,7 +131,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": RESOLVED,
             "Installed": ("False", "InstallationFailed", "bundledeployment not ready: no such image"),
-            **both("Reconciling", "NotInstalled", "installing 1.1.0: no such image", "Retrying"),
+            **both("Reconciling", "NotInstalled", "cannot install 1.1.0: no such image", "Retrying"),
         },
     ),
     (
