@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as some
 
 from olmkit.sources.errors import SourceReason
@@ -293,7 +293,7 @@ def model(layers: Iterable[Iterable[Entry]]) -> dict[str, str] | None:
             above = entry.name.split("/")
             for end in range(1, len(above)):
                 parent = "/".join(above[:end])
-                if parent in written and content[parent] is not None:
+                if parent in written and content.get(parent) is not None:
                     return None
                 content[parent] = None
             written.add(entry.name)
@@ -307,6 +307,7 @@ def model(layers: Iterable[Iterable[Entry]]) -> dict[str, str] | None:
 
 @settings(max_examples=300, deadline=None)
 @given(some.lists(some.lists(ENTRY, max_size=6), max_size=4))
+@example([[folder("b/a"), file("b"), folder("b"), file("b/a/a")]])
 def test_layers_are_merged_as_specified(tmp_path_factory: pytest.TempPathFactory, layers: list[list[Entry]]) -> None:
     """Whiteouts apply to lower layers only, at any position in their own layer (OCI image-spec, layer.md)."""
     into = tmp_path_factory.mktemp("model") / "into"

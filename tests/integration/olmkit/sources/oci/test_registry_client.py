@@ -166,8 +166,8 @@ async def test_a_registry_without_faults(proxied: ProxiedImage, tmp_path: Path) 
             "/blobs/",
             redirect("http://169.254.169.254/latest/meta-data?token=secret"),
             "AddressRefused",
-            "169.254.169.254, to which registry REGISTRY redirects, has the address 169.254.169.254, which is link-local, as "
-            "metadata services are: such addresses are refused unless --allow-source-cidr names them",
+            "169.254.169.254, to which registry REGISTRY redirects, has the address 169.254.169.254, which is link-local, "
+            "the range of metadata services: such addresses are refused unless --allow-source-cidr names them",
             id="a redirect to a metadata service",
         ),
         pytest.param(
