@@ -21,6 +21,9 @@ MEMBER_LABEL_PREFIX = "member.core.rukpak.io/"
 """The prefix of a label of a Namespace, followed by the uid of a BundleDeployment that installs into it; the value is "true"."""
 CREATED_LABEL = "core.rukpak.io/created"
 """The label of a Namespace that rukpak created; the value is "true"."""
+RELEASED_ANNOTATION = "core.rukpak.io/released"
+"""The annotation of a CRD or Namespace that is no longer in its bundle and was kept because it was in use; the value is the
+BundleDeployment that had it. A BundleDeployment with such a CRD in its bundle takes it over."""
 INVENTORY_ANNOTATION = "core.rukpak.io/contains-group-kinds"
 """The annotation of a BundleDeployment that lists `Kind.group` of everything it may have installed, sorted, comma-separated.
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from olmkit.api.bundledeployments import OWNER_UID_LABEL, Reason
+from olmkit.api.bundledeployments import OWNER_UID_LABEL, RELEASED_ANNOTATION, Reason
 from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, OlmError, Unavailable, Waiting
 from olmkit.runtime.client import Client
@@ -25,7 +25,6 @@ from rukpak.bundledeployment.waiting import with_finalizers
 from rukpak.bundledeployment.world import (
     CRD,
     NAMESPACE,
-    RELEASED_ANNOTATION,
     ApplyRejected,
     BriefWait,
     ConflictingObject,

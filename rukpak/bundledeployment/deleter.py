@@ -15,7 +15,14 @@ from datetime import timedelta
 from typing import Any
 
 from olmkit.api import bundledeployments, bundles
-from olmkit.api.bundledeployments import CREATED_LABEL, FINALIZER, MEMBER_LABEL_PREFIX, OWNER_UID_LABEL, Reason
+from olmkit.api.bundledeployments import (
+    CREATED_LABEL,
+    FINALIZER,
+    MEMBER_LABEL_PREFIX,
+    OWNER_UID_LABEL,
+    RELEASED_ANNOTATION,
+    Reason,
+)
 from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, Waiting
 from olmkit.runtime.client import Client
@@ -26,7 +33,6 @@ from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES, RestMapper
 from rukpak.bundledeployment.retention import Retention
 from rukpak.bundledeployment.usage import UsageReader
 from rukpak.bundledeployment.world import (
-    RELEASED_ANNOTATION,
     CustomResource,
     LabeledObject,
     NamespaceInfo,

@@ -41,9 +41,9 @@ def irreversible(world: World) -> str:
         return ""
     live = {item.key.name: (world.crds.get(item.key.name), item.storage) for item in world.content.objects()}
     moved = [
-        f"{name} from {crd.storage} to {storage}"
+        f"{name} from {crd.storage_version} to {storage}"
         for name, (crd, storage) in live.items()
-        if storage and crd is not None and crd.owner_uid == world.uid and crd.storage not in ("", storage)
+        if storage and crd is not None and crd.owner_uid == world.uid and crd.storage_version not in ("", storage)
     ]
     return f"this cannot be reversed: it moves the storage version of {list_names(moved)}" if moved else ""
 

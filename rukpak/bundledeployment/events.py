@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from olmkit.api import bundledeployments
+from olmkit.api.customresourcedefinitions import CustomResourceDefinition, definition_of
 from olmkit.api.meta import Object
 from olmkit.runtime.informer import Change, Informer
 from rukpak.bundledeployment import transforms
 from rukpak.bundledeployment.rest_mapper import GroupKind
-from rukpak.bundledeployment.transforms import ServedCrd
 from rukpak.bundledeployment.world import manager_name
 
 UID_INDEX = "uid"
@@ -76,16 +76,16 @@ class EventMapper:
     def keys_of_crd(self, change: Change) -> Iterator[str]:
         """The owner of the CRD and the BundleDeployments that need it. When it starts or stops being served: those with
         objects of its kind."""
-        old, new = transforms.definition_of(change.old), transforms.definition_of(change.new)
+        old, new = definition_of(change.old), definition_of(change.new)
         crd = new or old
         if crd is None:
             return
         owners = {uid for obj in (change.old, change.new) if obj for uid in transforms.owner_uid_index(obj)}
         yield from self.names_of(owners)
         is_kind_news = _served(old) != _served(new)
-        is_news = old is None or new is None or old.info != new.info
+        is_news = old is None or new is None or old != new
         for name, known in list(self.interests.items()):
-            if (is_kind_news and (crd.group, crd.kind) in known.kinds) or (is_news and crd.info.name in known.crds):
+            if (is_kind_news and crd.group_kind in known.kinds) or (is_news and crd.name in known.crds):
                 yield name
 
     def keys_of_api_service(self, change: Change) -> Iterator[str]:
@@ -113,5 +113,5 @@ def _is_stalled(raw: Object) -> bool:
     return any(entry["type"] == "Stalled" for entry in (raw.get("status") or {}).get("conditions") or ())
 
 
-def _served(crd: ServedCrd | None) -> tuple[str, ...]:
-    return crd.versions if crd is not None and crd.is_served else ()
+def _served(crd: CustomResourceDefinition | None) -> tuple[str, ...]:
+    return crd.served_versions if crd is not None and crd.is_served else ()

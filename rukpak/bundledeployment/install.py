@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from olmkit.api.bundledeployments import Reason
+from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.errors import Waiting
 from rukpak.bundledeployment.drift import is_up_to_date
 from rukpak.bundledeployment.plan import Apply, PhaseStep, Plan, UpdateInventory
@@ -15,7 +16,7 @@ from rukpak.bundledeployment.waiting import (
     describe_deleting,
     poll_delay,
 )
-from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, CrdInfo, World
+from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, World
 from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names
 
@@ -87,7 +88,7 @@ def _gate(world: World, phase: InstallPhase, *, is_pending: bool) -> Waiting | N
         return Waiting(Reason.RETRYING, text, WATCHED_RETRY_DELAY)
     if not any(item.key[:2] == CRD for item in phase.objects):
         return None
-    crds = (world.crds.get(item.key.name) or CrdInfo(item.key.name, "") for item in phase.objects)
+    crds = (world.crds.get(item.key.name) or CustomResourceDefinition(item.key.name) for item in phase.objects)
     late = [crd for crd in crds if not crd.is_established]
     if not (late or is_pending):
         return None

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from olmkit.api import bundles, operators
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment, template_spec
+from olmkit.api.customresourcedefinitions import CustomResourceDefinition, definition_of
 from olmkit.api.meta import Object
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
@@ -38,7 +39,6 @@ from rukpak.bundledeployment.world import (
     CRD,
     NAMESPACE,
     BundleInfo,
-    CrdInfo,
     CustomResource,
     DeletedWorld,
     NamespaceInfo,
@@ -203,9 +203,8 @@ class BundleDeploymentReconciler:
         is_deleting = bundle.is_deleting or bundle.uid in self.informers.pending_deletions
         return replace(bundle, is_deleting=is_deleting)
 
-    def _crd(self, name: str) -> CrdInfo | None:
-        definition = transforms.definition_of(self.informers.crds.get(name))
-        return definition.info if definition is not None else None
+    def _crd(self, name: str) -> CustomResourceDefinition | None:
+        return definition_of(self.informers.crds.get(name))
 
     async def _usage(self, world: World) -> dict[str, Usage | ApiError]:
         """The usage of the objects that are pruned next, by uid."""
@@ -233,7 +232,7 @@ class BundleDeploymentReconciler:
             return ()
         found: list[CustomResource] = []
         for obj in self.informers.crds.by_index(OWNER_INDEX, world.uid):
-            crd = transforms.definition_of(obj)
+            crd = definition_of(obj)
             if crd is None:
                 return None
             kind = self.rest_mapper.storage_kind((crd.group, crd.kind))

@@ -10,17 +10,19 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator
 
+from olmkit.api import customresourcedefinitions
+from olmkit.api.customresourcedefinitions import CustomResourceDefinition, definition_of
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client, Discovery, DiscoveryCache
 from olmkit.runtime.informer import Change, Informer
-from rukpak.bundledeployment.transforms import ServedCrd, definition_of, remote_of
+from rukpak.bundledeployment.transforms import remote_of
 from rukpak.render.scopes import Scopes
 
 GroupKind = tuple[str, str]
 Served = tuple[str, str, str]
 
 NAMESPACES = Kind("", "v1", "Namespace", "namespaces")
-CRDS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions")
+CRDS = customresourcedefinitions.KIND
 DISCOVERY_RETRY_SECONDS = 15.0
 """Seconds until discovery is repeated for groups that did not answer."""
 API_SERVICES = Kind("apiregistration.k8s.io", "v1", "APIService", "apiservices")
@@ -33,7 +35,7 @@ class RestMapper:
         self._client = client
         self._cache = DiscoveryCache(client)
         self._discovery = Discovery({}, {}, frozenset())
-        self._custom: dict[GroupKind, dict[str, ServedCrd]] = {}
+        self._custom: dict[GroupKind, dict[str, CustomResourceDefinition]] = {}
         self._removed: set[GroupKind] = set()
         self._remote: dict[str, tuple[str, bool]] = {}
         self._discovered_at = 0.0
@@ -63,14 +65,15 @@ class RestMapper:
         group, _, version = api_version.rpartition("/")
         custom = self._definition((group, kind))
         if custom is not None:
-            return _kind(custom, version) if version in custom.versions else None
+            return _kind(custom, version) if version in custom.served_versions else None
         return None if (group, kind) in self._removed else self._discovery.find(api_version, kind)
 
     def storage_kind(self, group_kind: GroupKind) -> Kind | None:
         """The kind in the version its objects are stored in, which needs no conversion; None when it is not served."""
         custom = self._definition(group_kind)
         if custom is not None:
-            version = custom.storage if custom.storage in custom.versions else custom.versions[0]
+            served = custom.served_versions
+            version = custom.storage_version if custom.storage_version in served else served[0]
             return _kind(custom, version)
         return None if group_kind in self._removed else self._discovery.kinds.get(group_kind)
 
@@ -78,7 +81,7 @@ class RestMapper:
         """All served versions of a kind."""
         custom = self._definition(group_kind)
         if custom is not None:
-            return frozenset(custom.versions)
+            return frozenset(custom.served_versions)
         if group_kind in self._removed:
             return frozenset()
         return frozenset(
@@ -88,7 +91,7 @@ class RestMapper:
     def scopes(self) -> Scopes:
         """(group, kind) -> namespaced, of all kinds."""
         known = {group_kind: kind.namespaced for group_kind, kind in self._discovery.kinds.items()}
-        custom = {group_kind: next(iter(named.values())).namespaced for group_kind, named in self._custom.items()}
+        custom = {group_kind: next(iter(named.values())).is_namespaced for group_kind, named in self._custom.items()}
         return {**known, **custom}
 
     def recorded_lookups(self) -> RecordedLookups:
@@ -131,7 +134,7 @@ class RestMapper:
             self._index, self._index_of = index, self._discovery
         return self._index
 
-    def _definition(self, group_kind: GroupKind) -> ServedCrd | None:
+    def _definition(self, group_kind: GroupKind) -> CustomResourceDefinition | None:
         named = self._custom.get(group_kind)
         return next(iter(named.values())) if named else None
 
@@ -141,8 +144,8 @@ class RestMapper:
             crd = definition_of(obj)
             if crd is None:
                 continue
-            group_kind, name = (crd.group, crd.kind), crd.info.name
-            if is_old or not (crd.is_served and crd.versions):
+            group_kind, name = crd.group_kind, crd.name
+            if is_old or not crd.is_served:
                 self._drop(group_kind, name)
                 if group_kind not in self._custom:
                     self._removed.add(group_kind)  # discovery is out of date
@@ -188,5 +191,5 @@ class RecordedLookups(Collection[Served]):
         return sum(1 for _ in self)
 
 
-def _kind(crd: ServedCrd, version: str) -> Kind:
-    return Kind(crd.group, version, crd.kind, crd.plural, crd.namespaced)
+def _kind(crd: CustomResourceDefinition, version: str) -> Kind:
+    return Kind(crd.group, version, crd.kind, crd.plural, crd.is_namespaced)

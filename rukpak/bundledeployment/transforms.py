@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from sys import intern
 from typing import Any
 
 import orjson
 
-from olmkit.api import bundles
+from olmkit.api import bundles, customresourcedefinitions
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.conditions import find_condition
+from olmkit.api.customresourcedefinitions import definition_of
 from olmkit.api.meta import Object
 from rukpak.bundledeployment.health import HEALTH_KINDS, health
 from rukpak.bundledeployment.world import (
-    RELEASED_ANNOTATION,
     BundleInfo,
-    CrdInfo,
     CustomResource,
     LabeledObject,
     NamespaceInfo,
@@ -33,21 +31,6 @@ from rukpak.bundledeployment.world import (
 from rukpak.format.objects import ObjectKey, group_of
 
 _PREFIX = manager_name("")
-
-
-@dataclass(frozen=True)
-class ServedCrd:
-    """What a CRD defines, and whether the API server serves it."""
-
-    group: str
-    kind: str
-    plural: str
-    namespaced: bool
-    versions: tuple[str, ...]
-    """Served ones, in the order written."""
-    storage: str
-    is_served: bool
-    info: CrdInfo
 
 
 def applied_fields(obj: Mapping[str, Any]) -> dict[str, str]:
@@ -144,15 +127,10 @@ def namespace_info_of(obj: Mapping[str, Any] | None) -> NamespaceInfo | None:
     return obj.get("namespace") if obj is not None else None
 
 
-def definition_of(obj: Mapping[str, Any] | None) -> ServedCrd | None:
-    """The ServedCrd of a transformed CRD; None when there is none, or one that could not be read."""
-    return obj.get("definition") if obj is not None else None
-
-
 def released_by_index(obj: Mapping[str, Any]) -> Iterable[str]:
     """An index of transformed CRDs and Namespaces: the BundleDeployment that released it."""
     crd, namespace = definition_of(obj), namespace_info_of(obj)
-    name = crd.info.released_by if crd is not None else namespace.released_by if namespace is not None else ""
+    name = crd.released_by if crd is not None else namespace.released_by if namespace is not None else ""
     return (name,) if name else ()
 
 
@@ -162,39 +140,8 @@ def remote_of(obj: Mapping[str, Any] | None) -> tuple[str, bool] | None:
 
 
 def crd(obj: Object) -> Object:
-    """Transform of a CRD; its LabeledObject is under "labeled", what it defines under "definition"."""
-    metadata, spec = obj["metadata"], obj["spec"]
-    conditions = {entry["type"]: entry for entry in (obj.get("status") or {}).get("conditions") or ()}
-    established = conditions.get("Established", {}).get("status") == "True"
-    versions = spec.get("versions") or ()
-    storage = next((version["name"] for version in versions if version.get("storage")), "")
-    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
-    info = CrdInfo(
-        name=metadata["name"],
-        uid=metadata.get("uid", ""),
-        owner_uid=labels.get(OWNER_UID_LABEL, ""),
-        released_by=annotations.get(RELEASED_ANNOTATION, ""),
-        is_established=established,
-        problem="" if established else _problem(conditions),
-        storage=storage,
-    )
-    value = ServedCrd(
-        group=spec["group"],
-        kind=spec["names"]["kind"],
-        plural=spec["names"]["plural"],
-        namespaced=spec.get("scope") == "Namespaced",
-        versions=tuple(version["name"] for version in versions if version.get("served")),
-        storage=storage,
-        is_served=established and not metadata.get("deletionTimestamp"),
-        info=info,
-    )
-    return {**labeled_object(obj), "definition": value}
-
-
-def _problem(conditions: Mapping[str, Mapping[str, Any]]) -> str:
-    """Why a CRD cannot be established; empty if it is only not established yet."""
-    accepted = conditions.get("NamesAccepted", {})
-    return str(accepted.get("message", "")) if accepted.get("status") == "False" else ""
+    """Transform of a CRD; its LabeledObject is under "labeled", its facts are read by customresourcedefinitions.definition_of."""
+    return {**customresourcedefinitions.trim(obj), **labeled_object(obj)}
 
 
 def api_service(obj: Object) -> Object:

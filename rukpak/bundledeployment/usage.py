@@ -10,6 +10,7 @@ import asyncio
 import heapq
 from dataclasses import dataclass
 
+from olmkit.api.customresourcedefinitions import definition_of
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
@@ -42,8 +43,8 @@ class UsageReader:
 
     async def crd(self, name: str) -> Usage | ApiError:
         """The usage of a CustomResourceDefinition, or the error when it cannot be read."""
-        definition = transforms.definition_of(self.crds.get(name))
-        if definition is None or not definition.info.is_established:
+        definition = definition_of(self.crds.get(name))
+        if definition is None or not definition.is_established:
             return Usage.NEVER_ESTABLISHED
         kind = self.rest_mapper.storage_kind((definition.group, definition.kind))
         if kind is None or kind.plural != definition.plural:

@@ -12,8 +12,16 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, RECORDED_ANNOTATIONS, BundleDeployment, BundleRecord
+from olmkit.api import customresourcedefinitions
+from olmkit.api.bundledeployments import (
+    MEMBER_LABEL_PREFIX,
+    RECORDED_ANNOTATIONS,
+    RELEASED_ANNOTATION,
+    BundleDeployment,
+    BundleRecord,
+)
 from olmkit.api.bundles import BundleSpec
+from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, Waiting
 from rukpak.bundledeployment.health import Health
@@ -21,10 +29,7 @@ from rukpak.bundledeployment.rendered_bundle import Content, MissingContent
 from rukpak.format.objects import ObjectKey
 
 NAMESPACE = ("", "Namespace")
-CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
-RELEASED_ANNOTATION = "core.rukpak.io/released"
-"""The annotation of a CRD or Namespace that is no longer in its bundle and was kept because it was in use; the value is the
-BundleDeployment that had it. A BundleDeployment with such a CRD in its bundle takes it over."""
+CRD = customresourcedefinitions.KIND.group_kind
 ABANDON_ANNOTATION = "core.rukpak.io/abandon"
 """The annotation of a BundleDeployment that is being deleted; if it is "true", objects that cannot be deleted are left behind."""
 
@@ -117,22 +122,6 @@ class NamespaceInfo:
     def released_by(self) -> str:
         """The BundleDeployment that had it, if it was released."""
         return self.annotations.get(RELEASED_ANNOTATION, "")
-
-
-@dataclass(frozen=True)
-class CrdInfo:
-    """A CustomResourceDefinition, whether it is in a bundle or not."""
-
-    name: str
-    uid: str
-    owner_uid: str = ""
-    """The uid in its owner-uid label."""
-    released_by: str = ""
-    """The BundleDeployment that had it, if it was released."""
-    is_established: bool = False
-    problem: str = ""
-    """Why it is not established."""
-    storage: str = ""
 
 
 @dataclass(frozen=True)
@@ -254,7 +243,7 @@ class World:
     """Kinds of the inventory, and Namespaces, whose watch is not open: more objects may exist."""
     namespaces: Mapping[str, NamespaceInfo] = field(default_factory=dict)
     """Namespaces that are in the bundle or were released, and those that the BundleDeployment is a member of, by name."""
-    crds: Mapping[str, CrdInfo] = field(default_factory=dict)
+    crds: Mapping[str, CustomResourceDefinition] = field(default_factory=dict)
     """CustomResourceDefinitions that are in the bundle or were released, by name."""
     custom_resources: tuple[CustomResource, ...] | None = None
     """Custom resources of its CRDs, while the BundleDeployment is being deleted; None when they cannot be listed."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from olmkit.api.bundledeployments import INVENTORY_ANNOTATION
+from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, RELEASED_ANNOTATION
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
-from rukpak.bundledeployment.world import RELEASED_ANNOTATION
 from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     CONFIG_MAPS,

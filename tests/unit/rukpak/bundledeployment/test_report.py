@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from olmkit.api.bundledeployments import (
+    RELEASED_ANNOTATION,
     BundleDeployment,
     BundleDeploymentStatus,
     BundleRecord,
@@ -43,7 +44,6 @@ from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBund
 from rukpak.bundledeployment.report import BundleDeploymentReport
 from rukpak.bundledeployment.world import (
     CRD,
-    RELEASED_ANNOTATION,
     ApplyRejected,
     BriefWait,
     LastApplied,
@@ -466,7 +466,7 @@ def test_what_cannot_be_reversed_is_said_as_long_as_it_can_be_stopped() -> None:
     sentence = "this cannot be reversed: it moves the storage version of boats.example.com from v1 to v2"
     for outcome in (Done(Announce()), apply(seen), REFUSED):
         assert ready(report_of(seen, outcome)).endswith(sentence)
-    moved = replace(seen, crds={DEFINITION.name: crd(storage="v2")})
+    moved = replace(seen, crds={DEFINITION.name: crd(storage_version="v2")})
     assert sentence not in ready(report_of(moved, apply(moved)))
 
 

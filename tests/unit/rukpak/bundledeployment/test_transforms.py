@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from olmkit.api.customresourcedefinitions import definition_of
 from rukpak.bundledeployment import transforms
-from rukpak.bundledeployment.world import CrdInfo
 
 Object = dict[str, Any]
 
@@ -130,76 +130,20 @@ def test_kinds_that_have_a_rule_have_health() -> None:
     assert transforms.labeled_object(obj("Secret", "v1"))["labeled"].health is None
 
 
-def definition(*conditions: Object, **metadata: Any) -> transforms.ServedCrd:
-    versions = [
-        {"name": "v2", "served": True, "storage": False, "schema": {}},
-        {"name": "v1", "served": True, "storage": True},
-        {"name": "v0", "served": False, "storage": False},
-    ]
-    spec = {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"kind": "Boat", "plural": "boats"},
-        "versions": versions,
-    }
+def test_a_crd_is_one_of_the_objects_and_what_it_defines() -> None:
     kept = transforms.crd(
         obj(
             "CustomResourceDefinition",
             "apiextensions.k8s.io/v1",
-            metadata={"name": "boats.example.com", "namespace": None, **metadata},
-            spec=spec,
-            status={"conditions": list(conditions)},
+            metadata={"name": "boats.example.com", "namespace": None},
+            spec={"group": "example.com", "names": {"kind": "Boat", "plural": "boats"}},
         )
     )
     assert str(kept["labeled"].key) == "CustomResourceDefinition.apiextensions.k8s.io boats.example.com"
-    found: transforms.ServedCrd = kept["definition"]
-    return found
-
-
-ESTABLISHED = {"type": "Established", "status": "True"}
-
-
-def test_a_crd_is_what_it_defines() -> None:
-    found = definition(ESTABLISHED)
-    assert (found.group, found.kind, found.plural, found.namespaced) == ("example.com", "Boat", "boats", True)
-    assert (found.versions, found.storage, found.is_served) == (("v2", "v1"), "v1", True)
-    assert found.info == CrdInfo("boats.example.com", "u", owner_uid="owner", is_established=True, storage="v1")
-
-
-def test_a_crd_that_goes_away_is_not_served() -> None:
-    assert not definition(ESTABLISHED, deletionTimestamp="2026-01-01T11:00:00Z").is_served
-
-
-@pytest.mark.parametrize(
-    ("conditions", "problem"),
-    [
-        pytest.param([], "", id="its controller has not observed it"),
-        pytest.param(
-            [
-                {"type": "NamesAccepted", "status": "True", "message": "no conflicts found"},
-                {"type": "Established", "status": "False", "message": "the initial names have been accepted"},
-            ],
-            "",
-            id="not yet",
-        ),
-        pytest.param(
-            [
-                {"type": "Established", "status": "False", "message": "not all names are accepted"},
-                {"type": "NamesAccepted", "status": "False", "message": '"boats" is already in use'},
-            ],
-            '"boats" is already in use',
-            id="its names are taken",
-        ),
-    ],
-)
-def test_why_a_crd_is_not_established(conditions: list[Object], problem: str) -> None:
-    found = definition(*conditions)
-    assert (found.info.is_established, found.info.problem, found.is_served) == (False, problem, False)
-
-
-def test_a_crd_that_was_released_has_no_owner() -> None:
-    facts = definition(ESTABLISHED, labels={}, annotations={"core.rukpak.io/released": "ship"}).info
-    assert (facts.owner_uid, facts.released_by) == ("", "ship")
+    assert list(transforms.owner_uid_index(kept)) == ["owner"]
+    definition = definition_of(kept)
+    assert definition is not None
+    assert (definition.name, definition.group_kind) == ("boats.example.com", ("example.com", "Boat"))
 
 
 def test_a_namespace_is_its_labels_and_members() -> None:

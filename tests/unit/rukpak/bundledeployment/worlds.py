@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from olmkit.api.bundledeployments import CREATED_LABEL, FINALIZER, BundleDeployment
+from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.errors import OlmError
 from rukpak.bundledeployment.decide import decide
 from rukpak.bundledeployment.evaluate import evaluate
@@ -20,7 +21,6 @@ from rukpak.bundledeployment.world import (
     CRD,
     NAMESPACE,
     BundleInfo,
-    CrdInfo,
     CustomResource,
     LabeledObject,
     LastApplied,
@@ -167,9 +167,11 @@ def applied(seen: World, *without: ObjectKey) -> World:
     )
 
 
-def crd(name: str = DEFINITION.name, **facts: Any) -> CrdInfo:
+def crd(name: str = DEFINITION.name, **facts: Any) -> CustomResourceDefinition:
     """A CRD of ours that is established."""
-    return CrdInfo(name, f"uid-{name}", **{"owner_uid": UID, "is_established": True, "storage": "v1", **facts})
+    return CustomResourceDefinition(
+        name, f"uid-{name}", **{"owner_uid": UID, "is_established": True, "storage_version": "v1", **facts}
+    )
 
 
 def installed(**other: Any) -> World:

@@ -1,0 +1,94 @@
+"""What controllers need of CustomResourceDefinitions: names, served versions, whether they are established, who installed them.
+
+A CustomResourceDefinition of a real operator has up to 1 MB, nearly all of it schemas. `trim` is the transform of an informer
+and keeps the facts alone; `definition_of` reads them from a trimmed object. Called by rukpak and operator-controller. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from olmkit.api.bundledeployments import OWNER_UID_LABEL, RELEASED_ANNOTATION
+from olmkit.api.meta import Kind, Object
+
+KIND = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions")
+_DEFINITION = "definition"
+"""The field of a trimmed object that holds its CustomResourceDefinition."""
+
+
+@dataclass(frozen=True)
+class CustomResourceDefinition:
+    """The facts of one CustomResourceDefinition. Two are equal when they differ in the resourceVersion alone."""
+
+    name: str
+    uid: str = ""
+    resource_version: str = field(default="", compare=False)
+    group: str = ""
+    kind: str = ""
+    plural: str = ""
+    is_namespaced: bool = False
+    served_versions: tuple[str, ...] = ()
+    """In the order of spec.versions."""
+    storage_version: str = ""
+    is_established: bool = False
+    problem: str = ""
+    """Why it cannot be established; empty if it is established, or only not established yet."""
+    is_terminating: bool = False
+    """Whether it has a deletionTimestamp: the API server deletes its custom resources, and accepts no more of them."""
+    owner_uid: str = ""
+    """The uid of the BundleDeployment that installed it; empty if none did."""
+    released_by: str = ""
+    """The BundleDeployment that had it, if it was released."""
+
+    @property
+    def group_kind(self) -> tuple[str, str]:
+        """(group, kind) of its custom resources."""
+        return self.group, self.kind
+
+    @property
+    def is_served(self) -> bool:
+        """Whether custom resources can be created: it is established, is not being deleted, and serves a version."""
+        return self.is_established and not self.is_terminating and bool(self.served_versions)
+
+
+def custom_resource_definition(obj: Mapping[str, Any]) -> CustomResourceDefinition:
+    """The facts of a CustomResourceDefinition as the API server returns it."""
+    metadata, spec = obj["metadata"], obj["spec"]
+    conditions = {entry["type"]: entry for entry in (obj.get("status") or {}).get("conditions") or ()}
+    is_established = conditions.get("Established", {}).get("status") == "True"
+    versions = spec.get("versions") or ()
+    return CustomResourceDefinition(
+        name=metadata["name"],
+        uid=metadata.get("uid", ""),
+        resource_version=metadata.get("resourceVersion", ""),
+        group=spec["group"],
+        kind=spec["names"]["kind"],
+        plural=spec["names"]["plural"],
+        is_namespaced=spec.get("scope") == "Namespaced",
+        served_versions=tuple(version["name"] for version in versions if version.get("served")),
+        storage_version=next((version["name"] for version in versions if version.get("storage")), ""),
+        is_established=is_established,
+        problem="" if is_established else _problem(conditions),
+        is_terminating=bool(metadata.get("deletionTimestamp")),
+        owner_uid=(metadata.get("labels") or {}).get(OWNER_UID_LABEL, ""),
+        released_by=(metadata.get("annotations") or {}).get(RELEASED_ANNOTATION, ""),
+    )
+
+
+def trim(obj: Object) -> Object:
+    """The transform of an informer: the name, uid and resourceVersion of the object, and its facts."""
+    metadata = obj["metadata"]
+    kept = {key: metadata[key] for key in ("name", "uid", "resourceVersion") if key in metadata}
+    return {"metadata": kept, _DEFINITION: custom_resource_definition(obj)}
+
+
+def definition_of(obj: Mapping[str, Any] | None) -> CustomResourceDefinition | None:
+    """The facts of a trimmed object; None when there is none, or one that could not be read."""
+    return obj.get(_DEFINITION) if obj is not None else None
+
+
+def _problem(conditions: Mapping[str, Mapping[str, Any]]) -> str:
+    accepted = conditions.get("NamesAccepted", {})
+    return str(accepted.get("message", "")) if accepted.get("status") == "False" else ""
