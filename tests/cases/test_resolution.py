@@ -25,13 +25,17 @@ from typing import Any
 import pytest
 import yaml
 
-from olmkit.gocompat.versions import parse_bundle_version
-from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES, explain
-from operator_controller.resolve.package import read_package
-from operator_controller.resolve.resolution import Chosen, Resolution
-from operator_controller.resolve.resolver import resolve
-from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest, RunningBundle, Snapshot
-from operator_controller.resolve.version_range import MastermindsRange
+from operator_controller.resolve.answer import Answer, AnswerKind
+from operator_controller.resolve.cluster_snapshot import (
+    CatalogSource,
+    ClusterSnapshot,
+    OperatorRequest,
+    RecordedBundle,
+)
+from operator_controller.resolve.component_solver import solve_components
+from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
+from operator_controller.resolve.snapshot import CatalogState
+from tests.unit.operator_controller.resolve.documents import DocumentsInMemory
 
 FOLDER = Path(__file__).parent / "resolution"
 KNOWN_KEYS = {
@@ -56,70 +60,68 @@ def version_of(name: str) -> str:
     return name.partition(".v")[2]
 
 
-def offer(catalog: Mapping[str, Any]) -> CatalogOffer:
-    package = None
-    if "channels" in catalog:
-        names = dict.fromkeys(entry["name"] for entries in catalog["channels"].values() for entry in entries)
-        changed = catalog.get("bundles", {})
-        package = read_package(
-            {
-                "package": "p",
-                "defaultChannel": catalog.get("default", ""),
-                "channels": [{"name": name, "entries": entries} for name, entries in catalog["channels"].items()],
-                "bundles": [
-                    {"name": name, "version": version_of(name), "image": f"registry/p:{version_of(name)}"}
-                    | changed.get(name, {})
-                    for name in [*names, *(changed.keys() - names.keys())]
-                    if changed.get(name, {}) is not None
-                ],
-                "deprecations": [
-                    {"reference": {"schema": "olm.bundle", "name": name}, "message": facts["deprecated"]}
-                    for name, facts in changed.items()
-                    if facts and "deprecated" in facts
-                ],
-            }
-        )
-    return CatalogOffer(
-        catalog=catalog["name"],
+def document(catalog: Mapping[str, Any]) -> dict[str, Any]:
+    """The resolution document of package p."""
+    names = dict.fromkeys(entry["name"] for entries in catalog["channels"].values() for entry in entries)
+    changed = catalog.get("bundles", {})
+    return {
+        "package": "p",
+        "defaultChannel": catalog.get("default", ""),
+        "channels": [{"name": name, "entries": entries} for name, entries in catalog["channels"].items()],
+        "bundles": [
+            {"name": name, "version": version_of(name), "image": f"registry/p:{version_of(name)}"}
+            | changed.get(name, {})
+            for name in [*names, *(changed.keys() - names.keys())]
+            if changed.get(name, {}) is not None
+        ],
+        "deprecations": [
+            {"reference": {"schema": "olm.bundle", "name": name}, "message": facts["deprecated"]}
+            for name, facts in changed.items()
+            if facts and "deprecated" in facts
+        ],
+    }
+
+
+def source(catalog: Mapping[str, Any], documents: DocumentsInMemory) -> CatalogSource:
+    return CatalogSource(
+        name=catalog["name"],
         priority=catalog.get("priority", 0),
         state=CatalogState(catalog.get("state", "serving")),
-        package=package,
+        content=documents.add({"p": document(catalog)} if "channels" in catalog else {}),
         message=catalog.get("message", ""),
         package_names=tuple(catalog.get("names", ())),
     )
 
 
-def running(facts: Mapping[str, str] | None) -> RunningBundle | None:
-    if facts is None:
-        return None
-    text = facts.get("version", version_of(facts["name"]))
-    return RunningBundle(
-        name=facts["name"],
+def recorded(name: str, facts: Mapping[str, str]) -> RecordedBundle:
+    text = facts.get("version", version_of(name))
+    return RecordedBundle(
+        name=name,
         image=facts.get("image", f"registry/p:{text}"),
         package="p",
-        version=parse_bundle_version(text),
-        version_text=text,
+        version=text,
         catalog=facts.get("catalog", "community"),
         channel=facts.get("channel", ""),
     )
 
 
-def resolve_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> Resolution:
-    request = case.get("request", {})
-    version = request.get("version")
-    return resolve(
-        Snapshot(
-            request=PackageRequest(
-                request.get("package", "p"),
-                request.get("channel", ""),
-                MastermindsRange.parse(version) if version else None,
-            ),
-            offers=tuple(offer(catalog) for catalog in case.get("catalogs", catalogs)),
-            running=running(case.get("running")),
-            installing_bundle=case.get("installing_bundle", ""),
-            preferred_catalog=case.get("preferred_catalog", ""),
-        )
+def resolve_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> Answer:
+    request, running, installing = case.get("request", {}), case.get("running"), case.get("installing_bundle")
+    documents = DocumentsInMemory()
+    operator = OperatorRequest(
+        name="alpha",
+        uid="u",
+        created="2026-01-01T00:00:00Z",
+        package=request.get("package", "p"),
+        channel=request.get("channel", ""),
+        version=request.get("version", ""),
+        running=recorded(running["name"], running) if running else None,
+        installing=recorded(installing, {}) if installing else None,
+        preferred_catalog=case.get("preferred_catalog", ""),
     )
+    sources = tuple(source(catalog, documents) for catalog in case.get("catalogs", catalogs))
+    (answer,) = solve_components(ClusterSnapshot((operator,), sources), documents)
+    return answer
 
 
 def load_cases() -> list[Any]:
@@ -134,30 +136,30 @@ def load_cases() -> list[Any]:
 @pytest.mark.parametrize(("case", "catalogs"), load_cases())
 def test_the_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> None:
     assert case.keys() <= KNOWN_KEYS
-    resolution = resolve_case(case, catalogs)
-    explanation = explain(resolution)
+    answer = resolve_case(case, catalogs)
     if "chosen" in case:
-        assert isinstance(resolution.outcome, Chosen), explanation
-        assert resolution.outcome.candidate.bundle.name == case["chosen"]
-        assert explanation.is_resolved
-        image = resolution.outcome.candidate.bundle.image
-        assert explanation.message == f'resolved to "{image}"'
+        assert answer.kind is AnswerKind.CHOSEN, answer
+        assert answer.bundle is not None
+        assert answer.bundle.name == case["chosen"]
+        assert answer.is_resolved
+        image = answer.bundle.image
+        assert answer.message == f'resolved to "{image}"'
         assert image == case.get("image", image)
     elif "kept" in case:
-        assert explanation.is_resolved
-        assert explanation.message == f'resolved to "{case["kept"]}"'
+        assert answer.is_resolved
+        assert answer.message == f'resolved to "{case["kept"]}"'
     else:
-        assert not explanation.is_resolved
-        assert explanation.message == case["refused"]
-    assert bool(explanation.short_reason) is isinstance(resolution.outcome, Chosen)
-    assert explanation.short_reason == case.get("short_reason", explanation.short_reason)
+        assert not answer.is_resolved
+        assert answer.message == case["refused"]
+    assert bool(answer.short_reason) is (answer.kind is AnswerKind.CHOSEN)
+    assert answer.short_reason == case.get("short_reason", answer.short_reason)
     position = 0
     for part in case.get("explains", ()):
-        assert part in explanation.text[position:], explanation.text
-        position = explanation.text.index(part, position)
-    assert not [part for part in case.get("omits", ()) if part in explanation.text], explanation.text
-    assert resolution.is_final is case.get("final", True)
-    assert len(explanation.text.encode()) <= MAX_EXPLANATION_BYTES
+        assert part in answer.text[position:], answer.text
+        position = answer.text.index(part, position)
+    assert not [part for part in case.get("omits", ()) if part in answer.text], answer.text
+    assert answer.is_final is case.get("final", True)
+    assert len(answer.text.encode()) <= MAX_EXPLANATION_BYTES
 
 
 def test_there_are_cases() -> None:

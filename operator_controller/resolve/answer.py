@@ -1,0 +1,156 @@
+"""The answer of resolution for one Operator: which bundle to install and what that needs, or why none can be, in sentences.
+
+Made by component_solver.py; sent by the solver process to the Resolver, which puts it into the World of its Operator; read by
+operator/evaluate.py, decide.py and report.py, and printed by the offline command. Values that olmkit.jobs.codec encodes. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogState
+
+
+class AnswerKind(StrEnum):
+    """What resolution found for an Operator."""
+
+    CHOSEN = "chosen"  # install `bundle`, or keep it if it runs
+    KEPT = "kept"  # the running bundle stays: its catalog is away, or has nothing that it leads to
+    NO_MATCHING_BUNDLE = "noMatchingBundle"  # no catalog offers what is requested
+    TOO_LARGE = "tooLarge"  # the package exceeds the limits of resolution
+    NO_DIRECT_UPGRADE = "noDirectUpgrade"  # the wanted bundle exists, and no upgrade edge leads to it
+    AMBIGUOUS_CATALOGS = "ambiguousCatalogs"  # catalogs of the same priority offer it
+    SOURCE_CATALOG_MISSING = "sourceCatalogMissing"  # what is requested may be in a catalog whose content is not known
+    CONFLICT = "conflict"  # what it requires cannot be had together with the requests that have precedence
+    UNDECIDED = "undecided"  # the solver reached its budget: nothing changes
+    NOT_APPROVED = "notApproved"  # nothing is installed, and the installation of `available_version` awaits approval
+    PAUSED = "paused"  # nothing is installed, and the Operator is paused
+    UNNEEDED = "unneeded"  # a dependency that no installation requires
+
+
+class ClauseKind(StrEnum):
+    """What a clause of an explanation states."""
+
+    REQUEST = "request"  # an Operator requests these versions
+    INSTALLED = "installed"  # what runs, and where it can be upgraded to
+    REQUIREMENT = "requirement"
+    EXCLUSION = "exclusion"
+    OWNERSHIP = "ownership"  # two bundles own the same kind
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One of the statements that cannot all hold together. `subject` is the package that it is about."""
+
+    subject: str
+    kind: ClauseKind
+    sentence: str
+
+
+@dataclass(frozen=True)
+class SelectedBundle:
+    """A bundle to install, with everything that its BundleDeployment records."""
+
+    name: str
+    version: str
+    image: str
+    media_type: str
+    catalog: str
+    channel: str
+    properties: str = "[]"
+    """JSON of the kinds that it provides and of its requirements."""
+    webhooks: tuple[str, ...] = ()
+    api_services: tuple[str, ...] = ()
+    deprecation: str = ""
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """A requirement of the selected bundle that another package satisfies. `sentence` says which and by what."""
+
+    package: str
+    version: str
+    catalog: str
+    bundle: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class PackageToInstall:
+    """A package that the selected bundle needs, also indirectly, and that has no Operator. `needed_for`: the Operators."""
+
+    package: str
+    version: str
+    catalog: str
+    needed_for: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Member:
+    """The bundle of a package in the end state of one component. `is_changed`: it is to be installed, or replaces what runs.
+
+    `requires`: the packages whose bundles satisfy its requirements: they are installed first.
+    """
+
+    package: str
+    bundle: str
+    version: str
+    requires: tuple[str, ...] = ()
+    is_changed: bool = False
+
+
+@dataclass(frozen=True)
+class FollowedCatalog:
+    """The catalog that takes the place of a deleted one, because it offers the running bundle; `channel` contains it."""
+
+    deleted: str
+    catalog: str
+    channel: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What resolution found for one Operator. `digest` identifies the part of the Snapshot that it was computed from."""
+
+    operator: str
+    uid: str
+    digest: str
+    kind: AnswerKind
+    is_resolved: bool
+    message: str
+    """The message of the condition Resolved."""
+    text: str
+    """The explanation, for Ready and status.resolution: at most 1 KB."""
+    short_reason: str = ""
+    """The rule that selected the bundle, in a few words. Empty for every other kind than CHOSEN."""
+    is_final: bool = True
+    """Whether only a change of specs, of what runs or of content can change the answer. If not, a catalog is unread."""
+    bundle: SelectedBundle | None = None
+    """The bundle of CHOSEN."""
+    target_version: str = ""
+    """Where the upgrade steps lead; the version of `bundle` if one step is enough."""
+    versions_without_certificates: tuple[str, ...] = ()
+    """If the bundle needs certificates: the versions that need none and can be installed now, ascending."""
+    catalog_state: CatalogState | None = None
+    """State of the catalog of a KEPT bundle; None if it was deleted."""
+    followed_catalog: FollowedCatalog | None = None
+    successor_note: str = ""
+    """Which catalog takes the place of a deleted one, in one sentence that `text` contains as well."""
+    available_version: str = ""
+    """A better version that is not selected."""
+    available_reason: str = ""
+    """Why it is not, in one sentence."""
+    dependencies: tuple[Dependency, ...] = ()
+    to_install: tuple[PackageToInstall, ...] = ()
+    members: tuple[Member, ...] = ()
+    """The end state of the whole component, by package; the same in the answers of all its Operators."""
+    needed_by: tuple[str, ...] = ()
+    """The packages that run and require something of what runs for this Operator and of nothing else that runs."""
+    clauses: tuple[Clause, ...] = ()
+    """Why a CONFLICT is one: a minimal set of statements that cannot all hold."""
+
+    @property
+    def is_not_offered(self) -> bool:
+        """The content of the catalog of a KEPT bundle is known, and neither contains it nor an upgrade from it."""
+        return self.kind is AnswerKind.KEPT and self.catalog_state in STATES_WITH_CONTENT

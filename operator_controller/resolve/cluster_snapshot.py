@@ -1,0 +1,112 @@
+"""The input of resolution for all Operators of a cluster: one frozen Snapshot, which the Resolver sends to its solver process.
+
+Made by operator_controller/resolver from informers and the catalog client, and by the offline command from its arguments; read by
+component_solver.py and what it calls. Values that olmkit.jobs.codec encodes: versions and ranges are texts, a package's document
+is named by the digest of its catalog's content and read through documents.py. Contains no status and no time. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from operator_controller.resolve.snapshot import CatalogState
+
+
+@dataclass(frozen=True)
+class RecordedBundle:
+    """A bundle as the annotations of a template or of a Bundle record it. What is not known is empty."""
+
+    name: str
+    image: str
+    package: str = ""
+    version: str = ""
+    catalog: str = ""
+    channel: str = ""
+    properties: str = ""
+    """JSON of the kinds that it provides and of its requirements, as Bundle.recorded_properties makes it."""
+
+
+@dataclass(frozen=True)
+class OperatorRequest:
+    """One Operator: what its spec requests and what runs for it. Of the Operators for one package only the senior one is here.
+
+    An Operator whose spec cannot be resolved (its range is invalid, its package name has changed, its running bundle is not
+    known) is here too if something runs for it, with `is_resolvable` False.
+    """
+
+    name: str
+    uid: str
+    created: str
+    """creationTimestamp as the API server writes it."""
+    package: str
+    channel: str = ""
+    version: str = ""
+    """A version or a range."""
+    catalogs: tuple[str, ...] | None = None
+    """The catalogs that spec.catalogSelector selects; None without a selector."""
+    ignores_upgrade_edges: bool = False
+    """spec.upgradeConstraintPolicy is Ignore."""
+    is_manual: bool = False
+    """spec.approval is Manual."""
+    approved_version: str = ""
+    """The version in the annotation that approves one."""
+    is_paused: bool = False
+    is_dependency: bool = False
+    """It was created because others require its package, and nobody has taken it over."""
+    is_deleting: bool = False
+    is_resolvable: bool = True
+    """Whether its spec is to be resolved. If not, what runs for it stays and counts."""
+    running: RecordedBundle | None = None
+    """The bundle that is installed."""
+    installing: RecordedBundle | None = None
+    """The bundle of the template, while some of its objects are installed and not all: it is kept as long as it is permitted."""
+    preferred_catalog: str = ""
+    """The catalog of an installation that has begun; it decides between catalogs of the same priority."""
+
+
+@dataclass(frozen=True)
+class CatalogSource:
+    """A Catalog. `content` is the digest of its content, empty if none is known here; `message` explains other states."""
+
+    name: str
+    priority: int = 0
+    state: CatalogState = CatalogState.SERVING
+    content: str = ""
+    message: str = ""
+    package_names: tuple[str, ...] = ()
+    """The packages that the Catalog's status lists, to suggest similar names and to know what an unreadable one has."""
+    lists_all_packages: bool = False
+    """Whether `package_names` is complete: an unreadable catalog does not have any other package then."""
+
+
+@dataclass(frozen=True)
+class ClusterKind:
+    """A kind of a CustomResourceDefinition that is Established and not Terminating, whoever made it."""
+
+    group: str
+    kind: str
+    versions: tuple[str, ...]
+    """The versions that are served."""
+
+
+@dataclass(frozen=True)
+class ClusterFacts:
+    """What bundles may require of the cluster itself. What is not known excludes nothing."""
+
+    kube_version: str = ""
+    custom_kinds: tuple[ClusterKind, ...] = ()
+    native_kinds: tuple[str, ...] | None = None
+    """Every kind that discovery lists, as `<group>/<version>/<kind>`; None if it is not known."""
+
+
+@dataclass(frozen=True)
+class ClusterSnapshot:
+    """Everything that the resolution of all Operators depends on, apart from the documents that `content` names.
+
+    The order of Operators counts only if `is_ordered`: offline, seniority is the order given. Otherwise it never matters.
+    """
+
+    operators: tuple[OperatorRequest, ...]
+    catalogs: tuple[CatalogSource, ...]
+    facts: ClusterFacts = ClusterFacts()
+    is_ordered: bool = False

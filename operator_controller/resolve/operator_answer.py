@@ -1,0 +1,73 @@
+"""Makes the Answer for one Operator from its Resolution and its messages. Called by component_solver.py. Pure."""
+
+from __future__ import annotations
+
+from operator_controller.resolve.answer import Answer, AnswerKind, FollowedCatalog, SelectedBundle
+from operator_controller.resolve.candidates import Candidate
+from operator_controller.resolve.cluster_snapshot import OperatorRequest
+from operator_controller.resolve.explained_resolution import ExplainedResolution
+from operator_controller.resolve.resolution import (
+    AmbiguousCatalogs,
+    Chosen,
+    HasDependencies,
+    Kept,
+    NoDirectUpgrade,
+    NoMatchingBundle,
+    ResolutionOutcome,
+    SourceCatalogMissing,
+    TooLargeToResolve,
+)
+
+_KINDS: dict[type[ResolutionOutcome], AnswerKind] = {
+    Chosen: AnswerKind.CHOSEN,
+    Kept: AnswerKind.KEPT,
+    NoMatchingBundle: AnswerKind.NO_MATCHING_BUNDLE,
+    TooLargeToResolve: AnswerKind.TOO_LARGE,
+    NoDirectUpgrade: AnswerKind.NO_DIRECT_UPGRADE,
+    HasDependencies: AnswerKind.CONFLICT,
+    AmbiguousCatalogs: AnswerKind.AMBIGUOUS_CATALOGS,
+    SourceCatalogMissing: AnswerKind.SOURCE_CATALOG_MISSING,
+}
+
+
+def make_answer(operator: OperatorRequest, digest: str, explained: ExplainedResolution) -> Answer:
+    """The answer without what concerns other packages."""
+    resolution, explanation = explained.resolution, explained.explanation
+    outcome, successor = resolution.outcome, resolution.successor
+    chosen = outcome if isinstance(outcome, Chosen) else None
+    return Answer(
+        operator=operator.name,
+        uid=operator.uid,
+        digest=digest,
+        kind=_KINDS[type(outcome)],
+        is_resolved=explanation.is_resolved,
+        message=explanation.message,
+        text=explanation.text,
+        short_reason=explanation.short_reason,
+        is_final=resolution.is_final,
+        bundle=selected_bundle(chosen.candidate) if chosen else None,
+        target_version=str(chosen.target.version) if chosen else "",
+        versions_without_certificates=tuple(map(str, chosen.without_certificates)) if chosen else (),
+        catalog_state=outcome.catalog_state if isinstance(outcome, Kept) else None,
+        followed_catalog=FollowedCatalog(successor.deleted, successor.catalog, successor.channel)
+        if successor
+        else None,
+        successor_note=explanation.successor_note,
+    )
+
+
+def selected_bundle(candidate: Candidate) -> SelectedBundle:
+    """The candidate as a value that can be sent between processes."""
+    bundle = candidate.bundle
+    return SelectedBundle(
+        name=bundle.name,
+        version=str(candidate.version),
+        image=bundle.image,
+        media_type=bundle.media_type,
+        catalog=candidate.catalog,
+        channel=candidate.channel,
+        properties=bundle.recorded_properties,
+        webhooks=bundle.webhooks,
+        api_services=bundle.api_services,
+        deprecation=candidate.deprecation,
+    )

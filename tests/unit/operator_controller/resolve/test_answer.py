@@ -1,0 +1,71 @@
+"""Answers cross the pipe between the solver process and the Resolver."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from olmkit.jobs.codec import decode, encode
+from operator_controller.resolve.answer import (
+    Answer,
+    AnswerKind,
+    Clause,
+    ClauseKind,
+    Dependency,
+    FollowedCatalog,
+    Member,
+    PackageToInstall,
+    SelectedBundle,
+)
+from operator_controller.resolve.snapshot import CatalogState
+
+WHOLE = Answer(
+    operator="a",
+    uid="u",
+    digest="sha256:1",
+    kind=AnswerKind.CHOSEN,
+    is_resolved=True,
+    message='resolved to "r/a:1"',
+    text="1.0.0 of channel stable",
+    bundle=SelectedBundle("a.v1", "1.0.0", "r/a:1", "registry+v1", "c", "stable", "[]", ("w",), ("s",), "old"),
+    followed_catalog=FollowedCatalog("old", "new", "stable"),
+    available_version="2.0.0",
+    available_reason="2.0.0 awaits approval",
+    dependencies=(Dependency("b", "1.0.0", "c", "b.v1", 'package "b" in range "1.0.0"'),),
+    to_install=(PackageToInstall("b", "1.0.0", "c", ("a",)),),
+    members=(Member("a", "a.v1", "1.0.0", requires=("b",), is_changed=True),),
+    needed_by=("d",),
+    clauses=tuple(
+        Clause("a", kind, "a sentence")
+        for kind in (
+            ClauseKind.REQUEST,
+            ClauseKind.INSTALLED,
+            ClauseKind.REQUIREMENT,
+            ClauseKind.EXCLUSION,
+            ClauseKind.OWNERSHIP,
+        )
+    ),
+)
+
+
+def test_an_answer_with_every_field_crosses_a_pipe() -> None:
+    assert decode(Answer, orjson.loads(orjson.dumps(encode(WHOLE)))) == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "is_not_offered"),
+    [
+        pytest.param(AnswerKind.KEPT, CatalogState.SERVING, True, id="its catalog is known not to offer it"),
+        pytest.param(AnswerKind.KEPT, CatalogState.UNREACHABLE, False, id="its catalog is away"),
+        pytest.param(AnswerKind.KEPT, None, False, id="its catalog was deleted"),
+        pytest.param(AnswerKind.UNDECIDED, CatalogState.SERVING, False, id="the budget is reached"),
+        pytest.param(AnswerKind.NOT_APPROVED, CatalogState.SERVING, False, id="it awaits approval"),
+        pytest.param(AnswerKind.PAUSED, CatalogState.SERVING, False, id="it is paused"),
+        pytest.param(AnswerKind.UNNEEDED, CatalogState.SERVING, False, id="nothing needs it"),
+    ],
+)
+def test_only_what_is_kept_can_be_not_offered(
+    kind: AnswerKind, state: CatalogState | None, is_not_offered: bool
+) -> None:
+    answer = Answer("a", "u", "d", kind, is_resolved=True, message="", text="", catalog_state=state)
+    assert answer.is_not_offered is is_not_offered
