@@ -1,6 +1,6 @@
 """The job that compresses the files of a content with gzip and zstd. Started by catalogd.http.compression in a child process.
 
-    <root>/sha256-<hex>/content/all.jsonl.gz, all.jsonl.zst, summaries.json.gz, ...
+    <root>/sha256-<hex>/content/all.jsonl.gz, all.jsonl.zst, resolution.jsonl.gz, summaries.json.gz, ...
     <root>/sha256-<hex>/content/made-of.json       the size and checksums of the files that were compressed
 
 Reads files in chunks: memory does not grow with the catalog. Runs at the lowest priority.
@@ -23,7 +23,7 @@ from olmkit.errors import Waiting
 from olmkit.jobs import Job, JobContext, implement
 from olmkit.store.store import Store
 
-COMPRESSIBLE_FILES = ("all.jsonl", "summaries.json")
+COMPRESSIBLE_FILES = ("all.jsonl", "resolution.jsonl", "summaries.json")
 """Files that clients often request as a whole. All other responses are sent uncompressed."""
 SUFFIX_BY_ENCODING = {"zstd": ".zst", "gzip": ".gz"}
 """Content encodings, best first, with the suffixes of their files."""

@@ -123,6 +123,7 @@ ROUTES: tuple[Route, ...] = (
             _DIGEST,
         ),
         absent="the catalog has no such package",
+        is_encoded=True,
         also=JSON_LINES,
     ),
     Route("getOpenAPI", "/openapi.json", "This document.", JSON, of_catalog=False),

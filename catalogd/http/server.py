@@ -210,9 +210,12 @@ class CatalogServer:
 
         def body(served: ServedCatalog) -> ResponseBody:
             content = served.content
+            if not package and not provided:
+                everything = [(0, content.resolution_path.stat().st_size)]
+                return ResponseBody(content, content.resolution_path, everything, route.also, is_whole=True)
             if package and content.resolution_range(package) is None:
                 raise HTTPError(404, "the catalog has no such package", _digest_header(served))
-            names = content.providers(provided) if provided else content.resolution_packages
+            names = content.providers(provided) if provided else (package,)
             ranges = [found for name in names if package in ("", name) and (found := content.resolution_range(name))]
             media_type = route.media_type if package and not provided else route.also
             return ResponseBody(content, content.resolution_path, ranges, media_type)

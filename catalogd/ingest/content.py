@@ -14,7 +14,7 @@ Contains no name of a Catalog: the same image may be served under several names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,11 +81,6 @@ class Content:
     def resolution_range(self, package: str) -> ByteRange | None:
         """The range of the package's document in the file `resolution_path`; None for an unknown package."""
         return self._documents.get(package)
-
-    @property
-    def resolution_packages(self) -> Iterable[str]:
-        """The packages that have a resolution document, sorted."""
-        return self._documents.keys()
 
     def providers(self, kind: str) -> Sequence[str]:
         """The packages with a bundle that provides this `<group>/<kind>`, sorted."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
+import json
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -20,12 +21,13 @@ from tests.integration.catalogd.catalog_server import BLOBS, DIGEST, WHOLE, Site
 
 OTHER = "sha256:" + "2" * 64
 ALL = "/catalogs/c/api/v1/all"
+RESOLUTION = "/catalogs/c/api/v1/resolution"
 MAKING = 240
 """Seconds. Compression has the lowest priority, and other processes may use the processor for long."""
 
 
 @contextlib.asynccontextmanager
-async def encoding(root: Path, catalog_store: CatalogStore) -> AsyncIterator[CompressedFiles]:
+async def compressing(root: Path, catalog_store: CatalogStore) -> AsyncIterator[CompressedFiles]:
     """At work."""
     encodings = CompressedFiles(root, catalog_store)
     run = asyncio.create_task(encodings.run())
@@ -55,7 +57,7 @@ async def catalog_store(tmp_path: Path) -> CatalogStore:
 @pytest.fixture
 async def site(tmp_path: Path, catalog_store: CatalogStore) -> AsyncIterator[Site]:
     """Serves `c`, encoded."""
-    async with encoding(tmp_path, catalog_store) as encodings, serving(catalog_store, encodings) as site:
+    async with compressing(tmp_path, catalog_store) as encodings, serving(catalog_store, encodings) as site:
         await until_made(encodings)
         yield site
 
@@ -97,6 +99,27 @@ async def test_a_filtered_response_is_not_compressed(site: Site) -> None:
     assert body in WHOLE
 
 
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+async def test_the_resolution_documents_of_all_packages_are_compressed(tmp_path: Path, encoding: str) -> None:
+    catalog_store = CatalogStore(tmp_path)
+    bundles = [{**BLOBS[2], "name": f"p.v{number}", "image": f"i{number}"} for number in range(50)]
+    await put(catalog_store, "c", DIGEST, [*BLOBS[:2], *bundles, BLOBS[3]])
+    async with compressing(tmp_path, catalog_store) as encodings, serving(catalog_store, encodings) as site:
+        await until_made(encodings)
+        _, plain, plain_headers = await site.ask(RESOLUTION)
+        status, body, headers = await site.ask(RESOLUTION, Accept_Encoding=encoding)
+        assert (status, headers["Content-Encoding"], headers["Vary"]) == (200, encoding, "Accept-Encoding")
+        assert (headers["Content-Type"], headers["Olm-Catalog-Digest"]) == ("application/jsonl", DIGEST)
+        assert headers["ETag"] != plain_headers["ETag"]
+        assert decoded(body, encoding) == plain
+        assert [json.loads(line)["package"] for line in plain.splitlines()] == ["p", "q"]
+        for parameter in ("package=p", "provides=g/K", "package=p&provides="):
+            _, _, headers = await site.ask(f"{RESOLUTION}?{parameter}", Accept_Encoding=encoding)
+            assert ("Content-Encoding" in headers, headers["Vary"]) == (False, "Accept-Encoding")
+        _, body, headers = await site.ask(f"{RESOLUTION}?package=&provides=", Accept_Encoding=encoding)
+        assert (headers["Content-Encoding"], decoded(body, encoding)) == (encoding, plain)
+
+
 async def test_each_encoding_has_a_tag_of_its_own(site: Site) -> None:
     tags = {}
     for accepted in ("identity", "gzip", "zstd"):
@@ -136,11 +159,11 @@ async def test_until_it_is_compressed_a_catalog_is_sent_uncompressed(
 
 
 async def test_compressed_files_survive_a_restart(tmp_path: Path, catalog_store: CatalogStore) -> None:
-    async with encoding(tmp_path, catalog_store) as encodings:
+    async with compressing(tmp_path, catalog_store) as encodings:
         await until_made(encodings)
         form = encodings.find(DIGEST, COMPRESSIBLE_FILES[0])["gzip"]
     made_at = form.path.stat().st_mtime_ns
-    async with encoding(tmp_path, catalog_store) as encodings:
+    async with compressing(tmp_path, catalog_store) as encodings:
         await until_made(encodings)
         assert encodings.find(DIGEST, COMPRESSIBLE_FILES[0])["gzip"] == form
     assert form.path.stat().st_mtime_ns == made_at
@@ -169,19 +192,19 @@ def _of_another_content(path: Path) -> None:
 async def test_damaged_compressed_files_are_made_again(
     tmp_path: Path, catalog_store: CatalogStore, damage: object
 ) -> None:
-    async with encoding(tmp_path, catalog_store) as encodings:
+    async with compressing(tmp_path, catalog_store) as encodings:
         await until_made(encodings)
         path = encodings.find(DIGEST, COMPRESSIBLE_FILES[0])["gzip"].path
     whole = path.read_bytes()
     assert callable(damage)
     damage(path)
-    async with encoding(tmp_path, catalog_store) as encodings:
+    async with compressing(tmp_path, catalog_store) as encodings:
         await until_made(encodings)
         assert encodings.find(DIGEST, COMPRESSIBLE_FILES[0])["gzip"].path.read_bytes() == whole
 
 
 async def test_compressed_files_are_removed_with_their_content(tmp_path: Path, catalog_store: CatalogStore) -> None:
-    async with encoding(tmp_path, catalog_store) as encodings:
+    async with compressing(tmp_path, catalog_store) as encodings:
         await until_made(encodings)
         await put(catalog_store, "d", OTHER, BLOBS[:4])
         await until_made(encodings, OTHER)
@@ -194,7 +217,7 @@ async def test_compressed_files_are_removed_with_their_content(tmp_path: Path, c
 
 
 async def test_a_download_completes_when_its_content_is_removed(tmp_path: Path, catalog_store: CatalogStore) -> None:
-    async with encoding(tmp_path, catalog_store) as encodings, serving(catalog_store, encodings) as site:
+    async with compressing(tmp_path, catalog_store) as encodings, serving(catalog_store, encodings) as site:
         await until_made(encodings)
         async with site.session.get(site.base + ALL, headers={"Accept-Encoding": "gzip"}) as answer:
             await catalog_store.remove("c")
@@ -204,7 +227,7 @@ async def test_a_download_completes_when_its_content_is_removed(tmp_path: Path, 
 async def test_without_its_compressed_file_a_catalog_is_sent_uncompressed(
     tmp_path: Path, catalog_store: CatalogStore
 ) -> None:
-    async with encoding(tmp_path, catalog_store) as encodings, serving(catalog_store, encodings) as site:
+    async with compressing(tmp_path, catalog_store) as encodings, serving(catalog_store, encodings) as site:
         await until_made(encodings)
         shutil.rmtree(tmp_path / "encoded")
         status, body, headers = await site.ask(ALL, Accept_Encoding="gzip")
@@ -214,7 +237,7 @@ async def test_without_its_compressed_file_a_catalog_is_sent_uncompressed(
 async def test_small_files_are_not_compressed(tmp_path: Path) -> None:
     catalog_store = CatalogStore(tmp_path)
     await put(catalog_store, "c", DIGEST, BLOBS[:1])
-    async with encoding(tmp_path, catalog_store), serving(catalog_store) as site:
+    async with compressing(tmp_path, catalog_store), serving(catalog_store) as site:
         folder = tmp_path / "encoded" / DIGEST.replace(":", "-") / "content"
         async with asyncio.timeout(MAKING):
             while not folder.exists():  # noqa: ASYNC110
@@ -228,7 +251,7 @@ async def test_content_that_cannot_be_read_for_compression_is_still_served(
 ) -> None:
     """The job fails; nothing else does."""
     (Store(catalog_store.content_folder).path(DIGEST) or tmp_path).joinpath("all.jsonl").unlink()
-    async with encoding(tmp_path, catalog_store) as encodings:
+    async with compressing(tmp_path, catalog_store) as encodings:
         await put(catalog_store, "d", OTHER)
         await until_made(encodings, OTHER)
         assert not encodings.find(DIGEST, COMPRESSIBLE_FILES[0])
