@@ -27,6 +27,7 @@ MAX_CACHED_LENGTH = 64
 _NUMBERS_END = 2**64
 """The first number that blang/semver does not accept."""
 _NUMERIC = re.compile(r"[0-9]+")
+_LEADING_ZEROS = re.compile(r"\A0+(?=[0-9])")
 _IDENTIFIER = re.compile(r"[0-9A-Za-z-]+")
 _PLAIN = re.compile(r"(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})")
 """Three numbers of less than 64 bits and nothing else."""
@@ -98,6 +99,17 @@ def parse_version(text: str) -> Version:
     if parsed is None:
         raise BadVersion(_reason(text))
     return Version(parsed.major, parsed.minor, parsed.patch, tuple(parsed.prerelease), ".".join(parsed.build))
+
+
+def parse_tolerant_version(text: str) -> Version:
+    """A version as CSVs and rules write it: blanks around it, one `v`, leading zeros and missing parts are allowed.
+
+    Raises BadVersion, also for a short version with a suffix, such as 1.2-alpha.
+    """
+    parts = [_LEADING_ZEROS.sub("", part) for part in text.strip().removeprefix("v").split(".", 2)]
+    if len(parts) < 3 and any(mark in parts[-1] for mark in "-+"):
+        raise BadVersion("Short version cannot contain PreRelease/Build meta data")
+    return parse_version(".".join([*parts, "0", "0"][: max(3, len(parts))]))
 
 
 def _parsed(text: str) -> semantic_version.Version | None:

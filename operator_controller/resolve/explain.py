@@ -15,7 +15,14 @@ from olmkit.fbc import schemas
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import Version
 from operator_controller.resolve.bundle_identity import has_same_name_and_version
-from operator_controller.resolve.formatting import MAX_CHANNELS_SHOWN, format_versions, join_names
+from operator_controller.resolve.formatting import (
+    MAX_CHANNELS_SHOWN,
+    MAX_VALUE_BYTES,
+    format_versions,
+    join_names,
+    plain_value,
+    quoted_value,
+)
 from operator_controller.resolve.package import Property
 from operator_controller.resolve.resolution import (
     AmbiguousCatalogs,
@@ -40,8 +47,6 @@ from operator_controller.resolve.suggestions import (
 
 MAX_EXPLANATION_BYTES = 1024
 """UTF-8 bytes of an explanation; it becomes the message of Ready."""
-_MAX_VALUE_BYTES = 200
-"""UTF-8 bytes of a value from a catalog that is quoted in a message."""
 MAX_REQUIREMENTS_SHOWN = 3
 
 
@@ -309,23 +314,18 @@ def _requirement(entry: Property) -> str:
     value: dict[str, Any] = entry.value if isinstance(entry.value, dict) else {}
     match entry.type:
         case schemas.PACKAGE_REQUIRED if value:
-            name, versions = (_quoted_value(value.get(key, "")) for key in ("packageName", "versionRange"))
+            name, versions = (quoted_value(value.get(key, "")) for key in ("packageName", "versionRange"))
             return f"package {name} in range {versions}"
         case schemas.GVK_REQUIRED if value:
             group, version, kind = (value.get(key, "") for key in ("group", "version", "kind"))
-            return f"kind {_quoted_value(kind)[1:-1]} of {_quoted_value(f'{group}/{version}')}"
-    as_json = truncate(json.dumps(entry.value, sort_keys=True), _MAX_VALUE_BYTES)
+            return f"kind {plain_value(kind)} of {quoted_value(f'{group}/{version}')}"
+    as_json = truncate(json.dumps(entry.value, sort_keys=True), MAX_VALUE_BYTES)
     if entry.type != "olm.constraint":
         return as_json
     message = value.get("failureMessage")
     if isinstance(message, str) and message:  # a sentence by the author of the bundle, not a name
-        return f"the constraint {_quoted_value(message)}"
+        return f"the constraint {quoted_value(message)}"
     return f"the constraint {as_json}"
-
-
-def _quoted_value(value: object) -> str:
-    """A value from a catalog, in quotes: one line of limited length, whatever the value is."""
-    return quoted(truncate(str(value), _MAX_VALUE_BYTES))
 
 
 def _ambiguous_message(resolution: Resolution, outcome: AmbiguousCatalogs) -> tuple[str, str]:

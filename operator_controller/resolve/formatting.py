@@ -1,14 +1,31 @@
-"""Lists of names and versions in messages, shortened. Called by explain.py, suggestions.py and operator/evaluate.py. Pure."""
+"""Names, versions and values of catalogs in messages, shortened.
+
+Called by constraints.py, explain.py, suggestions.py and operator/evaluate.py. Pure.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from olmkit.api.conditions import truncate
+from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import Version
 
 MAX_ITEMS_SHOWN = 10
 """Names or versions of one list; a longer list is shortened."""
 MAX_CHANNELS_SHOWN = 4
+MAX_VALUE_BYTES = 200
+"""UTF-8 bytes of a value from a catalog in a message."""
+
+
+def quoted_value(value: object) -> str:
+    """A value from a catalog, in quotes: one line of limited length, whatever the value is."""
+    return quoted(truncate(str(value), MAX_VALUE_BYTES))
+
+
+def plain_value(value: object) -> str:
+    """Same as quoted_value, without the quotes."""
+    return quoted_value(value)[1:-1]
 
 
 def join_names(names: Sequence[str], last: str) -> str:

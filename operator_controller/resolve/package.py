@@ -14,9 +14,10 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from olmkit.fbc.schemas import CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE_REQUIRED
+from olmkit.fbc.schemas import CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE, PACKAGE_REQUIRED
+from olmkit.gocompat.fields import canonical_keys
 from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version
 
 DEPENDENCY_TYPES = (PACKAGE_REQUIRED, GVK_REQUIRED, CONSTRAINT)
@@ -59,6 +60,25 @@ class Channel:
     entries: tuple[Entry, ...]
 
 
+GroupKind = tuple[str, str]
+
+
+class GroupVersionKind(NamedTuple):
+    """A kind of the Kubernetes API; the core group is ""."""
+
+    group: str
+    version: str
+    kind: str
+
+    @property
+    def group_kind(self) -> GroupKind:
+        """The kind in any version."""
+        return self.group, self.kind
+
+    def __str__(self) -> str:
+        return f"{self.group}/{self.version} {self.kind}" if self.group else f"{self.version} {self.kind}"
+
+
 @dataclass(frozen=True)
 class Property:
     """A property of a bundle; `value` is JSON as read."""
@@ -85,6 +105,19 @@ class Bundle:
     def dependencies(self) -> tuple[Property, ...]:
         """The requirements of the bundle on other packages."""
         return tuple(entry for entry in self.properties if entry.type in DEPENDENCY_TYPES)
+
+    def rule_properties(self, package: str) -> list[dict[str, Any]]:
+        """The properties that the rule of an olm.constraint sees: olm.package and those that its catalog lists."""
+        identity = {"packageName": package, "version": "" if self.version is None else str(self.version)}
+        listed = [{"type": entry.type, "value": entry.value} for entry in self.properties]
+        return [{"type": PACKAGE, "value": identity}, *listed]
+
+    @cached_property
+    def provided_kinds(self) -> frozenset[GroupVersionKind]:
+        """The kinds that it provides. Invalid olm.gvk properties are ignored: opm refuses them."""
+        return frozenset(
+            found for entry in self.properties if entry.type == GVK and (found := _provided_kind(entry.value))
+        )
 
     @property
     def needs_certificates(self) -> bool:
@@ -180,6 +213,14 @@ def _bundle(item: Any) -> Bundle:
     media_type = _text(bundle, "mediaType") or DEFAULT_MEDIA_TYPE
     api_services, webhooks = _texts(bundle, "apiServices"), _texts(bundle, "webhooks")
     return Bundle(name, image, None if problem else version, media_type, properties, problem, api_services, webhooks)
+
+
+def _provided_kind(value: Any) -> GroupVersionKind | None:
+    if not isinstance(value, dict):
+        return None
+    fields = canonical_keys(value, GroupVersionKind._fields)
+    found = GroupVersionKind(*(fields.get(name) or "" for name in GroupVersionKind._fields))
+    return found if all(isinstance(text, str) for text in found) and found.kind else None
 
 
 def _texts(holder: Mapping[str, Any], key: str) -> tuple[str, ...]:
