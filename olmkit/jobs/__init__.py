@@ -10,6 +10,7 @@ does. Content never crosses the pipe: it is passed on disk.
 
 from olmkit.jobs.job import Job, JobContext, JobReason, Limits, Parse, Progress, Task
 from olmkit.jobs.job_functions import implement
+from olmkit.jobs.kept_worker import KeptWorker
 from olmkit.jobs.memory_budget import MemoryBudget
 from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scheduler import Jobs
@@ -24,6 +25,7 @@ __all__ = [
     "JobReason",
     "JobState",
     "Jobs",
+    "KeptWorker",
     "Limits",
     "MemoryBudget",
     "Parse",

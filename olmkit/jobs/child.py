@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 import os
 import resource
 import signal
@@ -32,6 +33,8 @@ from olmkit.jobs.protocol import ChildSpec
 
 PROGRESS_INTERVAL_SECONDS = 0.2
 """The shortest time between two progress lines that are sent; lines in between are dropped."""
+OUT_OF_MEMORY = b'{"memory":true}\n'
+"""The answer of a function that ran out of memory, made beforehand."""
 
 
 def run(channels: Sequence[int], parent: int, spec: ChildSpec, scratch: Path) -> NoReturn:
@@ -44,21 +47,10 @@ def run(channels: Sequence[int], parent: int, spec: ChildSpec, scratch: Path) ->
     try:
         _belong_to(parent)
         reset_inherited_state(*channels)
-        _set_limits(spec.limits)
+        _set_limits(spec.limits, many=spec.role is Role.KEEP)
         tempfile.tempdir = os.environ["TMPDIR"] = str(scratch)
-        around = replace(spec.sandbox, writes=(*spec.sandbox.writes, scratch))
         with socket.socket(fileno=channels[0]) as connection:
-            match spec.role:
-                case Role.PROBE:
-                    sandbox.enter(around)
-                    asyncio.run(probe_worker.serve_probes(connection))
-                case Role.PARSE:
-                    syscalls.erase_environment()
-                    sandbox.enter(replace(around, reads=(), network=False))
-                    _parse(connection, scratch)
-                case _:
-                    sandbox.enter(around)
-                    _work(connection, channels[1:], scratch)
+            _enter_role(connection, channels[1:], spec, scratch)
         code = 0
     except BaseException:  # nothing may unwind into the fork server's frames
         traceback.print_exc()
@@ -66,6 +58,25 @@ def run(channels: Sequence[int], parent: int, spec: ChildSpec, scratch: Path) ->
         with suppress(OSError):
             sys.stderr.flush()
         os._exit(code)
+
+
+def _enter_role(connection: socket.socket, channels: Sequence[int], spec: ChildSpec, scratch: Path) -> None:
+    """Enter the sandbox, and serve the connection until it is closed."""
+    around = replace(spec.sandbox, writes=(*spec.sandbox.writes, scratch))
+    match spec.role:
+        case Role.PROBE:
+            sandbox.enter(around)
+            asyncio.run(probe_worker.serve_probes(connection))
+        case Role.KEEP:
+            sandbox.enter(around)
+            _serve(connection, scratch, spec.limits)
+        case Role.PARSE:
+            syscalls.erase_environment()
+            sandbox.enter(replace(around, reads=(), network=False))
+            _parse(connection, scratch)
+        case Role.WORK:
+            sandbox.enter(around)
+            _work(connection, channels, scratch)
 
 
 def _belong_to(parent: int) -> None:
@@ -98,13 +109,14 @@ def limit_memory(size: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def _set_limits(limits: Limits) -> None:
+def _set_limits(limits: Limits, *, many: bool) -> None:
+    """The limits of a process; of one that runs `many` tasks, CPU time is limited for each of them."""
     with open("/proc/self/statm") as statm:
         mapped = int(statm.read().split()[0]) * resource.getpagesize()
     _mapped[:] = [mapped]
     wanted = {
         resource.RLIMIT_AS: (mapped + limits.memory_bytes,) * 2,
-        resource.RLIMIT_CPU: (limits.cpu_seconds, limits.cpu_seconds + 5),
+        resource.RLIMIT_CPU: (limits.cpu_seconds, resource.RLIM_INFINITY if many else limits.cpu_seconds + 5),
         resource.RLIMIT_NOFILE: (limits.open_files,) * 2,
         resource.RLIMIT_FSIZE: (limits.file_bytes,) * 2,
         resource.RLIMIT_CORE: (0, 0),
@@ -112,7 +124,7 @@ def _set_limits(limits: Limits) -> None:
     for what, (soft, hard) in wanted.items():
         allowed = resource.getrlimit(what)[1]
         if allowed != resource.RLIM_INFINITY:
-            soft, hard = min(soft, allowed), min(hard, allowed)
+            soft, hard = min(soft, allowed), allowed if hard == resource.RLIM_INFINITY else min(hard, allowed)
         resource.setrlimit(what, (soft, hard))
     # When the memory of the container runs out, the kernel is to kill the job, not the controller.
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
@@ -131,6 +143,29 @@ def _work(connection: socket.socket, channels: Sequence[int], scratch: Path) -> 
     _run_function(connection, message, context)
 
 
+def _serve(connection: socket.socket, scratch: Path, limits: Limits) -> None:
+    """Run one function after the other, until the other end is closed or memory runs out."""
+    context, is_over = JobContext(scratch), False
+    with connection.makefile("rb") as lines:
+        while not is_over and (line := lines.readline()):
+            _limit_cpu(limits.cpu_seconds)
+            asked = codec.from_json(protocol.WorkerRequest, line)
+            try:
+                answer = _answer(asked.function, lambda kind: codec.from_json(kind, asked.request), context)  # noqa: B023
+            except MemoryError:
+                answer, is_over = OUT_OF_MEMORY, True
+            connection.sendall(b'{"id":%d,' % asked.id + answer[1:])
+            del line, asked, answer  # before the next request is read
+
+
+def _limit_cpu(seconds: int) -> None:
+    """Limit the CPU time of this process to that used until now and `seconds` more."""
+    used = math.ceil(time.process_time())
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    limit = used + seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+
+
 def _parse(connection: socket.socket, scratch: Path) -> None:
     with ExitStack() as stack:
         try:
@@ -145,19 +180,20 @@ def _parse(connection: socket.socket, scratch: Path) -> None:
 
 def _run_function(connection: socket.socket, message: Mapping[str, Any], context: JobContext) -> None:
     try:
-        answer = _answer(message, context)
+        answer = _answer(message["function"], lambda kind: codec.decode(kind, message["request"]), context)
     except MemoryError:
         # Whatever filled the memory is held by the frames of the traceback; sending must not need them.
-        answer = b'{"memory":true}\n'
+        answer = OUT_OF_MEMORY
     connection.sendall(answer)
 
 
-def _answer(message: Mapping[str, Any], context: JobContext) -> bytes:
+def _answer(function: str, request: Callable[[type[Any]], Any], context: JobContext) -> bytes:
+    """The answer of a function; `request` decodes its argument."""
     errors: tuple[type[OlmError], ...] = ()
     try:
-        found = job_functions.find(message["function"])
+        found = job_functions.find(function)
         errors = found.job.errors
-        result = found.function(codec.decode(found.job.request, message["request"]), context)
+        result = found.function(request(found.job.request), context)
         if inspect.iscoroutine(result):
             result = asyncio.run(result)
         return protocol.frame("result", codec.encode(result))

@@ -1,7 +1,7 @@
 """Requests, results and errors of jobs as JSON values, and back.
 
-Used on both ends of a pipe (scheduler, parser, probe pool and their children). Decoding checks every field against its
-declared type and imports nothing: a child reads hostile input, so its answer is not trusted. Errors travel as the name of a
+Used on both ends of a pipe (scheduler, parser, probe pool, kept worker and their children). Decoding checks every field against
+its declared type and imports nothing: a child reads hostile input, so its answer is not trusted. Errors travel as the name of a
 class and its arguments; only the classes that the Job declares, and the three basic ones, are ever made from them.
 """
 
@@ -28,9 +28,19 @@ def encode(value: object) -> Any:
     return msgspec.to_builtins(value, enc_hook=_encode_other)
 
 
+def from_json(kind: type[Value], text: bytes | msgspec.Raw) -> Value:
+    """The value of that type from JSON text. Raises ValueError as decode() does."""
+    return msgspec.json.decode(text, type=kind, dec_hook=_decode_other)
+
+
 def decode(kind: type[Value], value: object) -> Value:
     """The value of that type. Raises ValueError when a field is missing or has another type."""
     return msgspec.convert(value, kind, dec_hook=_decode_other)
+
+
+def to_json(value: object) -> bytes:
+    """The JSON text of encode(value). Raises TypeError for what has none, ValueError for a text that UTF-8 cannot hold."""
+    return msgspec.json.encode(value, enc_hook=_encode_other)
 
 
 def encode_error(error: OlmError, classes: ErrorClasses) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The controller's side of the fork server: starts it, asks it for children, reads how they end.
 
-Used by the scheduler and the probe pool only. The server is started at the first job; a server that died is started again at
-the next.
+Used by the scheduler, the probe pool and the kept worker. The server is started at the first job; a server that died is started
+again at the next.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,21 @@ SERVER_EXIT_TIMEOUT_SECONDS = 10.0
 
 class ForkServerLost(Exception):
     """The fork server ended while a job ran; its children ended with it."""
+
+
+@dataclass
+class OpenedChild:
+    """A child that answers requests, and the channel to it."""
+
+    channel: socket.socket
+    _forks: ForkServerClient
+    _number: int
+    _exited: asyncio.Future[int]
+
+    async def end(self) -> int:
+        """Kill it, unless it has ended; its wait status. Raises ForkServerLost."""
+        self._forks.kill(self._number)
+        return await self._exited
 
 
 class ForkServerClient:
@@ -73,16 +88,19 @@ class ForkServerClient:
         """Start a parser that serves `channel`, which is closed here, and return its wait status. Otherwise as run()."""
         return await self._ended(self._fork(Role.PARSE, limits, folder, channel), None)
 
-    def open(self, limits: Limits) -> tuple[int, socket.socket]:
-        """Start a probe worker: its number for kill(), and the channel to it. Raises OSError."""
+    def open(self, role: Role, limits: Limits) -> OpenedChild:
+        """Start a child that answers requests on a channel; the caller closes it and awaits end(). Raises OSError."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         try:
-            limits = replace(limits, memory_bytes=limits.fetch_memory_bytes)
-            return self._fork(Role.PROBE, limits, None, theirs), ours
+            number = self._fork(role, limits, None, theirs)
         except BaseException:
             ours.close()
             raise
+        exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._exits[number] = exited
+        exited.add_done_callback(lambda _: self._exits.pop(number, None))
+        return OpenedChild(ours, self, number, exited)
 
     async def _ended(self, child: int, conversation: Coroutine[Any, Any, None] | None) -> int:
         """The wait status of a child, after the conversation with it."""
@@ -184,7 +202,7 @@ class ForkServerClient:
             asyncio.get_running_loop().remove_reader(self._control)
             self._control.close()
             self._control = None
-        for future in self._exits.values():
+        for future in [*self._exits.values()]:
             if not future.done():
                 future.set_exception(ForkServerLost())
         if self._process is not None and self._scratch is not None:

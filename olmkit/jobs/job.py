@@ -38,6 +38,7 @@ class Role(StrEnum):
     WORK = "work"  # the function of one task
     PARSE = "parse"  # what that function has parsed in another process
     PROBE = "probe"  # the probes of many tasks
+    KEEP = "keep"  # the functions of many tasks, one after the other
 
 
 @dataclass(frozen=True)

@@ -29,13 +29,13 @@ async def serve_probes(connection: socket.socket) -> None:
 
 
 async def _answer(message: dict[str, Any], writer: asyncio.StreamWriter) -> None:
-    answer: dict[str, Any] = {"id": message["id"], "result": None}
+    answer: dict[str, Any] = {"result": None}
     try:
         implementation = job_functions.find(message["function"])
-        answer |= await _probe(implementation, message["request"])
+        answer = await _probe(implementation, message["request"])
     except Exception:
         traceback.print_exc()  # the job itself runs then, and reports what is wrong
-    writer.write(orjson.dumps(answer) + b"\n")
+    writer.write(orjson.dumps({"id": message["id"], **answer}) + b"\n")
 
 
 async def _probe(implementation: Implementation[Any, Any], request: object) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import orjson
 
 from olmkit.jobs.job import Limits, Role
@@ -30,8 +31,16 @@ class ChildSpec:
     sandbox: Sandbox
 
 
+class WorkerRequest(msgspec.Struct):
+    """A request to a process that answers many; the answer has the same number."""
+
+    id: int
+    function: str
+    request: msgspec.Raw
+
+
 class AnswerTooLarge(ValueError):
-    """A child sent more than MAX_ANSWER_BYTES."""
+    """A child sent more than it may."""
 
     def __init__(self) -> None:
         super().__init__("the child sent too much")
@@ -42,20 +51,28 @@ def frame(kind: str, value: Any) -> bytes:
     return orjson.dumps({kind: value}) + b"\n"
 
 
-async def read_lines(channel: socket.socket, on_line: Callable[[bytes], None], *, is_each: bool = False) -> None:
+async def read_lines(
+    channel: socket.socket,
+    on_line: Callable[[bytes], None],
+    max_bytes: int = MAX_ANSWER_BYTES,
+    *,
+    is_each: bool = False,
+) -> None:
     """Pass each line to `on_line` until the other end closes the channel. A line without an end is dropped.
 
-    Raises AnswerTooLarge when all lines together have more than MAX_ANSWER_BYTES, or with `is_each`, for a child that answers
-    many requests, when one has. Raises OSError, and what `on_line` raises.
+    Raises AnswerTooLarge when all lines together have more than `max_bytes`, or with `is_each`, for a child that answers many
+    requests, when one has. Raises OSError, and what `on_line` raises.
     """
     loop = asyncio.get_running_loop()
-    received, rest = 0, b""
+    received, rest = 0, bytearray()
     while data := await loop.sock_recv(channel, READ_BYTES):
         received += len(data)
-        if received > MAX_ANSWER_BYTES:
+        if received > max_bytes:
             raise AnswerTooLarge
-        *lines, rest = (rest + data).split(b"\n")
+        *lines, unfinished = data.split(b"\n")
         for line in lines:
-            on_line(line)
+            on_line(bytes(rest + line) if rest else line)
+            rest.clear()
+        rest += unfinished
         if is_each and lines:
             received = len(rest)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -20,11 +19,19 @@ from typing import Any, Generic, TypeVar
 
 import orjson
 
-from olmkit.errors import Blocked, OlmError, Waiting
-from olmkit.jobs import codec, staging
+from olmkit.errors import OlmError, Waiting
+from olmkit.jobs import staging
 from olmkit.jobs.fork_client import ForkServerClient, ForkServerLost
 from olmkit.jobs.job import Job, JobReason, Limits, Progress, Task
 from olmkit.jobs.memory_budget import MemoryBudget
+from olmkit.jobs.outcome import (
+    FIRST_RETRY_DELAY,
+    MAX_RETRY_DELAY,
+    error_of_exit,
+    lost_error,
+    outcome_of,
+    timeout_error,
+)
 from olmkit.jobs.probe_pool import ProbePool
 from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.state import Failed, Finished, JobState, Queued, Running
@@ -33,8 +40,6 @@ log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-FIRST_RETRY_DELAY = timedelta(seconds=5)
-MAX_RETRY_DELAY = timedelta(minutes=5)
 PROBE_TIMEOUT = timedelta(minutes=2)
 """The timeout of a probe, including its time in the queue of probes; then the job runs as if it had no probe."""
 MAX_SLOT_TIME = timedelta(seconds=30)
@@ -168,7 +173,7 @@ class Jobs(Generic[Result]):
             outcome = error.with_traceback(None)  # its frames hold the task
         except Exception as error:  # whatever it is, a job that stays Running would never be retried
             log.error("job %s failed unexpectedly: %r", entry.key, error)
-            outcome = Waiting(JobReason.UNEXPECTED, "the process of the job was lost", FIRST_RETRY_DELAY)
+            outcome = lost_error()
         entry.state = _end_state(identity, outcome, entry.attempts)
         self._ended(entry.key)
 
@@ -215,13 +220,12 @@ class Jobs(Generic[Result]):
                     status = await self._run_with_parser(task, folder, answer, clock)
                 else:
                     status = await self._forks.run(task, self._limits, folder, answer)
-            return answer.outcome if answer.outcome is not None else _error_of_exit(status, self._limits)
+            return answer.outcome if answer.outcome is not None else error_of_exit(status, self._limits)
         except TimeoutError:
-            text = f"it took longer than {_seconds(self._limits.timeout.total_seconds())} and was ended"
-            return Waiting(JobReason.TOO_LONG, text, MAX_RETRY_DELAY)
+            return timeout_error(self._limits)
         except (ForkServerLost, OSError, ValueError) as error:
             log.warning("job %s was lost: %r", entry.key, error)
-            return Waiting(JobReason.UNEXPECTED, "the process of the job was lost", FIRST_RETRY_DELAY)
+            return lost_error()
 
     async def _run_with_parser(
         self, task: Task[Any, Result], folder: Path | None, answer: _Answer[Result], clock: asyncio.Timeout
@@ -311,29 +315,8 @@ class _Answer(Generic[Result]):
                 self.start_parser()
             case {"lost": True}:
                 self.parser_lost = True
-            case {"result": result}:
-                self.outcome = codec.decode(self._job.result, result)
-            case {"error": dict(error)}:
-                self.outcome = codec.decode_error(error, self._job.errors)
-            case {"memory": True}:
-                self.outcome = Blocked(JobReason.OUT_OF_MEMORY, "it needs more memory than one job may use")
-            case {"unexpected": str(text)}:
-                self.outcome = Waiting(JobReason.UNEXPECTED, f"unexpected error: {text}", FIRST_RETRY_DELAY)
-            case _:
-                raise ValueError("the job's answer cannot be read")
-
-
-def _error_of_exit(status: int, limits: Limits) -> OlmError:
-    """Why a child ended without an answer. Blocked if its input surely caused it, Waiting if the machine may have."""
-    number = status & 0x7F
-    if number == signal.SIGXCPU:
-        return Blocked(JobReason.TOO_LONG, f"it needs more than {_seconds(limits.cpu_seconds)} of CPU time")
-    if number == signal.SIGKILL:
-        text = "the process of the job was killed, most likely because the machine is short of memory"
-        return Waiting(JobReason.OUT_OF_MEMORY, text, FIRST_RETRY_DELAY)
-    if number:
-        return Blocked(JobReason.CRASHED, f"the process of the job crashed ({signal.Signals(number).name})")
-    return Waiting(JobReason.UNEXPECTED, "the process of the job ended without an answer", FIRST_RETRY_DELAY)
+            case message:
+                self.outcome = outcome_of(self._job, message)
 
 
 def _end_state(identity: str, outcome: Result | OlmError, attempts: int) -> Finished[Result] | Failed:
@@ -342,7 +325,3 @@ def _end_state(identity: str, outcome: Result | OlmError, attempts: int) -> Fini
     if isinstance(outcome, Waiting):
         outcome.after = min(outcome.after * 2 ** min(attempts - 1, 16), max(MAX_RETRY_DELAY, outcome.after))
     return Failed(identity, outcome, time.monotonic(), attempts)
-
-
-def _seconds(value: float) -> str:
-    return f"{value:g} s"

@@ -119,6 +119,14 @@ def use_cpu(arguments: Values, context: JobContext) -> Values:
         pass
 
 
+def use_cpu_for(arguments: Values, context: JobContext) -> Values:
+    """Use CPU time for a number of seconds."""
+    until = time.process_time() + arguments["seconds"]
+    while time.process_time() < until:
+        pass
+    return {"pid": os.getpid()}
+
+
 def crash(arguments: Values, context: JobContext) -> Values:
     """Read address zero, like a C parser with a bug."""
     ctypes.string_at(0)
@@ -154,9 +162,10 @@ def write_large_file(arguments: Values, context: JobContext) -> Values:
 
 def send_invalid_line(arguments: Values, context: JobContext) -> Values:
     """Send a line that is not a frame of protocol.py."""
-    for name in os.listdir("/proc/self/fd"):
-        if os.path.lexists(f"/proc/self/fd/{name}") and "socket" in os.readlink(f"/proc/self/fd/{name}"):
-            os.write(int(name), arguments["line"].encode() + b"\n")
+    for number in range(3, 1024):
+        with suppress(OSError):
+            if stat.S_ISSOCK(os.fstat(number).st_mode):
+                os.write(number, arguments["line"].encode() + b"\n")
     return {}
 
 
@@ -203,6 +212,7 @@ FUNCTIONS: tuple[Function[Values, Values], ...] = (
     raise_unexpected,
     allocate_memory,
     use_cpu,
+    use_cpu_for,
     crash,
     kill_itself,
     exit_without_answer,

@@ -1,0 +1,111 @@
+"""One child process that is kept between tasks, for a function whose state is worth keeping: parsed files, earlier answers.
+
+Used by controllers that have such a function. Tasks run one after the other. A task that exceeds its limits, and one that is
+cancelled, ends the process; the next task gets another one, which starts without state. Never retries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from olmkit.errors import OlmError
+from olmkit.jobs import codec
+from olmkit.jobs.fork_client import ForkServerClient
+from olmkit.jobs.job import Limits, Role, Task
+from olmkit.jobs.memory_budget import MemoryBudget
+from olmkit.jobs.outcome import error_of_exit, lost_error, outcome_of_line, timeout_error
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.worker_process import WorkerLost, WorkerProcess
+
+Result = TypeVar("Result")
+
+TASKS_PER_PROCESS = 10_000
+"""The number of tasks after which a process is replaced, which bounds what may leak."""
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+"""The limit of one answer."""
+
+
+class KeptWorker:
+    """All calls from one event loop. `limits` are those of each task, except that of memory, which is that of the process.
+
+    `preload` names the modules that the process starts with; `sandbox` is what it may reach.
+    """
+
+    def __init__(
+        self,
+        *,
+        limits: Limits | None = None,
+        preload: Sequence[str] = (),
+        sandbox: Sandbox | None = None,
+        memory: MemoryBudget | None = None,
+        tasks_per_process: int = TASKS_PER_PROCESS,
+    ) -> None:
+        self._limits = limits or Limits()
+        self._forks = ForkServerClient(preload, sandbox or Sandbox())
+        self._memory = memory or MemoryBudget()
+        self._memory.require(self._limits.memory_bytes, 0)
+        self._tasks_per_process = tasks_per_process
+        self._process: WorkerProcess | None = None
+        self._turn = asyncio.Lock()
+        self.started = 0
+        """The number of processes that were started."""
+
+    def warm_up(self) -> None:
+        """Start the fork server, so that the first task does not wait for its imports. Needs a running event loop."""
+        self._forks.warm_up()
+
+    async def run(self, task: Task[Any, Result]) -> Result:
+        """The result of a task. Raises the OlmError of its function, or one with a JobReason: Blocked if the task surely
+        caused the end of the process, Waiting if the machine may have. Cancelling it ends the process.
+        """
+        async with self._turn:
+            try:
+                outcome = await self._outcome(task)
+            except BaseException:
+                self._drop()
+                raise
+        if isinstance(outcome, OlmError):
+            raise outcome
+        return outcome
+
+    async def close(self) -> None:
+        """End the process and the fork server, and wait until they are gone."""
+        process = self._process
+        self._drop()
+        if process is not None:
+            await process.ended()
+        await self._forks.close()
+
+    async def _outcome(self, task: Task[Any, Result]) -> Result | OlmError:
+        # Requests and answers may be large, and the event loop must not wait for them.
+        request = await asyncio.to_thread(codec.to_json, task.request)
+        try:
+            async with asyncio.timeout(self._limits.timeout.total_seconds()):
+                answer = await self._available_process().ask(task.job.function, request)
+            return await asyncio.to_thread(outcome_of_line, task.job, answer)
+        except TimeoutError:
+            self._drop()
+            return timeout_error(self._limits)
+        except WorkerLost as lost:
+            return lost_error() if lost.status is None else error_of_exit(lost.status, self._limits)
+        except (OSError, ValueError):
+            self._drop()
+            return lost_error()
+
+    def _available_process(self) -> WorkerProcess:
+        """Raises OSError when there cannot be one."""
+        process = self._process
+        if process is not None and not process.is_over and process.asked < self._tasks_per_process:
+            return process
+        self._drop()
+        self._process = WorkerProcess(self._forks, Role.KEEP, self._limits, self._memory, MAX_ANSWER_BYTES)
+        self.started += 1
+        return self._process
+
+    def _drop(self) -> None:
+        """End the process, and with it the task that it runs."""
+        if self._process is not None:
+            self._process.close()
+            self._process = None
