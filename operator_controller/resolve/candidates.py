@@ -31,6 +31,11 @@ class Candidate:
         """The better candidate has the greater rank. The names only make the order total."""
         return not self.deprecation, self.priority, self.version, self.bundle.name, self.catalog
 
+    @property
+    def tier(self) -> tuple[bool, int]:
+        """The part of the rank that catalogs are compared by: versions of different catalogs are not."""
+        return not self.deprecation, self.priority
+
 
 class MissingPart(StrEnum):
     """Why a catalog has no candidates."""

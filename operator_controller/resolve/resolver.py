@@ -8,8 +8,10 @@ deprecated and has the highest catalog priority, version and release. Pure: the 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from olmkit.gocompat.versions import Version
 from operator_controller.resolve.bundle_identity import BundleIdentity, channels_with, identity_in
@@ -38,8 +40,28 @@ from operator_controller.resolve.snapshot import (
 from operator_controller.resolve.upgrade_graph import UpgradeGraph, UpgradeStart, direct_upgrades
 
 
+@dataclass(frozen=True)
+class Permitted:
+    """The bundles that may be installed for one request, as far as the package alone decides it, ascending by preference."""
+
+    choices: tuple[Chosen, ...]
+    otherwise: ResolutionOutcome
+    """The outcome if there are none."""
+    catalogs: tuple[CatalogCandidates, ...] = ()
+    """The catalogs that were considered."""
+    successor: SuccessorCatalog | None = None
+
+
 def resolve(snapshot: Snapshot) -> Resolution:
     """The result for one Operator. Never raises."""
+    found = permitted(snapshot)
+    outcome = found.choices[-1] if found.choices else found.otherwise
+    refused = _refuse_dependencies(outcome, snapshot.running, found.catalogs)
+    return Resolution(refused, snapshot, found.catalogs, found.successor)
+
+
+def permitted(snapshot: Snapshot) -> Permitted:
+    """The bundles that may be installed, and the outcome if there are none. Never raises."""
     running, successor = snapshot.running, None
     offers = tuple(offer for offer in snapshot.offers if offer.state is not CatalogState.UNAVAILABLE)
     if running is not None and running.catalog:  # an installed package stays with the catalog it came from
@@ -48,15 +70,12 @@ def resolve(snapshot: Snapshot) -> Resolution:
             source = _successor_offer(running, offers)
             successor = _successor_catalog(running, source)
         if source is None or source.state not in STATES_WITH_CONTENT:
-            return Resolution(_resolve_without_catalog(snapshot, running, source), snapshot)
+            return Permitted((), _resolve_without_catalog(snapshot, running, source))
         offers = (source,)
     catalogs = tuple(candidates_of(offer, snapshot.request, running) for offer in offers)
     if running is None:
-        return Resolution(
-            _refuse_dependencies(_resolve_installation(snapshot, catalogs), None, catalogs), snapshot, catalogs
-        )
-    outcome = _resolve_upgrade(snapshot, running, catalogs)
-    return Resolution(_refuse_dependencies(outcome, running, catalogs), snapshot, catalogs, successor)
+        return _permitted_installations(snapshot, catalogs)
+    return _permitted_upgrades(snapshot, running, catalogs, successor)
 
 
 # --- the catalog of an installed package
@@ -104,20 +123,20 @@ def _satisfies_request(running: RunningBundle, request: PackageRequest) -> bool:
 # --- a first installation
 
 
-def _resolve_installation(snapshot: Snapshot, catalogs: Sequence[CatalogCandidates]) -> ResolutionOutcome:
-    """The best candidate of all catalogs, or an ambiguity."""
-    matching = [candidate for catalog in catalogs for candidate in catalog.matching]
+def _permitted_installations(snapshot: Snapshot, catalogs: tuple[CatalogCandidates, ...]) -> Permitted:
+    """All matching candidates. Of catalogs that offer equally good ones, only the preferred one counts."""
+    matching = sorted((one for catalog in catalogs for one in catalog.matching), key=lambda one: one.rank)
     if not matching:
-        return _no_match(catalogs)
-    top = max(one.rank[:2] for one in matching)
-    best = [one for one in matching if one.rank[:2] == top]
-    names = sorted({one.catalog for one in best})
-    if len(names) > 1:
-        best = [one for one in best if one.catalog == snapshot.preferred_catalog]
-        if not best:
-            return AmbiguousCatalogs(tuple(names))
-    choice = max(best, key=lambda one: one.rank)
-    return Chosen(choice, choice)
+        return Permitted((), _no_match(catalogs), catalogs)
+    catalogs_by_tier: defaultdict[tuple[bool, int], set[str]] = defaultdict(set)
+    for one in matching:
+        catalogs_by_tier[one.tier].add(one.catalog)
+    usable = [
+        one for one in matching if len(catalogs_by_tier[one.tier]) == 1 or one.catalog == snapshot.preferred_catalog
+    ]
+    if not usable or usable[-1].tier != matching[-1].tier:
+        return Permitted((), AmbiguousCatalogs(tuple(sorted(catalogs_by_tier[matching[-1].tier]))), catalogs)
+    return Permitted(tuple(Chosen(one, one) for one in usable), NoMatchingBundle(), catalogs)
 
 
 def _no_match(catalogs: Sequence[CatalogCandidates]) -> ResolutionOutcome:
@@ -128,14 +147,21 @@ def _no_match(catalogs: Sequence[CatalogCandidates]) -> ResolutionOutcome:
 # --- an upgrade
 
 
-def _resolve_upgrade(
-    snapshot: Snapshot, running: RunningBundle, catalogs: Sequence[CatalogCandidates]
-) -> ResolutionOutcome:
-    """The best candidate that the upgrade edges lead to, one step at a time. A bundle that is no longer offered stays if it
-    satisfies the request."""
-    steps = [step for catalog in catalogs if (step := _next_step(snapshot, running, catalog)) is not None]
-    if steps:
-        return max(steps, key=lambda step: (step.target.rank, step.candidate.rank))
+def _permitted_upgrades(
+    snapshot: Snapshot,
+    running: RunningBundle,
+    catalogs: tuple[CatalogCandidates, ...],
+    successor: SuccessorCatalog | None,
+) -> Permitted:
+    """The running bundle, if it matches and is offered, and the steps that the upgrade edges permit."""
+    steps = [step for catalog in catalogs for step in _permitted_steps(running, catalog)]
+    steps.sort(key=lambda step: (step.chosen.candidate.bundle.name == snapshot.installing_bundle, step.rank))
+    choices = tuple(step.chosen for step in steps)
+    return Permitted(choices, _no_upgrade(snapshot, running, catalogs), catalogs, successor)
+
+
+def _no_upgrade(snapshot: Snapshot, running: RunningBundle, catalogs: Sequence[CatalogCandidates]) -> ResolutionOutcome:
+    """Why there is no step. A bundle that is no longer offered stays if it satisfies the request."""
     if running.catalog and _satisfies_request(running, snapshot.request):
         return Kept(running, catalogs[0].offer.state)  # its own catalog is the only one
     matching = [(candidate, catalog) for catalog in catalogs for candidate in catalog.matching]
@@ -145,21 +171,47 @@ def _resolve_upgrade(
     return _no_direct_upgrade(running, wanted, catalog)
 
 
-def _next_step(snapshot: Snapshot, running: RunningBundle, catalog: CatalogCandidates) -> Chosen | None:
-    """The first step on the path to the best reachable candidate."""
+@dataclass(frozen=True)
+class _Step:
+    """A step of an upgrade, or the running bundle itself. `remaining`: the steps from there to its target."""
+
+    chosen: Chosen
+    remaining: int
+
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        """The better step leads to a better target, then leaves fewer steps, then is the higher one."""
+        candidate = self.chosen.candidate
+        return self.chosen.target.rank, -self.remaining, candidate.version, candidate.rank
+
+
+def _permitted_steps(running: RunningBundle, catalog: CatalogCandidates) -> list[_Step]:
+    """The running bundle and the direct upgrades from it that lead to something better, each with its best target.
+
+    No sequence of these steps returns to the same bundle: where the edges form a cycle through the running bundle, only the
+    steps of a shortest path to the best target are permitted.
+    """
     by_name = {one.bundle.name: one for one in catalog.matching}
+    same = [_Step(Chosen(one, one), 0) for one in catalog.matching if is_same_bundle(one, running)]
+    start = UpgradeStart(running.name, running.version)
+    direct = frozenset[str]().union(*direct_upgrades(catalog.channels, start).values()) & by_name.keys()
+    names = [one.bundle.name for one in sorted(catalog.matching, key=lambda one: one.rank, reverse=True)]
+    others = [name for name in names if name != running.name]
     graph = UpgradeGraph(catalog.channels, _bundle_versions(catalog))
-    paths = graph.paths_from(UpgradeStart(running.name, running.version), by_name.keys())
-    same = {one.bundle.name for one in catalog.matching if is_same_bundle(one, running)}
-    permitted = paths.direct | same
-    if not permitted:
-        return None
-    target = max((by_name[name] for name in paths.previous.keys() | same), key=lambda one: one.rank)
-    if snapshot.installing_bundle in permitted:
-        return Chosen(by_name[snapshot.installing_bundle], target)
-    if target.bundle.name in permitted:
-        return Chosen(target, target)
-    return Chosen(by_name[paths.path_to(target.bundle.name)[0]], target)  # each step shortens the path, so cycles end
+    targets = graph.targets(others)
+    stays = {step.chosen.candidate.bundle.name for step in same}
+    steps = [_Step(Chosen(by_name[name], by_name[targets[name].name]), targets[name].steps) for name in direct - stays]
+    floor = max((step.rank for step in same), default=())
+    steps = [step for step in steps if step.rank > floor]
+    if steps:
+        best = max((step.chosen.target.rank, -step.remaining) for step in steps)
+        cyclic = graph.leading_to(running.name, others)
+        steps = [
+            step
+            for step in steps
+            if step.chosen.candidate.bundle.name not in cyclic or (step.chosen.target.rank, -step.remaining) == best
+        ]
+    return same + steps
 
 
 def _bundle_versions(catalog: CatalogCandidates) -> dict[str, Version | None]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from olmkit.gocompat.versions import BadRange, BlangRange, Precedence, Version
-from operator_controller.resolve.package import Channel
+from operator_controller.resolve.package import Channel, Entry
 
 
 @dataclass(frozen=True)
@@ -46,21 +46,31 @@ class UpgradePaths:
         return frozenset(name for name, before in self.previous.items() if before is None)
 
 
+@dataclass(frozen=True)
+class UpgradeTarget:
+    """The best bundle that can be reached from another one, and the number of upgrades to it: 0 for the bundle itself."""
+
+    name: str
+    steps: int
+
+
 class UpgradeGraph:
     """The edges among the entries of some channels. Bundles without a known version are only reached by name."""
 
     def __init__(self, channels: Iterable[Channel], versions: Mapping[str, Version | None]) -> None:
         named: defaultdict[str, list[str]] = defaultdict(list)
         by_range: defaultdict[str, list[str]] = defaultdict(list)
+        entries: defaultdict[str, list[Entry]] = defaultdict(list)
         for entry in chain.from_iterable(channel.entries for channel in channels):
             name = entry.name
+            entries[name].append(entry)
             for before in entry.skips:
                 named[before].append(name)
             named[entry.replaces].append(name)
             by_range[entry.skip_range].append(name)
         named.pop("", None)
         by_range.pop("", None)
-        self._versions, self._named, self._by_range = versions, named, by_range
+        self._versions, self._named, self._by_range, self._entries = versions, named, by_range, entries
 
     def _ranges(self) -> Iterator[tuple[BlangRange, list[str]]]:
         """Yields each skipRange once. Invalid ranges are left out; catalogd reports them in the Catalog's Valid condition."""
@@ -88,6 +98,37 @@ class UpgradeGraph:
                 previous[name] = before
                 queue.append((name, UpgradeStart(name, self._versions.get(name))))
         return UpgradePaths(previous)
+
+    def targets(self, best_first: Sequence[str]) -> dict[str, UpgradeTarget]:
+        """For each of the bundles that can be reached over bundles of the sequence, in any number of steps, the best one.
+
+        `best_first` are the possible targets and the only bundles that paths lead over; a bundle that leads nowhere is its own
+        target. Searches backward from each target, best first, and visits each entry, edge and skipRange once.
+        """
+        found: dict[str, UpgradeTarget] = {}
+        pending = _PendingBundles(best_first, self._versions)
+        for target in best_first:
+            if target in found:
+                continue
+            found[target] = UpgradeTarget(target, 0)
+            queue = [target]
+            for name in queue:  # the loop body appends to the queue
+                here = UpgradeTarget(target, found[name].steps + 1)
+                for before in pending.before(self._entries.get(name, ())):
+                    if before not in found:
+                        found[before] = here
+                        queue.append(before)
+        return found
+
+    def leading_to(self, goal: str, among: Collection[str]) -> frozenset[str]:
+        """The bundles of `among` from which upgrades over bundles of `among` lead to the goal."""
+        pending, found, queue = _PendingBundles(among, self._versions), {goal}, [goal]
+        for name in queue:  # the loop body appends to the queue
+            for before in pending.before(self._entries.get(name, ())):
+                if before not in found:
+                    found.add(before)
+                    queue.append(before)
+        return frozenset(found - {goal})
 
     def _highest_first(self, names: Iterable[str]) -> list[str]:
         known: list[tuple[tuple[object, ...], str]] = []
@@ -133,6 +174,49 @@ def _range_contains(text: str, version: Version | None) -> bool:
         return version is not None and BlangRange.parse(text).matches(version)
     except BadRange:
         return False
+
+
+class _PendingBundles:
+    """The bundles that a backward search has not reached through a skipRange yet, by version."""
+
+    def __init__(self, names: Iterable[str], versions: Mapping[str, Version | None]) -> None:
+        by_version: defaultdict[Precedence, list[str]] = defaultdict(list)
+        self._names = frozenset(names)
+        for name in self._names:
+            version = versions.get(name)
+            if version is not None:
+                by_version[version.precedence].append(name)
+        self._points = sorted(by_version)
+        self._bundles = [sorted(by_version[point]) for point in self._points]
+        self._next = list(range(len(self._points) + 1))
+        """For each point, itself, or if it was returned, one that is closer to the next point that was not."""
+
+    def before(self, entries: Iterable[Entry]) -> Iterator[str]:
+        """The bundles that the entries upgrade. Each is returned for one skipRange at most; named ones may be returned again."""
+        for entry in entries:
+            for name in (entry.replaces, *entry.skips):
+                if name in self._names:
+                    yield name
+            if entry.skip_range:
+                yield from self._take(entry.skip_range)
+
+    def _take(self, skip_range: str) -> Iterator[str]:
+        try:
+            slices = list(BlangRange.parse(skip_range).slices(self._points))
+        except BadRange:
+            return
+        for start, end in slices:
+            place = self._pending_from(start)
+            while place < end:
+                yield from self._bundles[place]
+                self._next[place] = place + 1
+                place = self._pending_from(place)
+
+    def _pending_from(self, place: int) -> int:
+        while self._next[place] != place:
+            self._next[place] = self._next[self._next[place]]
+            place = self._next[place]
+        return place
 
 
 class _SkipRangeIndex:

@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operator_controller.resolve.candidates import Candidate
+from operator_controller.resolve.candidates import Candidate, is_same_bundle
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES, explain
 from operator_controller.resolve.package import read_package
 from operator_controller.resolve.resolution import Chosen, Kept, Resolution
-from operator_controller.resolve.resolver import resolve
+from operator_controller.resolve.resolver import permitted, resolve
 from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest, RunningBundle, Snapshot
 from operator_controller.resolve.version_range import MastermindsRange
 
@@ -153,6 +153,24 @@ def test_upgrades_end_and_never_lead_to_a_worse_bundle(
     else:
         raise AssertionError(f"upgrades do not end: {targets}")
     assert [one.rank for one in targets] == sorted(one.rank for one in targets)
+
+
+@given(requests, documents(), names, st.data())
+def test_permitted_steps_never_return_to_a_bundle_whichever_of_them_the_requirements_leave(
+    request: PackageRequest, document: dict[str, Any], start: str, data: st.DataObject
+) -> None:
+    package = read_package(document)
+    version = package.bundles[start].version
+    running = RunningBundle(start, "", "p", version, start.removeprefix("p.v"), "x", "a")
+    seen: list[str] = []
+    while running.name not in seen:
+        seen.append(running.name)
+        choices = permitted(Snapshot(request, (CatalogOffer("x", package=package),), running)).choices
+        step = data.draw(st.sampled_from(choices)).candidate if choices else None
+        if step is None or is_same_bundle(step, running):
+            return
+        running = as_running(step)
+    raise AssertionError(f"{running.name} again: {seen}")
 
 
 @given(requests, offers(), offers())

@@ -167,3 +167,35 @@ def test_a_path_ends_with_its_goal_and_contains_no_bundle_twice(
         here = UpgradeStart(name, KNOWN.get(name))
     assert not path or path[-1] == goal
     assert len(set(path)) == len(path)
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(
+        st.builds(
+            Entry,
+            st.sampled_from(sorted(VERSIONS)),
+            st.sampled_from(["", *VERSIONS]),
+            st.lists(st.sampled_from(sorted(VERSIONS)), max_size=2).map(tuple),
+            st.sampled_from(["", "<3.0.0", ">=2.0.0 <5.0.0", "junk"]),
+        ),
+        max_size=8,
+    ),
+    st.permutations(sorted(VERSIONS)),
+)
+def test_the_target_is_the_first_bundle_that_a_forward_search_reaches(
+    entries: list[Entry], best_first: list[str]
+) -> None:
+    edges = graph(*entries)
+    targets = edges.targets(best_first)
+    for name in VERSIONS:
+        paths = edges.paths_from(UpgradeStart(name, VERSIONS[name]), VERSIONS.keys())
+        reached = {name: 0} | {goal: len(paths.path_to(goal)) for goal in paths.previous}
+        best = min(reached, key=best_first.index)
+        assert (targets[name].name, targets[name].steps) == (best, reached[best])
+        assert {other for other in VERSIONS if name in paths_of(edges, other)} == edges.leading_to(name, best_first)
+
+
+def paths_of(edges: UpgradeGraph, start: str) -> set[str]:
+    """The bundles that can be reached from a bundle."""
+    return set(edges.paths_from(UpgradeStart(start, VERSIONS[start]), VERSIONS.keys()).previous)
