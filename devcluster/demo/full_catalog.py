@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from devcluster.cluster import Cluster
 from devcluster.corpus import open_corpus
@@ -179,7 +180,7 @@ def catalog_object(name: str, reference: str, poll_interval: str = "10m") -> Obj
     }
 
 
-def operator_object(package: str, name: str | None = None, **spec: str) -> Object:
+def operator_object(package: str, name: str | None = None, **spec: Any) -> Object:
     """An Operator for a package; `spec` are further fields."""
     return {
         "apiVersion": "operators.operatorframework.io/v1alpha1",

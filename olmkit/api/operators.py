@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic.config import JsonDict
 
+from olmkit.api.label_selector import LabelSelector
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
 
 KIND = Kind("operators.operatorframework.io", "v1alpha1", "Operator", "operators")
@@ -97,6 +98,22 @@ class OperatorSpec(Model):
     channel: Annotated[str, Field(max_length=48, pattern=CHANNEL_PATTERN)] | None = Field(
         default=None,
         description=("Channel to follow. Default: the package's default channel, or all channels if version is set."),
+    )
+    catalog_selector: LabelSelector | None = Field(
+        default=None,
+        json_schema_extra={"x-kubernetes-map-type": "atomic"},
+        description=(
+            "Catalogs that count for this Operator, by their labels. Each Catalog has the label "
+            "olm.operatorframework.io/metadata.name. Default: all Catalogs."
+        ),
+    )
+    upgrade_constraint_policy: Literal["Enforce", "Ignore"] | None = Field(
+        default=None,
+        description=(
+            "Enforce: the installed bundle is replaced only along the upgrade edges of its catalog (replaces, skips, "
+            "skipRange). Ignore: by the best bundle in the channel and range, whatever is installed, also by an older one. "
+            "Default: Enforce."
+        ),
     )
 
 

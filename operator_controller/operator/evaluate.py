@@ -129,7 +129,7 @@ def _requested_package(world: World) -> PackageRequest:
     """Raises BadRange."""
     spec = world.operator.spec
     versions = MastermindsRange.parse(spec.version) if spec.version else None
-    return PackageRequest(spec.package_name, spec.channel or "", versions)
+    return PackageRequest(spec.package_name, spec.channel or "", versions, spec.upgrade_constraint_policy != "Ignore")
 
 
 def _evaluate_without_catalogs(world: World) -> Evaluation | None:

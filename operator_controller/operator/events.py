@@ -33,7 +33,7 @@ class EventMapper:
         return names
 
     def keys_of_catalog(self, change: Change) -> Iterable[str]:
-        """All Operators if the content that is served or the priority has changed, else none."""
+        """All Operators if the content that is served, the priority or the labels have changed, else none."""
         if resolution_inputs(change.old) == resolution_inputs(change.new):
             return ()
         return [name for _, name in self.informers.operators.objects]
@@ -65,7 +65,15 @@ def resolution_inputs(catalog: Object | None) -> tuple[object, ...] | None:
     model = Catalog.load(catalog)
     served = served_digest(model)
     is_ignored = model.metadata.deleting or model.is_unavailable
-    return model.metadata.uid, served, model.status.content_url if served else "", model.spec.priority, is_ignored
+    labels = tuple(sorted(model.metadata.labels.items()))
+    return (
+        model.metadata.uid,
+        served,
+        model.status.content_url if served else "",
+        model.spec.priority,
+        labels,
+        is_ignored,
+    )
 
 
 def _claim(operator: Object | None) -> tuple[object, ...] | None:

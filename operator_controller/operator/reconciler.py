@@ -17,6 +17,7 @@ from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Reconciler
 from operator_controller.catalog_client.client import CatalogClient
 from operator_controller.operator.act import OperatorActions
+from operator_controller.operator.catalog_selection import select_catalogs
 from operator_controller.operator.decide import decide
 from operator_controller.operator.evaluate import Evaluation, snapshot_to_resolve
 from operator_controller.operator.informers import PACKAGE_INDEX, Informers, packages_of
@@ -107,13 +108,11 @@ class OperatorReconciler:
         if operator.metadata.deleting:
             return self._with_running(world)
         package = operator.spec.package_name
-        results = [
-            await self.catalog_client.get_offer(catalog, package)
-            for _, catalog in sorted(self.informers.catalogs.objects.items())
-        ]
+        selected, others = select_catalogs(operator, self.informers.catalogs.objects.values())
+        results = [await self.catalog_client.get_offer(catalog, package) for catalog in selected]
         world = replace(
             world,
-            offers=tuple(result.offer for result in results),
+            offers=tuple(sorted((*(one.offer for one in results), *others), key=lambda offer: offer.catalog)),
             claims=package_claims(self.informers, package),
             rejected_images=self.rejected_images.snapshot(),
             needs_recheck=any(result.needs_recheck for result in results),

@@ -22,6 +22,7 @@ class AnswerKind(StrEnum):
     NO_DIRECT_UPGRADE = "noDirectUpgrade"  # the wanted bundle exists, and no upgrade edge leads to it
     AMBIGUOUS_CATALOGS = "ambiguousCatalogs"  # catalogs of the same priority offer it
     SOURCE_CATALOG_MISSING = "sourceCatalogMissing"  # what is requested may be in a catalog whose content is not known
+    SOURCE_CATALOG_NOT_SELECTED = "sourceCatalogNotSelected"  # no catalog that the spec selects offers what runs
     CONFLICT = "conflict"  # what it requires cannot be had together with the requests that have precedence
     UNDECIDED = "undecided"  # the solver reached its budget: nothing changes
     NOT_APPROVED = "notApproved"  # nothing is installed, and the installation of `available_version` awaits approval
@@ -102,11 +103,13 @@ class Member:
 
 @dataclass(frozen=True)
 class FollowedCatalog:
-    """The catalog that takes the place of a deleted one, because it offers the running bundle; `channel` contains it."""
+    """The catalog that takes the place of another one, because it offers the running bundle; `channel` contains it."""
 
-    deleted: str
+    previous: str
     catalog: str
     channel: str
+    is_deleted: bool = True
+    """Whether the previous catalog was deleted; else the spec does not select it."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from operator_controller.resolve.cluster_snapshot import ClusterSnapshot, Operat
 from operator_controller.resolve.documents import Documents, ParsedDocuments
 from operator_controller.resolve.explained_resolution import resolve_and_explain
 from operator_controller.resolve.operator_answer import make_answer
-from operator_controller.resolve.snapshot import PackageRequest, RunningBundle, Snapshot
+from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest, RunningBundle, Snapshot
 from operator_controller.resolve.version_range import MastermindsRange
 
 
@@ -45,8 +45,9 @@ def _package_snapshot(
     """The request of one Operator with what each catalog that it may use offers of its package."""
     offers = [
         memory.parsed.offer(documents, source, operator.package)
-        for source in sorted(snapshot.catalogs, key=lambda each: each.name)
         if operator.catalogs is None or source.name in operator.catalogs
+        else CatalogOffer(source.name, source.priority, CatalogState.NOT_SELECTED, package_names=source.package_names)
+        for source in sorted(snapshot.catalogs, key=lambda each: each.name)
     ]
     return Snapshot(
         request=package_request(operator),
@@ -63,7 +64,7 @@ def package_request(operator: OperatorRequest) -> PackageRequest:
         versions = MastermindsRange.parse(operator.version) if operator.version else None
     except BadRange:
         versions = None
-    return PackageRequest(operator.package, operator.channel, versions)
+    return PackageRequest(operator.package, operator.channel, versions, not operator.ignores_upgrade_edges)
 
 
 def running_bundle(recorded: RecordedBundle | None) -> RunningBundle | None:

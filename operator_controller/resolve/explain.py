@@ -33,9 +33,17 @@ from operator_controller.resolve.resolution import (
     NoMatchingBundle,
     Resolution,
     SourceCatalogMissing,
+    SourceCatalogNotSelected,
     TooLargeToResolve,
 )
-from operator_controller.resolve.snapshot import CatalogState, PackageRequest, RunningBundle
+from operator_controller.resolve.snapshot import IGNORED_STATES, CatalogState, PackageRequest, RunningBundle
+from operator_controller.resolve.spec_hints import (
+    how_to_select,
+    ignored_policy,
+    missing_edge,
+    source_not_selected,
+    successor_note,
+)
 from operator_controller.resolve.suggestions import (
     TOO_LARGE,
     has_no_channels,
@@ -69,10 +77,7 @@ def explain(resolution: Resolution) -> Explanation:
     successor = resolution.successor
     if successor is None:
         return explanation
-    note = (
-        f'catalog "{successor.deleted}", which it came from, was deleted: it follows catalog "{successor.catalog}", which offers '
-        "the same bundle"
-    )
+    note = successor_note(successor)
     text = f"{truncate(explanation.text, MAX_EXPLANATION_BYTES - len(note.encode()) - 2)}; {note}"
     return replace(explanation, text=text, successor_note=note)
 
@@ -104,6 +109,9 @@ def _explain(resolution: Resolution) -> Explanation:
             message = not_found_message(request)
             state = _source_catalog_state(resolution, resolution.snapshot.running)
             return _explanation(message, _joined(message, state))
+        case SourceCatalogNotSelected():
+            message = source_not_selected(outcome)
+            return _explanation(message, _joined(message, how_to_select(resolution)))
     assert_never(outcome)
 
 
@@ -245,15 +253,16 @@ def _how_to_continue(resolution: Resolution, outcome: NoDirectUpgrade) -> str:
         steps = join_names([str(step) for step in outcome.path], "then")
         first = outcome.path[0]
         return (
-            f"the upgrade path is {steps}; set spec.version to {first} first, or to a range that contains all of them"
+            f"the upgrade path is {steps}; set spec.version to {first} first, or to a range that contains all of them; "
+            f"{ignored_policy(outcome)}"
         )
-    return "; ".join([*_how_to_downgrade(resolution, outcome), _possible_upgrades(resolution, outcome)])
+    is_older = _is_older(resolution, outcome)
+    parts = _how_to_downgrade(outcome) if is_older else missing_edge(resolution, outcome)
+    return "; ".join([*parts, _possible_upgrades(resolution, outcome), ignored_policy(outcome)])
 
 
-def _how_to_downgrade(resolution: Resolution, outcome: NoDirectUpgrade) -> list[str]:
+def _how_to_downgrade(outcome: NoDirectUpgrade) -> list[str]:
     """How to install an older version, and what that deletes."""
-    if not _is_older(resolution, outcome):
-        return []
     return [
         f"to install {outcome.wanted.version}, delete this Operator and create it again, which also deletes its custom "
         "resources"
@@ -362,7 +371,7 @@ def _no_successor(resolution: Resolution, running: RunningBundle) -> str:
     others = [
         quoted(offer.catalog)
         for offer in resolution.snapshot.offers
-        if offer.state is not CatalogState.UNAVAILABLE
+        if offer.state not in IGNORED_STATES
         and offer.package is not None
         and has_same_name_and_version(offer.package, running.name, running.version)
     ]

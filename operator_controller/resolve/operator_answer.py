@@ -15,6 +15,8 @@ from operator_controller.resolve.resolution import (
     NoMatchingBundle,
     ResolutionOutcome,
     SourceCatalogMissing,
+    SourceCatalogNotSelected,
+    SuccessorCatalog,
     TooLargeToResolve,
 )
 
@@ -27,6 +29,7 @@ _KINDS: dict[type[ResolutionOutcome], AnswerKind] = {
     HasDependencies: AnswerKind.CONFLICT,
     AmbiguousCatalogs: AnswerKind.AMBIGUOUS_CATALOGS,
     SourceCatalogMissing: AnswerKind.SOURCE_CATALOG_MISSING,
+    SourceCatalogNotSelected: AnswerKind.SOURCE_CATALOG_NOT_SELECTED,
 }
 
 
@@ -49,11 +52,13 @@ def make_answer(operator: OperatorRequest, digest: str, explained: ExplainedReso
         target_version=str(chosen.target.version) if chosen else "",
         versions_without_certificates=tuple(map(str, chosen.without_certificates)) if chosen else (),
         catalog_state=outcome.catalog_state if isinstance(outcome, Kept) else None,
-        followed_catalog=FollowedCatalog(successor.deleted, successor.catalog, successor.channel)
-        if successor
-        else None,
+        followed_catalog=_followed_catalog(successor) if successor else None,
         successor_note=explanation.successor_note,
     )
+
+
+def _followed_catalog(successor: SuccessorCatalog) -> FollowedCatalog:
+    return FollowedCatalog(successor.previous, successor.catalog, successor.channel, successor.is_deleted)
 
 
 def selected_bundle(candidate: Candidate) -> SelectedBundle:

@@ -85,6 +85,13 @@ class SourceCatalogMissing:
     message: str
 
 
+@dataclass(frozen=True)
+class SourceCatalogNotSelected:
+    """The request does not select the catalog that the running bundle came from, and no selected one offers that bundle."""
+
+    catalog: str
+
+
 ResolutionOutcome = (
     Chosen
     | Kept
@@ -94,16 +101,19 @@ ResolutionOutcome = (
     | HasDependencies
     | AmbiguousCatalogs
     | SourceCatalogMissing
+    | SourceCatalogNotSelected
 )
 
 
 @dataclass(frozen=True)
 class SuccessorCatalog:
-    """The catalog that takes the place of a deleted one, because it offers the same bundle; `channel` contains the bundle."""
+    """The catalog that takes the place of another one, because it offers the same bundle; `channel` contains the bundle."""
 
-    deleted: str
+    previous: str
     catalog: str
     channel: str
+    is_deleted: bool = True
+    """Whether the previous catalog was deleted; else the request does not select it."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +131,7 @@ class Resolution:
     def is_final(self) -> bool:
         """Whether only a change of a spec or of a catalog's content can change the outcome. If not, a catalog is still unread."""
         match self.outcome:
-            case NoMatchingBundle():
+            case NoMatchingBundle() | SourceCatalogNotSelected():
                 states = {one.offer.state for one in self.catalogs}
                 return states == {CatalogState.SERVING}
             case TooLargeToResolve():

@@ -26,10 +26,12 @@ from operator_controller.resolve.resolution import (
     Resolution,
     ResolutionOutcome,
     SourceCatalogMissing,
+    SourceCatalogNotSelected,
     SuccessorCatalog,
     TooLargeToResolve,
 )
 from operator_controller.resolve.snapshot import (
+    IGNORED_STATES,
     STATES_WITH_CONTENT,
     CatalogOffer,
     CatalogState,
@@ -63,12 +65,14 @@ def resolve(snapshot: Snapshot) -> Resolution:
 def permitted(snapshot: Snapshot) -> Permitted:
     """The bundles that may be installed, and the outcome if there are none. Never raises."""
     running, successor = snapshot.running, None
-    offers = tuple(offer for offer in snapshot.offers if offer.state is not CatalogState.UNAVAILABLE)
+    offers = tuple(offer for offer in snapshot.offers if offer.state not in IGNORED_STATES)
     if running is not None and running.catalog:  # an installed package stays with the catalog it came from
         source = next((offer for offer in snapshot.offers if offer.catalog == running.catalog), None)
-        if source is None:
-            source = _successor_offer(running, offers)
-            successor = _successor_catalog(running, source)
+        if source is None or source.state is CatalogState.NOT_SELECTED:
+            previous, source = source, _successor_offer(running, offers) or source
+            successor = _successor_catalog(running, source, is_deleted=previous is None)
+        if source is not None and source.state is CatalogState.NOT_SELECTED:
+            return _permitted_without_source(snapshot, running, offers)
         if source is None or source.state not in STATES_WITH_CONTENT:
             return Permitted((), _resolve_without_catalog(snapshot, running, source))
         offers = (source,)
@@ -82,7 +86,7 @@ def permitted(snapshot: Snapshot) -> Permitted:
 
 
 def _successor_offer(running: RunningBundle, offers: Sequence[CatalogOffer]) -> CatalogOffer | None:
-    """The catalog that takes the place of a deleted one, because it offers the same bundle.
+    """The catalog that takes the place of one that was deleted or is not selected, because it offers the same bundle.
 
     The same image digest is preferred to the same reference, then the higher priority, then the name decides.
     """
@@ -95,13 +99,23 @@ def _successor_offer(running: RunningBundle, offers: Sequence[CatalogOffer]) -> 
     return min(matching, key=lambda one: (-one[0], -one[1], one[2].catalog))[2] if matching else None
 
 
-def _successor_catalog(running: RunningBundle, source: CatalogOffer | None) -> SuccessorCatalog | None:
+def _successor_catalog(
+    running: RunningBundle, source: CatalogOffer | None, *, is_deleted: bool
+) -> SuccessorCatalog | None:
     """The recorded channel is kept if the successor has the bundle in it."""
     if source is None or source.package is None:
         return None
     channels = channels_with(source.package, running.name, running.version, running.image)
     channel = running.channel if running.channel in channels else channels[0]
-    return SuccessorCatalog(running.catalog, source.catalog, channel)
+    return SuccessorCatalog(running.catalog, source.catalog, channel, is_deleted)
+
+
+def _permitted_without_source(snapshot: Snapshot, running: RunningBundle, offers: Sequence[CatalogOffer]) -> Permitted:
+    """The request does not select the catalog of the running bundle: if no upgrade edge is required, all that match."""
+    catalogs = tuple(candidates_of(offer, snapshot.request, running) for offer in offers)
+    if snapshot.request.enforces_edges:
+        return Permitted((), SourceCatalogNotSelected(running.catalog), catalogs)
+    return _permitted_installations(snapshot, catalogs)
 
 
 def _resolve_without_catalog(
@@ -154,7 +168,8 @@ def _permitted_upgrades(
     successor: SuccessorCatalog | None,
 ) -> Permitted:
     """The running bundle, if it matches and is offered, and the steps that the upgrade edges permit."""
-    steps = [step for catalog in catalogs for step in _permitted_steps(running, catalog)]
+    enforces_edges = snapshot.request.enforces_edges
+    steps = [step for one in catalogs for step in _permitted_steps(running, one, enforces_edges=enforces_edges)]
     steps.sort(key=lambda step: (step.chosen.candidate.bundle.name == snapshot.installing_bundle, step.rank))
     choices = tuple(step.chosen for step in steps)
     return Permitted(choices, _no_upgrade(snapshot, running, catalogs), catalogs, successor)
@@ -185,12 +200,15 @@ class _Step:
         return self.chosen.target.rank, -self.remaining, candidate.version, candidate.rank
 
 
-def _permitted_steps(running: RunningBundle, catalog: CatalogCandidates) -> list[_Step]:
-    """The running bundle and the direct upgrades from it that lead to something better, each with its best target.
+def _permitted_steps(running: RunningBundle, catalog: CatalogCandidates, *, enforces_edges: bool) -> list[_Step]:
+    """The running bundle and the direct upgrades from it that lead to something better, each with its best target; all that
+    match if no upgrade edge is required.
 
     No sequence of these steps returns to the same bundle: where the edges form a cycle through the running bundle, only the
     steps of a shortest path to the best target are permitted.
     """
+    if not enforces_edges:
+        return [_Step(Chosen(one, one), 0) for one in catalog.matching]
     by_name = {one.bundle.name: one for one in catalog.matching}
     same = [_Step(Chosen(one, one), 0) for one in catalog.matching if is_same_bundle(one, running)]
     start = UpgradeStart(running.name, running.version)

@@ -21,6 +21,8 @@ class PackageRequest:
     package: str
     channel: str = ""
     versions: MastermindsRange | None = None
+    enforces_edges: bool = True
+    """Whether the running bundle is replaced along upgrade edges only (spec.upgradeConstraintPolicy)."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,13 @@ class CatalogState(StrEnum):
     PENDING = "pending"  # it has not served anything yet: it is ignored
     TOO_LARGE = "tooLarge"  # its content for this package exceeds the limits of resolution
     UNAVAILABLE = "unavailable"  # spec.availability is Unavailable: nothing is installed from it, so it is ignored
+    NOT_SELECTED = "notSelected"  # spec.catalogSelector of the Operator does not select it: it is ignored
 
 
 STATES_WITH_CONTENT = (CatalogState.SERVING, CatalogState.CACHED)
 """The states in which the catalog's content for the package is known."""
+IGNORED_STATES = (CatalogState.UNAVAILABLE, CatalogState.NOT_SELECTED)
+"""The states in which nothing of the catalog is considered."""
 
 
 @dataclass(frozen=True)

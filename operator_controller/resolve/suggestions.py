@@ -15,6 +15,7 @@ from operator_controller.resolve.formatting import MAX_CHANNELS_SHOWN, format_ve
 from operator_controller.resolve.resolution import Resolution
 from operator_controller.resolve.similar_names import similar_names
 from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogOffer, CatalogState, PackageRequest
+from operator_controller.resolve.spec_hints import unselected_catalogs
 
 TOO_LARGE = "is too large to be resolved"
 MAX_BUNDLES_SHOWN = 3
@@ -32,6 +33,7 @@ def suggestions(resolution: Resolution) -> str:
         parts += _catalog_suggestions(request, catalog)
     parts += _other_catalogs(resolution)
     parts += _unavailable_catalogs(resolution)
+    parts += unselected_catalogs(resolution)
     parts += unreadable_bundles(resolution.catalogs)
     parts += unreadable_catalogs(resolution.catalogs, package=request.package)
     parts += _similar_packages(resolution)

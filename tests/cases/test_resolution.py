@@ -7,7 +7,7 @@
         bundles: {p.v1.1.0: {version: 1.1.0, image: r/p:1.1.0, properties: [], problem: "", deprecated: ""}}    if not plain
     cases:
       - sentence: the id of the test
-        request: {version: 1.1.0, channel: stable}
+        request: {version: 1.1.0, channel: stable}    also: policy (an upgradeConstraintPolicy), selected (names of catalogs)
         running: {name: p.v1.0.0, catalog: community, channel: stable}    also: version, image
         chosen: p.v1.1.0             or kept: the image that stays, or refused: the message of Resolved
         explains: [parts of the explanation, in order]
@@ -115,6 +115,8 @@ def resolve_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> 
         package=request.get("package", "p"),
         channel=request.get("channel", ""),
         version=request.get("version", ""),
+        catalogs=tuple(request["selected"]) if "selected" in request else None,
+        ignores_upgrade_edges=request.get("policy") == "Ignore",
         running=recorded(running["name"], running) if running else None,
         installing=recorded(installing, {}) if installing else None,
         preferred_catalog=case.get("preferred_catalog", ""),

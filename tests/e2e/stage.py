@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from devcluster.cluster import Cluster
 from devcluster.demo.full_catalog import catalog_object, operator_object
@@ -55,8 +55,8 @@ class Stage:
         self.until(CATALOGS, f"Catalog {made} is Ready", lambda objects: is_true(objects.get(made), "Ready"))
         return made
 
-    def operator(self, package: str, name: str = "", **spec: str) -> str:
-        """Apply an Operator and return its name; `spec` are version and channel."""
+    def operator(self, package: str, name: str = "", **spec: Any) -> str:
+        """Apply an Operator and return its name; `spec` are further fields of its spec."""
         return self.apply(operator_object(package, name or self.name, **spec))
 
     def apply(self, object_: Object) -> str:
@@ -67,7 +67,7 @@ class Stage:
             self._applied.append((object_["kind"], name))
         return name
 
-    def patch_operator(self, name: str, spec: Mapping[str, str | None]) -> None:
+    def patch_operator(self, name: str, spec: Mapping[str, Any]) -> None:
         """kubectl patch, as in the guide."""
         body = json.dumps({"spec": dict(spec)})
         self.cluster.kubectl("patch", _RESOURCES["Operator"], name, "--type=merge", "-p", body)

@@ -32,6 +32,12 @@ def operator(name: str, **spec: Any) -> dict[str, Any]:
     }
 
 
+def _expression(key: str, comparison: str, values: list[str] | None = None) -> dict[str, Any]:
+    """An Operator with an expression in its catalogSelector."""
+    one = {"key": key, "operator": comparison} | ({} if values is None else {"values": values})
+    return operator("x", catalogSelector={"matchExpressions": [one]})
+
+
 def bundle(name: str, **source: Any) -> dict[str, Any]:
     return {
         "apiVersion": "core.rukpak.io/v1alpha1",
@@ -133,6 +139,26 @@ REFUSED = {
     "a package name longer than 48": (operator("x", packageName="a" * 49), "may not be more than 48"),
     "a channel with a blank": (operator("x", channel="not a channel"), "spec.channel"),
     "a version longer than 64": (operator("x", version="1" * 65), "may not be more than 64"),
+    "a selector with a key that is none of a label": (
+        operator("x", catalogSelector={"matchLabels": {"a b": "c"}}),
+        "each key must be the key of a label",
+    ),
+    "a selector with a value that is none of a label": (
+        operator("x", catalogSelector={"matchLabels": {"a": "b c"}}),
+        "spec.catalogSelector.matchLabels.a",
+    ),
+    "a selector with an unknown operator": (_expression("a", "Near", ["b"]), 'Unsupported value: "Near"'),
+    "a selector that compares with no values": (_expression("a", "In"), "values must be set for the operators In"),
+    "a selector that compares with an empty list": (_expression("a", "NotIn", []), "values must be set"),
+    "a selector with values for Exists": (_expression("a", "Exists", ["b"]), "must not be set for Exists"),
+    "a selector whose expression has a wrong key": (
+        _expression("-a", "Exists"),
+        "spec.catalogSelector.matchExpressions[0].key",
+    ),
+    "an unknown upgrade constraint policy": (
+        operator("x", upgradeConstraintPolicy="Force"),
+        'Unsupported value: "Force"',
+    ),
     "an Operator whose name is longer than 45": (operator("x" * 46), "may not be more than 45"),
     "a Bundle whose name is longer than 52": (bundle("x" * 53), "may not be more than 52"),
     "a Bundle of type image without an image": (bundle("x", type="image"), "source.image must be set"),
@@ -165,6 +191,22 @@ ACCEPTED = {
 @pytest.mark.parametrize("source", ACCEPTED.values(), ids=ACCEPTED.keys())
 def test_the_schema_accepts_a_catalog_of(definitions: Cluster, source: dict[str, Any]) -> None:
     definitions.kubectl("apply", "--dry-run=server", "-f", "-", input=json.dumps(catalog("x", **source)))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({"catalogSelector": {}}, id="an empty selector"),
+        pytest.param({"catalogSelector": {"matchLabels": {"example.com/team": "a", "b": ""}}}, id="labels"),
+        pytest.param(
+            {"catalogSelector": {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["b", "c"]}]}},
+            id="an expression",
+        ),
+        pytest.param({"upgradeConstraintPolicy": "Ignore"}, id="a policy"),
+    ],
+)
+def test_the_schema_accepts_an_operator_with(definitions: Cluster, spec: dict[str, Any]) -> None:
+    definitions.kubectl("apply", "--dry-run=server", "-f", "-", input=json.dumps(operator("x", **spec)))
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,11 @@ def being_deleted() -> Object:
     return {**raw, "metadata": {**raw["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
 
 
+def labelled(**labels: str) -> Object:
+    raw = catalog()
+    return {**raw, "metadata": {**raw["metadata"], "labels": labels}}
+
+
 @pytest.mark.parametrize(
     ("after", "is_relevant"),
     [
@@ -35,6 +40,7 @@ def being_deleted() -> Object:
         pytest.param(catalog({"contentURL": "http://other/catalogs/c/all.json"}), True, id="another address"),
         pytest.param(catalog({"conditions": []}), True, id="no longer served"),
         pytest.param(catalog(priority=1), True, id="another priority"),
+        pytest.param(labelled(team="a"), True, id="another label"),
         pytest.param(catalog(availability="Unavailable"), True, id="unavailable"),
         pytest.param(being_deleted(), True, id="being deleted"),
         pytest.param(None, True, id="deleted"),
