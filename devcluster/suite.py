@@ -19,6 +19,7 @@ from typing import Self
 
 import yaml
 
+from devcluster import catalog_service
 from devcluster.allocation import free_port
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
@@ -62,14 +63,21 @@ class Suite:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._components = {name: name for name in COMPONENTS}
         self.addresses = {name: _addresses(name) for name in COMPONENTS}
+        self._machine_address = catalog_service.machine_address()
 
     def install(self) -> None:
-        """Apply namespace, CRDs and RBAC from config/ and wait until the CRDs are served."""
+        """Apply namespace, CRDs and RBAC from config/ and wait until the CRDs are served.
+
+        On a cluster of devcluster catalogd gets its Service too, if this machine has another address than loopback.
+        """
         self._apply(yaml.safe_dump({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}))
         definitions = self._rendered(REPOSITORY / "config" / "crd")
         self._apply(definitions)
         self._cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "--filename=-", input=definitions)
         self._apply(self._rendered(REPOSITORY / "config" / "rbac"))
+        port = (self.addresses["catalogd"].catalogs or "").rpartition(":")[2]
+        if self._cluster.is_managed and self._machine_address is not None:
+            catalog_service.apply(self._cluster, NAMESPACE, self._machine_address, int(port))
 
     def start(self, *names: str) -> None:
         """Start the controllers of these names (default: all) and return when each answers its readiness probe."""
@@ -163,9 +171,20 @@ class Suite:
             *("--health-probe-bind-address", addresses.probes),
         ]
         if addresses.catalogs is not None:
-            arguments += ["--catalogs-server-addr", addresses.catalogs, "--external-address", addresses.catalogs]
+            arguments += [
+                "--catalogs-server-addr",
+                self._listening_address(name),
+                "--external-address",
+                addresses.catalogs,
+            ]
         arguments += self._more.get(component, ())
         return start_logged(with_parent_death_signal(sys.executable, arguments), self.log(name), python_environment())
+
+    def _listening_address(self, name: str) -> str:
+        """Where a catalogd serves: for the proxy of its Service the first one listens on all addresses of this machine."""
+        served = self.addresses[name].catalogs or ""
+        is_proxied = name == "catalogd" and self._cluster.is_managed and self._machine_address is not None
+        return f":{served.rpartition(':')[2]}" if is_proxied else served
 
     def _await_ready(self, name: str) -> None:
         deadline = time.monotonic() + _READY_SECONDS

@@ -2,7 +2,8 @@
 
 Called by olmctl.main and by the modules of the commands.
 
-Exit status 0: done; 1: refused or failed, with the reason on standard error; 2: wrong usage; 130: interrupted.
+Exit status 0: done; 1: refused or failed, with the reason on standard error; 2: wrong usage; 130: interrupted. Commands that use
+a cluster also end with 3: not found; 4: not within the time; 5: refused by a policy, or a confirmation is missing.
 """
 
 from __future__ import annotations
@@ -18,14 +19,26 @@ from typing import ParamSpec
 import click
 from click.shell_completion import CompletionItem
 
-from olmkit.errors import OlmError
+from olmctl.terminal import clean_lines
+from olmkit.errors import ApiError, Forbidden, NotFound, OlmError
 
 FAILED = 1
+NOT_FOUND = 3
+TIMED_OUT = 4
+REFUSED = 5
 INTERRUPTED = 130
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
 """Settings of the context of every command."""
 
 Parameters = ParamSpec("Parameters")
+
+
+class CommandError(Exception):
+    """A command ends with this exit status and this message on standard error."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 def run(command: click.Command, program: str, arguments: Sequence[str] | None) -> int:
@@ -59,6 +72,10 @@ def reports_errors(callback: Callable[Parameters, int]) -> Callable[Parameters, 
         except OSError as error:
             _discard_stdout()
             return fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or error)
+        except CommandError as error:
+            return fail(clean_lines(str(error)), error.status)
+        except ApiError as error:
+            return fail(clean_lines(error.message), status_of(error))
         except OlmError as error:
             return fail(error)
         return status
@@ -74,10 +91,15 @@ def reports_errors(callback: Callable[Parameters, int]) -> Callable[Parameters, 
     return wrapped
 
 
-def fail(message: object) -> int:
+def status_of(error: ApiError) -> int:
+    """The exit status for an error of the API server."""
+    return NOT_FOUND if isinstance(error, NotFound) else REFUSED if isinstance(error, Forbidden) else FAILED
+
+
+def fail(message: object, status: int = FAILED) -> int:
     """Print a line to standard error; returns the exit status of a failure."""
     print(message, file=sys.stderr)
-    return FAILED
+    return status
 
 
 def warn(message: str) -> None:

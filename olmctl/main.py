@@ -1,6 +1,6 @@
-"""The command `olm`, also installed as `kubectl-olm`: file-based catalogs and bundles, without a cluster.
+"""The command `olm`, also installed as `kubectl-olm`: Operators on a cluster, and catalogs and bundles without one.
 
-Also called by `python -m olmkit.fbc` and `python -m rukpak.render`. Each command is a module of olmctl.catalog or
+Also called by `python -m olmkit.fbc` and `python -m rukpak.render`. Each command is a module of olmctl.cluster, olmctl.catalog or
 olmctl.bundle, named as the command. Never imports a controller.
 """
 
@@ -19,6 +19,13 @@ from olmctl.catalog.graph import graph
 from olmctl.catalog.init import init
 from olmctl.catalog.render import render as render_catalog
 from olmctl.catalog.validate import validate
+from olmctl.cluster.approve import approve
+from olmctl.cluster.install import install
+from olmctl.cluster.list import list_operators
+from olmctl.cluster.search import search
+from olmctl.cluster.show import show
+from olmctl.cluster.upgrade import upgrade
+from olmctl.cluster.why import why
 from olmctl.commands import SETTINGS, run
 
 PROGRAMS = ("olm", "kubectl-olm")
@@ -29,17 +36,17 @@ SHELLS = ("bash", "fish", "zsh")
 @click.group("olm", context_settings=SETTINGS)
 @click.version_option(package_name="olm-suite", message="olm %(version)s")
 def olm() -> None:
-    """Work with OLM catalogs and bundles without a cluster."""
+    """Find, install and explain Operators on a cluster, and work with catalogs and bundles without one."""
 
 
 @olm.group("catalog", context_settings=SETTINGS, subcommand_metavar="COMMAND")
 def catalog() -> None:
-    """Work with file-based catalogs."""
+    """Work with file-based catalogs, without a cluster."""
 
 
 @olm.group("bundle", context_settings=SETTINGS, subcommand_metavar="COMMAND")
 def bundle() -> None:
-    """Work with bundles."""
+    """Work with bundles, without a cluster."""
 
 
 @olm.command("completion")
@@ -62,6 +69,8 @@ def completion(context: click.Context, shell: str) -> int:
 for command in (validate, render_catalog, init, generate, graph):
     catalog.add_command(command)
 bundle.add_command(render_bundle)
+for command in (search, show, install, upgrade, list_operators, why, approve):
+    olm.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -46,11 +46,18 @@ _APPLY = "application/apply-patch+yaml"
 
 
 class Client:
-    """A connection pool to the API server of the current context of `kubeconfig`; None: $KUBECONFIG, else the ServiceAccount of
-    the pod, else ~/.kube/config. Opened by connect(), open() or the first request; the caller closes it."""
+    """A connection pool to the API server of a context of `kubeconfig`; None: $KUBECONFIG, else the ServiceAccount of the pod,
+    else ~/.kube/config. Opened by connect(), open() or the first request; the caller closes it.
 
-    def __init__(self, kubeconfig: str | None = None) -> None:
+    `context` is the current one if None. Requests are made as the user `impersonate`, if one is named.
+    """
+
+    def __init__(
+        self, kubeconfig: str | None = None, *, context: str | None = None, impersonate: str | None = None
+    ) -> None:
         self._kubeconfig = kubeconfig
+        self._context = context
+        self._impersonation = {"Impersonate-User": impersonate} if impersonate else {}
         self._opening = asyncio.Lock()
         self._api: Any = None
         self._session: aiohttp.ClientSession
@@ -58,9 +65,11 @@ class Client:
         self._base = ""
 
     @classmethod
-    async def connect(cls, kubeconfig: str | None = None) -> Self:
+    async def connect(
+        cls, kubeconfig: str | None = None, *, context: str | None = None, impersonate: str | None = None
+    ) -> Self:
         """An open client, without a connection yet. Raises OlmError if there is no usable configuration."""
-        client = cls(kubeconfig)
+        client = cls(kubeconfig, context=context, impersonate=impersonate)
         await client.open()
         return client
 
@@ -71,7 +80,7 @@ class Client:
                 return
             parts = await asyncio.to_thread(load_kubernetes_asyncio)
             configuration: Any = parts.configuration()
-            reload = await load(configuration, self._kubeconfig)
+            reload = await load(configuration, self._kubeconfig, self._context)
             configuration.connection_pool_maxsize = MAX_CONNECTIONS
             # The CA certificates of many clusters lack the key identifiers that strict verification requires.
             configuration.disable_strict_ssl_verification = True
@@ -334,7 +343,12 @@ class Client:
                 method,
                 self._base + url,
                 data=data,
-                headers={"Accept-Encoding": "identity", **headers, **await self._credentials.headers()},
+                headers={
+                    "Accept-Encoding": "identity",
+                    **headers,
+                    **self._impersonation,
+                    **await self._credentials.headers(),
+                },
                 timeout=limits,
                 allow_redirects=False,
                 proxy=self._api.proxy,

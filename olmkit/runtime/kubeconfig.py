@@ -65,9 +65,9 @@ def load_kubernetes_asyncio() -> KubernetesAsyncio:
     return KubernetesAsyncio(config, configuration.Configuration, rest.RESTClientObject)
 
 
-async def load(configuration: Any, kubeconfig: str | None) -> Callable[[], Any]:
-    """Fill the configuration; returns the function that reads its credentials again. Raises OlmError, whose message has the
-    remedy."""
+async def load(configuration: Any, kubeconfig: str | None, context: str | None = None) -> Callable[[], Any]:
+    """Fill the configuration from a context of the kubeconfig (None: its current one); returns the function that reads its
+    credentials again. Raises OlmError, whose message has the remedy."""
     config = load_kubernetes_asyncio().config
     in_cluster: Any = config.load_incluster_config
     try:
@@ -75,7 +75,9 @@ async def load(configuration: Any, kubeconfig: str | None) -> Callable[[], Any]:
         if paths is None:
             in_cluster(configuration, try_refresh_token=False)
             return lambda: in_cluster(configuration, try_refresh_token=False)
-        loader = await config.load_kube_config(paths, client_configuration=configuration, persist_config=False)
+        loader = await config.load_kube_config(
+            paths, context=context, client_configuration=configuration, persist_config=False
+        )
         return lambda: loader.load_and_set(configuration)
     except (config.ConfigException, OSError, ValueError, TypeError, AssertionError, YAMLError) as error:
         raise OlmError("BadKubeconfig", f"the kubeconfig cannot be used: {error}") from error

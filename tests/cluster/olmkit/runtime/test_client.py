@@ -292,3 +292,20 @@ async def test_errors_keep_their_cause(cluster: Cluster, tmp_path: Path) -> None
             await client.version()
     assert raised.value.reason == "BadAnswer"
     assert raised.value.__cause__ is not None
+
+
+async def test_another_context_of_a_kubeconfig_and_another_user(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    content = account(cluster, namespace, "a")
+    admin = yaml.safe_load(cluster.kubeconfig.read_text())
+    content["users"].append({"name": "boss", "user": admin["users"][0]["user"]})
+    content["contexts"].append({"name": "boss", "context": {**content["contexts"][0]["context"], "user": "boss"}})
+    path = tmp_path / "kubeconfig"
+    path.write_text(yaml.safe_dump(content))
+    async with await Client.connect(str(path)) as plain:
+        own = await _user_name(plain)
+    async with await Client.connect(str(path), context="boss", impersonate="jane") as impersonating:
+        assert (own, await _user_name(impersonating)) == (f"system:serviceaccount:{namespace}:a", "jane")
+    with pytest.raises(OlmError, match="kubeconfig"):
+        await Client.connect(str(path), context="x")

@@ -1,0 +1,69 @@
+"""The Service of catalogd for a catalogd that runs as a process on this machine. Called by devcluster.suite.
+
+The API server proxies a Service only to addresses of pods, and never to loopback. So a Pod stands for the process: it has the
+address of this machine before it is bound to a node, and kwok leaves a Pod with an address as it is.
+"""
+
+import json
+import socket
+from typing import Any
+
+import yaml
+
+from devcluster.cluster import Cluster
+from devcluster.processes import REPOSITORY
+
+POD = "catalogd-process"
+MANIFESTS = REPOSITORY / "config" / "manager" / "catalogd.yaml"
+_PORT_NAME = "catalogs"
+_NOT_SENT_TO = ("192.0.2.1", 9)
+"""An address for documentation (RFC 5737): connecting a UDP socket sends nothing."""
+
+
+def machine_address() -> str | None:
+    """The IPv4 address of this machine that other machines reach; None if it has only loopback."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(_NOT_SENT_TO)
+        except OSError:
+            return None
+        address = str(probe.getsockname()[0])
+    return None if address.startswith("127.") else address
+
+
+def apply(cluster: Cluster, namespace: str, address: str, port: int) -> None:
+    """Create the Service of config/manager, and the Pod whose address is that of the process."""
+    node = cluster.kubectl("get", "nodes", "--output=jsonpath={.items[0].metadata.name}")
+    manifests = {each["kind"]: each for each in yaml.safe_load_all(MANIFESTS.read_text())}
+    pod = _pod(manifests["Deployment"]["spec"]["template"], namespace, port)
+    objects = "\n".join(map(json.dumps, (manifests["Service"], pod)))
+    cluster.kubectl(
+        "delete", "pod", POD, f"--namespace={namespace}", "--ignore-not-found", "--force", "--grace-period=0"
+    )
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", input=objects)
+    status = {
+        "phase": "Running",
+        "podIP": address,
+        "podIPs": [{"ip": address}],
+        "conditions": [{"type": "Ready", "status": "True"}],
+    }
+    body = json.dumps({"status": status})
+    cluster.kubectl("patch", "pod", POD, f"--namespace={namespace}", "--subresource=status", "--type=merge", "-p", body)
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": POD},
+        "target": {"kind": "Node", "name": node},
+    }
+    path = f"/api/v1/namespaces/{namespace}/pods/{POD}/binding"
+    cluster.kubectl("create", "--raw", path, "--filename=-", input=json.dumps(binding))
+
+
+def _pod(template: dict[str, Any], namespace: str, port: int) -> dict[str, Any]:
+    spec = {**template["spec"], "schedulerName": "none"}
+    container = {**spec["containers"][0]}
+    container["ports"] = [{"name": _PORT_NAME, "containerPort": port}]
+    for probe in ("livenessProbe", "readinessProbe"):
+        container.pop(probe, None)
+    metadata = {**template["metadata"], "name": POD, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**spec, "containers": [container]}}

@@ -1,0 +1,35 @@
+"""Reads catalogs from catalogd through the API server: by the proxy of its Service, with the permissions of the caller.
+
+Called by olmctl.cluster.packages and graph.py. The API server does not pass the caller's token on to catalogd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
+
+from olmctl.cluster.session import Session
+from olmkit.api.meta import Object
+from olmkit.errors import ApiError
+from olmkit.tls.service import CATALOG_SERVICE
+
+PORT_NAME = "https"
+"""The name of the port of catalogd's Service."""
+
+
+class CatalogReadError(Exception):
+    """A catalog cannot be read; the message says why."""
+
+
+async def read_catalog(session: Session, catalog: str, path: str, query: Mapping[str, str] | None = None) -> Object:
+    """The JSON object at `path` of a catalog, such as "api/v1/packages". Raises CatalogReadError."""
+    target = f"/catalogs/{quote(catalog, safe='')}/{path}" + (f"?{urlencode(query)}" if query else "")
+    try:
+        return await session.client.request("GET", f"{proxy_path(session.system_namespace)}{target}")
+    except ApiError as error:
+        raise CatalogReadError(f"catalogd cannot be read through the API server: {error.message}") from error
+
+
+def proxy_path(namespace: str) -> str:
+    """The path of the API server that leads to catalogd's Service."""
+    return f"/api/v1/namespaces/{namespace}/services/https:{CATALOG_SERVICE.name}:{PORT_NAME}/proxy"

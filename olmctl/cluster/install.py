@@ -1,0 +1,120 @@
+"""`olm install PACKAGE`: create the Operator for a package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from olmctl.cluster.completion import CHANNEL, PACKAGE, VERSION
+from olmctl.cluster.list import RESOURCE
+from olmctl.cluster.operator_state import text_at
+from olmctl.cluster.output import as_yaml, output_option, print_object
+from olmctl.cluster.packages import channel_names, package_objects, suggestion
+from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster, wait_options
+from olmctl.cluster.waiting import wait_for_operator
+from olmctl.commands import NOT_FOUND, REFUSED, CommandError
+from olmkit.api import operators
+from olmkit.api.meta import Object
+from olmkit.errors import Conflict, NotFound
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to install, and how far to go."""
+
+    package: str
+    name: str
+    spec: dict[str, Any]
+    is_forced: bool
+    is_dry_run: bool
+
+    @property
+    def manifest(self) -> Object:
+        """The Operator to apply."""
+        metadata = {"name": self.name}
+        return {"apiVersion": operators.KIND.api_version, "kind": "Operator", "metadata": metadata, "spec": self.spec}
+
+
+def operator_name(package: str) -> str:
+    """The name of the Operator for a package: the package's, cut to the length that the API allows."""
+    return package[: operators.MAX_NAME_LENGTH].rstrip("-")
+
+
+@click.command("install")
+@click.argument("package", type=PACKAGE)
+@click.option("--channel", type=CHANNEL, metavar="CHANNEL", help="The channel to follow.  [default: the package's]")
+@click.option("--version", type=VERSION, metavar="VERSION", help="The version, which is then pinned, or a range.")
+@click.option("--name", metavar="NAME", help="The name of the Operator.  [default: that of the package]")
+@click.option("--force", is_flag=True, help="Also if no catalog has the package, or others manage the same fields.")
+@click.option(
+    "--dry-run", type=click.Choice(("server",)), help="Have the API server check the request; change nothing."
+)
+@click.option("--export", is_flag=True, help="Print the Operator as YAML, for GitOps; use no cluster.")
+@output_option("json", "yaml", "name")
+@wait_options
+@on_cluster
+async def install(session: Session, package: str, name: str | None, **options: Any) -> int:
+    """Install PACKAGE: create an Operator for it, or change the one that exists to this request."""
+    spec = {"packageName": package, **{key: options[key] for key in ("version", "channel") if options[key]}}
+    request = Request(package, name or operator_name(package), spec, options["force"], bool(options["dry_run"]))
+    if options["export"]:
+        click.echo(as_yaml(request.manifest), nl=False)
+        return 0
+    previous = await _previous(session, request)
+    if not request.is_forced:
+        await _check(session, request)
+    applied = await apply_operator(
+        session, request.manifest, is_forced=request.is_forced, is_dry_run=request.is_dry_run
+    )
+    _print(request, previous, applied, options["output"])
+    if not options["wait"] or request.is_dry_run:
+        return 0
+    return await wait_for_operator(session, request.name, options["seconds"])
+
+
+async def apply_operator(session: Session, body: Object, *, is_forced: bool, is_dry_run: bool = False) -> Object:
+    """Server-side apply of an Operator; returns it. Raises CommandError if others manage the same fields and it is not forced."""
+    try:
+        return await session.client.apply(operators.KIND, body, FIELD_MANAGER, force=is_forced, dry_run=is_dry_run)
+    except Conflict as error:
+        hint = "change it where it is managed, or take these fields over with --force"
+        raise CommandError(REFUSED, f"{body['metadata']['name']}: {error.message}: {hint}") from error
+
+
+async def _previous(session: Session, request: Request) -> Object | None:
+    """The Operator as it is. Raises CommandError if it is that of another package."""
+    try:
+        found = await session.client.get(operators.KIND, request.name)
+    except NotFound:
+        return None
+    package = text_at(found, "spec", "packageName")
+    if package != request.package:
+        text = f"an Operator {request.name} exists for package {package}: choose another name with --name"
+        raise CommandError(REFUSED, text)
+    return found
+
+
+async def _check(session: Session, request: Request) -> None:
+    """Raises CommandError if no catalog has the package or its channel."""
+    entries = await package_objects(session, request.package)
+    if not entries:
+        text = f"no catalog has a package {request.package}: {await suggestion(session, request.package)}"
+        raise CommandError(NOT_FOUND, f"{text}; --force installs it when a catalog has it")
+    channels, wanted = channel_names(entries), request.spec.get("channel")
+    if wanted and channels and wanted not in channels:
+        raise CommandError(
+            NOT_FOUND, f"package {request.package} has no channel {wanted}: it has {', '.join(channels)}"
+        )
+
+
+def _print(request: Request, previous: Object | None, applied: Object, output: str | None) -> None:
+    if output in ("json", "yaml"):
+        print_object(applied, output)
+    elif output == "name":
+        print(f"{RESOURCE}/{request.name}")
+    else:
+        is_same = previous is not None and previous["spec"] == applied["spec"]
+        verb = "created" if previous is None else "unchanged" if is_same else "configured"
+        print(f"{RESOURCE}/{request.name} {verb}{' (server dry run)' if request.is_dry_run else ''}")

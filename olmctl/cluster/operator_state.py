@@ -1,0 +1,103 @@
+"""What the status of an Operator says, for the commands that show it or wait for it. Pure.
+
+Reads the API server's JSON, because the CRDs of the cluster may be older or newer than this program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from olmkit.api.meta import Object
+from olmkit.api.operators import ConditionType, Reason
+
+APPROVED_VERSION_ANNOTATION = "operators.operatorframework.io/approved-version"
+"""The annotation that approves the version of status.available for an Operator with `approval: Manual`."""
+MANUAL = "Manual"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where the work on an Operator is; `message` is one sentence. A failure needs a change by a person."""
+
+    message: str
+    has_succeeded: bool = False
+    has_failed: bool = False
+
+
+def part(obj: Any, *path: str) -> Any:
+    """The value at a path of an object; None if a part of it is missing."""
+    for key in path:
+        obj = obj.get(key) if isinstance(obj, dict) else None
+    return obj
+
+
+def text_at(obj: Any, *path: str) -> str:
+    """The text at a path of an object; "" if there is none."""
+    value = part(obj, *path)
+    return value if isinstance(value, str) else ""
+
+
+def conditions(obj: Object) -> list[Object]:
+    """The conditions of an object."""
+    return [each for each in part(obj, "status", "conditions") or () if isinstance(each, dict)]
+
+
+def condition(obj: Object, kind: str) -> Object | None:
+    """The condition of that type; None if there is none."""
+    return next((each for each in conditions(obj) if each.get("type") == kind), None)
+
+
+def is_true(obj: Object, kind: str) -> bool:
+    """Whether the condition is True."""
+    return text_at(condition(obj, kind), "status") == "True"
+
+
+def is_observed(obj: Object) -> bool:
+    """Whether the status is of the current generation."""
+    return bool(part(obj, "status", "observedGeneration") == part(obj, "metadata", "generation"))
+
+
+def state(obj: Object) -> str:
+    """One word for lists: Ready, or the reason why it is not ready."""
+    if part(obj, "metadata", "deletionTimestamp"):
+        return str(Reason.REMOVING)
+    if not is_observed(obj):
+        return "Pending"
+    reason = text_at(condition(obj, ConditionType.READY), "reason")
+    return "Ready" if reason == Reason.SUCCEEDED else reason or "Unknown"
+
+
+def available_version(obj: Object) -> str:
+    """The version of an upgrade that waits; "" if there is none."""
+    return text_at(obj, "status", "available", "version")
+
+
+def awaits_approval(obj: Object) -> bool:
+    """Whether a version waits for the approval of a person."""
+    approved = text_at(obj, "metadata", "annotations", APPROVED_VERSION_ANNOTATION)
+    return text_at(obj, "spec", "approval") == MANUAL and available_version(obj) not in ("", approved)
+
+
+def installed(obj: Object) -> str:
+    """`1.2.3 from catalog x, channel y`; "" if nothing is installed."""
+    version = text_at(obj, "status", "installed", "version")
+    catalog, channel = (text_at(obj, "status", "installed", each) for each in ("catalog", "channel"))
+    origin = [f"catalog {catalog}"] * bool(catalog) + [f"channel {channel}"] * bool(channel)
+    return f"{version} from {', '.join(origin)}" if version and origin else version
+
+
+def progress(obj: Object) -> Progress:
+    """Where the installation or upgrade of an Operator is."""
+    if part(obj, "metadata", "deletionTimestamp"):
+        return Progress("the Operator is being deleted", has_failed=True)
+    if not is_observed(obj):
+        return Progress("waiting for operator-controller")
+    ready = condition(obj, ConditionType.READY)
+    message = text_at(ready, "message") or "no message"
+    if awaits_approval(obj) and not part(obj, "status", "installed"):
+        return Progress(f"version {available_version(obj)} waits for approval", has_failed=True)
+    if is_true(obj, ConditionType.READY):
+        is_plain = text_at(ready, "reason") == Reason.SUCCEEDED
+        return Progress(installed(obj) + ("" if is_plain else f"; {message}"), has_succeeded=True)
+    return Progress(message, has_failed=is_true(obj, ConditionType.STALLED))

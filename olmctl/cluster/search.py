@@ -1,0 +1,117 @@
+"""`olm search [WORD]`: the packages that can be installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import click
+
+from olmctl.cluster.operator_state import text_at
+from olmctl.cluster.output import Column, no_headers_option, output_option, print_object, print_table
+from olmctl.cluster.packages import PackageEntry, all_packages, installed_packages, suggestion
+from olmctl.cluster.session import Session, on_cluster
+from olmctl.commands import NOT_FOUND, CommandError, warn
+from olmctl.terminal import clean, shorten
+from olmkit.api import packages
+from olmkit.api.meta import Object
+
+MAX_DESCRIPTION_LENGTH = 60
+RESOURCE = f"package.{packages.KIND.group}"
+"""How kubectl names a Package in `-o name`."""
+NO_SUMMARIES = "provider, keywords and deprecations are not shown for catalog"
+_COLUMNS = (
+    Column("PACKAGE"),
+    Column("CATALOG"),
+    Column("LATEST"),
+    Column("INSTALLED"),
+    Column("PROVIDER"),
+    Column("DESCRIPTION"),
+    Column("CHANNELS", is_wide=True),
+    Column("CATEGORIES", is_wide=True),
+)
+
+
+@click.command("search")
+@click.argument("word", required=False)
+@output_option("wide", "json", "yaml", "name")
+@no_headers_option
+@on_cluster
+async def search(session: Session, word: str | None, output: str | None, no_headers: bool) -> int:
+    """List the packages of all catalogs, or those that contain WORD in their name, keywords or description, best first."""
+    entries, problems = await all_packages(session)
+    for problem in problems:
+        warn(f"{NO_SUMMARIES} {clean(problem)}")
+    found = matching(entries, word or "")
+    if word and not found:
+        raise CommandError(NOT_FOUND, f"no package matches {word}: {await suggestion(session, word)}")
+    operators = await installed_packages(session)
+    if output == "name":
+        for each in found:
+            print(f"{RESOURCE}/{each.obj['metadata']['name']}")
+    elif output in ("json", "yaml"):
+        print_object({"packages": [as_value(each, operators) for each in found]}, output)
+    elif not found:
+        click.echo("No packages found: no catalog has been read yet (kubectl get catalogs).", err=True)
+    else:
+        print_table(
+            _COLUMNS, [_row(each, operators) for each in found], is_wide=output == "wide", headers=not no_headers
+        )
+    return 0
+
+
+def matching(entries: Iterable[PackageEntry], word: str) -> list[PackageEntry]:
+    """The packages that contain the word, the best first: by where it stands, then in the order given."""
+    ranked = [(rank, entry) for entry in entries if (rank := _rank(entry, word.casefold())) is not None]
+    return [entry for _, entry in sorted(ranked, key=lambda each: each[0])]
+
+
+def _rank(entry: PackageEntry, word: str) -> int | None:
+    """0 for the best match, None for none. Every package matches an empty word."""
+    name, title = entry.name.casefold(), text_at(entry.summary, "displayName").casefold()
+    if name == word or not word:
+        return 0
+    places = (
+        (name.startswith(word) or title.startswith(word)),
+        (word in name or word in title),
+        any(word == each.casefold() for each in entry.texts("keywords")),
+        any(word in each.casefold() for each in (*entry.texts("keywords"), *entry.texts("categories"))),
+        word in text_at(entry.summary, "provider").casefold(),
+        word in entry.description.casefold(),
+    )
+    return next((number for number, matches in enumerate(places, 1) if matches), None)
+
+
+def installed_version(entry: PackageEntry, operators: Mapping[str, list[Object]]) -> str:
+    """The installed versions of the package from this catalog; "pending" for an Operator without one and without a catalog."""
+    found = []
+    for each in operators.get(entry.name, ()):
+        catalog, version = (text_at(each, "status", "installed", key) for key in ("catalog", "version"))
+        if catalog in (entry.catalog, ""):
+            found.append(version or "pending")
+    return ", ".join(found)
+
+
+def as_value(entry: PackageEntry, operators: Mapping[str, list[Object]]) -> Object:
+    """The package for `-o json`: its summary, and what is known without it."""
+    known = {
+        "latest": entry.latest,
+        "installed": installed_version(entry, operators),
+        "description": entry.description,
+        "channels": [{"name": each} for each in entry.channels.split(",") if each],
+        **entry.summary,
+    }
+    return {"name": entry.name, "catalog": entry.catalog, **{key: value for key, value in known.items() if value}}
+
+
+def _row(entry: PackageEntry, operators: Mapping[str, list[Object]]) -> tuple[object, ...]:
+    marked = f"(deprecated) {entry.description}" if entry.deprecation else entry.description
+    return (
+        entry.name,
+        entry.catalog,
+        entry.latest,
+        installed_version(entry, operators),
+        text_at(entry.summary, "provider"),
+        shorten(clean(marked), MAX_DESCRIPTION_LENGTH),
+        entry.channels,
+        ",".join(entry.texts("categories")),
+    )

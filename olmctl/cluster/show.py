@@ -1,0 +1,107 @@
+"""`olm show PACKAGE`: one package in each of its catalogs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import click
+
+from olmctl.cluster.completion import PACKAGE
+from olmctl.cluster.operator_state import installed, part, text_at
+from olmctl.cluster.output import Column, output_option, print_object, print_table
+from olmctl.cluster.packages import PackageEntry, installed_packages, package_objects, suggestion, with_summary
+from olmctl.cluster.search import NO_SUMMARIES, as_value
+from olmctl.cluster.session import Session, on_cluster
+from olmctl.commands import NOT_FOUND, CommandError, warn
+from olmctl.terminal import clean, clean_lines
+from olmkit.api.meta import Object
+from olmkit.api.package_annotations import VERSIONS_ANNOTATION
+
+_COLUMNS = (Column("CHANNEL"), Column("HEAD"), Column("VERSION"), Column("ENTRIES"))
+
+
+@click.command("show")
+@click.argument("package", type=PACKAGE)
+@click.option("--catalog", metavar="CATALOG", help="Only this catalog.")
+@output_option("json", "yaml")
+@on_cluster
+async def show(session: Session, package: str, catalog: str | None, output: str | None) -> int:
+    """Show PACKAGE: its description, channels and versions, and whether it is installed."""
+    found = [each for each in await package_objects(session, package) if catalog in (None, each.catalog)]
+    if not found:
+        where = f"catalog {catalog} has no" if catalog else "no catalog has a"
+        raise CommandError(NOT_FOUND, f"{where} package {package}: {await suggestion(session, package)}")
+    entries = []
+    for each in found:
+        entry, problem = await with_summary(session, each)
+        entries.append(entry)
+        if problem:
+            warn(f"{NO_SUMMARIES} {clean(problem)}")
+    operators = await installed_packages(session)
+    if output:
+        values = [_value(each, operators) for each in entries]
+        print_object({"packages": values}, output)
+        return 0
+    for number, entry in enumerate(entries):
+        if number:
+            print()
+        _print(entry, operators.get(package, ()))
+    return 0
+
+
+def _value(entry: PackageEntry, operators: Mapping[str, list[Object]]) -> Object:
+    value = as_value(entry, operators)
+    value["description"] = text_at(entry.obj, "spec", "description") or value.get("description", "")
+    return {**value, "defaultChannel": text_at(entry.obj, "spec", "defaultChannel"), "channels": list(_channels(entry))}
+
+
+def _print(entry: PackageEntry, operators: Sequence[Object]) -> None:
+    for name, text in _facts(entry, operators):
+        if text:
+            print(f"{name + ':':<14} {clean(text)}")
+    print()
+    rows = [
+        (
+            f"{each['name']} (default)" if each["isDefault"] else each["name"],
+            each["head"],
+            each["version"],
+            each["entries"],
+        )
+        for each in _channels(entry)
+    ]
+    print_table(_COLUMNS, rows)
+    description = clean_lines(text_at(entry.obj, "spec", "description") or entry.description).strip()
+    if description:
+        print(f"\n{description}")
+
+
+def _facts(entry: PackageEntry, operators: Sequence[Object]) -> Iterator[tuple[str, str]]:
+    yield "Package", entry.name
+    yield "Catalog", entry.catalog
+    yield "Display name", text_at(entry.summary, "displayName")
+    yield "Provider", text_at(entry.summary, "provider")
+    yield "Capability", text_at(entry.summary, "capability")
+    yield "Categories", ", ".join(entry.texts("categories"))
+    yield "Keywords", ", ".join(entry.texts("keywords"))
+    yield "Deprecated", entry.deprecation
+    yield "Versions", text_at(entry.obj, "metadata", "annotations", VERSIONS_ANNOTATION).replace(",", ", ")
+    for each in operators:
+        yield "Installed", f"{installed(each) or 'nothing yet'} (Operator {each['metadata']['name']})"
+
+
+def _channels(entry: PackageEntry) -> Iterator[Object]:
+    """The channels of the Package object, with the heads of the summary."""
+    heads = {
+        text_at(each, "name"): each.get("head")
+        for each in entry.summary.get("channels") or ()
+        if isinstance(each, dict)
+    }
+    for channel in part(entry.obj, "spec", "channels") or ():
+        head = heads.get(channel["name"])
+        yield {
+            "name": channel["name"],
+            "isDefault": channel["name"] == text_at(entry.obj, "spec", "defaultChannel"),
+            "head": text_at(head, "name"),
+            "version": text_at(head, "version"),
+            "entries": len(channel.get("entries") or ()),
+        }

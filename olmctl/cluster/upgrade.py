@@ -1,0 +1,100 @@
+"""`olm upgrade OPERATOR`: ask for another version or channel, or approve the version that waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from olmctl.cluster.approve import approve_version
+from olmctl.cluster.completion import CHANNEL, OPERATOR, VERSION
+from olmctl.cluster.install import apply_operator
+from olmctl.cluster.list import RESOURCE
+from olmctl.cluster.operator_state import available_version, awaits_approval, installed, text_at
+from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster, wait_options
+from olmctl.cluster.waiting import wait_for_operator
+from olmctl.commands import REFUSED, CommandError
+from olmctl.terminal import clean
+from olmkit.api import operators
+from olmkit.api.meta import Object
+from olmkit.gocompat.versions import BadVersion, parse_version
+
+
+@click.command("upgrade")
+@click.argument("operator", type=OPERATOR)
+@click.option(
+    "--version", type=VERSION, metavar="VERSION", help="The version to pin, or a range; '' follows the channel."
+)
+@click.option(
+    "--channel", type=CHANNEL, metavar="CHANNEL", help="The channel to follow; '' follows the package's default."
+)
+@click.option("--force", is_flag=True, help="Also if others manage the same fields.")
+@wait_options
+@on_cluster
+async def upgrade(session: Session, operator: str, force: bool, **options: Any) -> int:
+    """Upgrade OPERATOR: set the version or channel that is asked for; without them, approve the version that waits."""
+    found = await session.client.get(operators.KIND, operator)
+    changes = {key: options[key] for key in ("version", "channel") if options[key] is not None}
+    changes = {key: value for key, value in changes.items() if value != text_at(found, "spec", key)}
+    version = ""
+    if changes:
+        await _change(session, found, changes, is_forced=force)
+        shown = ", ".join(f"{key} {clean(value) or 'removed'}" for key, value in changes.items())
+        print(f"{RESOURCE}/{operator} configured: {shown}")
+    elif awaits_approval(found):
+        version = available_version(found)
+        await approve_version(session, found, version)
+        print(f"{RESOURCE}/{operator} approved: version {clean(version)}")
+    else:
+        print(f"{RESOURCE}/{operator} unchanged: {clean(_nothing_to_do(found))}")
+    return await wait_for_operator(session, operator, options["seconds"], version) if options["wait"] else 0
+
+
+async def _change(session: Session, found: Object, changes: dict[str, str], *, is_forced: bool) -> None:
+    """Set these fields of the spec; "" removes one. Raises CommandError if others manage them and it is not forced."""
+    name, own = found["metadata"]["name"], _own_fields(found)
+    foreign = {key: None for key, value in changes.items() if value == "" and f"f:{key}" not in own}
+    if foreign and not is_forced:
+        fields = ", ".join(f"spec.{key}" for key in foreign)
+        raise CommandError(
+            REFUSED, f"{name}: {fields} was not set by olm: remove it where it is managed, or use --force"
+        )
+    if foreign:
+        await session.client.patch(operators.KIND, name, {"spec": foreign})
+    await apply_operator(session, changed(found, changes), is_forced=is_forced)
+
+
+def changed(found: Object, changes: dict[str, str]) -> Object:
+    """What to apply so that exactly these fields of the spec change: with the fields that `olm` manages already."""
+    own = _own_fields(found)
+    kept = {key: value for key, value in found["spec"].items() if f"f:{key}" in own}
+    spec = {key: value for key, value in {**kept, **changes}.items() if value != ""}
+    metadata = {"name": found["metadata"]["name"], "uid": found["metadata"]["uid"]}
+    return {"apiVersion": operators.KIND.api_version, "kind": "Operator", "metadata": metadata, "spec": spec}
+
+
+def _own_fields(found: Object) -> Object:
+    """The fields of the spec that `olm` has applied, as `f:<field>`."""
+    for entry in found["metadata"].get("managedFields") or ():
+        if (entry.get("manager"), entry.get("operation")) == (FIELD_MANAGER, "Apply"):
+            fields: Object = entry.get("fieldsV1", {}).get("f:spec", {})
+            return fields
+    return {}
+
+
+def _nothing_to_do(found: Object) -> str:
+    version, runs = text_at(found, "spec", "version"), installed(found) or "nothing"
+    if (pending := available_version(found)) and pending != text_at(found, "status", "installed", "version"):
+        return f"{pending} is available and not installed: {text_at(found, 'status', 'available', 'reason')} (olm why)"
+    if version and is_pin(version):
+        return f"it is pinned to {version}; choose another version with --version, or '' to follow the channel"
+    return f"it follows {'versions ' + version if version else 'its channel'} automatically, and has {runs}"
+
+
+def is_pin(version: str) -> bool:
+    """Whether spec.version is one version and not a range."""
+    try:
+        parse_version(version)
+    except BadVersion:
+        return False
+    return True

@@ -1,0 +1,80 @@
+"""Follows one object until something about it is true, with a line of progress. Called by the commands with --wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from olmctl.cluster.list import RESOURCE
+from olmctl.cluster.operator_state import Progress, condition, progress, text_at
+from olmctl.cluster.session import Session
+from olmctl.commands import FAILED, TIMED_OUT, CommandError
+from olmctl.terminal import ProgressLine, clean
+from olmkit.api import operators
+from olmkit.api.meta import Kind, Object
+from olmkit.errors import Gone, Unavailable
+from olmkit.runtime.client import Client
+
+RETRY_DELAY_SECONDS = 1.0
+"""The pause before a watch that was cut is opened again."""
+
+
+async def versions_of(client: Client, kind: Kind, name: str) -> AsyncIterator[Object | None]:
+    """The object as it is and after each change; None while it does not exist. Never ends; raises Forbidden."""
+    selector = f"metadata.name={name}"
+    while True:
+        try:
+            async for items, version in client.pages(kind, field_selector=selector):  # noqa: B007 used after the loop
+                yield items[0] if items else None
+            async for event in client.watch(kind, version, field_selector=selector):
+                if event["type"] != "BOOKMARK":
+                    yield None if event["type"] == "DELETED" else event["object"]
+        except (Gone, Unavailable):
+            await asyncio.sleep(RETRY_DELAY_SECONDS)
+
+
+async def wait_for_operator(session: Session, name: str, seconds: float, version: str = "") -> int:
+    """Wait until the Operator is Ready, with that version if one is named, or cannot become so; print the outcome.
+
+    Returns 0 if it is Ready. Raises CommandError with what is in the way, after `seconds` with TIMED_OUT.
+    """
+    line, last = ProgressLine(), Progress("waiting for operator-controller")
+    try:
+        async with asyncio.timeout(seconds):
+            async for found in versions_of(session.client, operators.KIND, name):
+                if found is None:
+                    raise CommandError(FAILED, f"{name} was deleted")
+                last = progress(found)
+                if last.has_failed or (last.has_succeeded and _is_version(found, version)):
+                    break
+                line.show(f"{name}: {last.message}")
+    except TimeoutError:
+        raise CommandError(
+            TIMED_OUT, f"{name}: not within {seconds:g} seconds: {last.message} (olm why {name})"
+        ) from None
+    finally:
+        line.end()
+    if last.has_failed:
+        raise CommandError(FAILED, f"{name}: {last.message}")
+    print(f"{RESOURCE}/{name} installed: {clean(last.message)}")
+    return 0
+
+
+def _is_version(found: Object, version: str) -> bool:
+    return not version or text_at(found, "status", "installed", "version") == version
+
+
+async def wait_until_gone(session: Session, name: str, seconds: float) -> None:
+    """Wait until the Operator is deleted. Raises CommandError with TIMED_OUT and what is in the way."""
+    line, message = ProgressLine(), ""
+    try:
+        async with asyncio.timeout(seconds):
+            async for found in versions_of(session.client, operators.KIND, name):
+                if found is None:
+                    return
+                message = text_at(condition(found, "Ready"), "message")
+                line.show(f"{name}: {message}")
+    except TimeoutError:
+        raise CommandError(TIMED_OUT, f"{name}: not deleted within {seconds:g} seconds: {message}") from None
+    finally:
+        line.end()

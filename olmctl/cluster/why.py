@@ -1,0 +1,52 @@
+"""`olm why OPERATOR`: why this version is installed, or why nothing is."""
+
+from __future__ import annotations
+
+import click
+
+from olmctl.cluster.completion import OPERATOR
+from olmctl.cluster.operator_state import available_version, awaits_approval, conditions, installed, state, text_at
+from olmctl.cluster.output import Column, output_option, print_object, print_table
+from olmctl.cluster.session import Session, on_cluster
+from olmctl.terminal import clean
+from olmkit.api import operators
+from olmkit.api.meta import Object
+
+_COLUMNS = (Column("CONDITION"), Column("STATUS", is_status=True), Column("REASON"), Column("MESSAGE"))
+
+
+@click.command("why")
+@click.argument("operator", type=OPERATOR)
+@output_option("json", "yaml")
+@on_cluster
+async def why(session: Session, operator: str, output: str | None) -> int:
+    """Explain the state of OPERATOR: which version was chosen and why, or why none was."""
+    found = await session.client.get(operators.KIND, operator)
+    if output:
+        status = found.get("status") or {}
+        print_object({key: status[key] for key in ("resolution", "available", "conditions") if key in status}, output)
+        return 0
+    for name, value in _facts(found):
+        if value:
+            print(f"{name + ':':<12} {clean(value)}")
+    print()
+    rows = [tuple(text_at(each, key) for key in ("type", "status", "reason", "message")) for each in conditions(found)]
+    print_table(_COLUMNS, rows)
+    return 0
+
+
+def _facts(found: Object) -> tuple[tuple[str, str], ...]:
+    version = available_version(found)
+    reason = text_at(found, "status", "available", "reason")
+    hint = f" (olm approve {found['metadata']['name']})" if awaits_approval(found) else ""
+    asked = ", ".join(
+        f"{key} {value}" for key in ("packageName", "version", "channel") if (value := text_at(found, "spec", key))
+    )
+    return (
+        ("Operator", str(found["metadata"]["name"])),
+        ("Asked for", asked.replace("packageName", "package", 1)),
+        ("State", state(found)),
+        ("Installed", installed(found) or "nothing"),
+        ("Available", f"{version}{': ' if reason else ''}{reason}{hint}" if version else ""),
+        ("Resolution", text_at(found, "status", "resolution")),
+    )

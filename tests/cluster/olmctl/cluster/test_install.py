@@ -1,0 +1,137 @@
+"""`olm install` against a real API server, without controllers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from olmctl.cluster.install import operator_name
+from tests.cluster.olmctl.conftest import OPERATORS, TIME, Desk, condition
+
+
+def package(desk: Desk, name: str, *channels: str, catalog: str = "c") -> str:
+    """A Package object; returns the name of the package."""
+    full = f"{desk.prefix}-{name}"
+    entries = [{"name": channel, "entries": [{"name": f"{full}.v1.0.0"}]} for channel in channels]
+    desk.apply(
+        {
+            "apiVersion": "catalogd.operatorframework.io/v1alpha1",
+            "kind": "Package",
+            "metadata": {"name": f"{desk.prefix}-{catalog}-{name}", "labels": {"catalog": catalog, "package": full}},
+            "spec": {"catalog": {"name": catalog}, "packageName": full, "channels": entries},
+        }
+    )
+    return full
+
+
+def installed(desk: Desk, name: str) -> Any:
+    return desk.get(OPERATORS, name)["spec"]
+
+
+def test_it_creates_changes_and_keeps_the_operator(desk: Desk) -> None:
+    name = package(desk, "a", "stable", "beta")
+    resource = f"operator.operators.operatorframework.io/{name}"
+    try:
+        assert desk.olm("install", name) == (0, f"{resource} created\n", "")
+        assert installed(desk, name) == {"packageName": name}
+        assert desk.olm("install", name, "--channel", "beta", "--version", "1.0.0")[1] == f"{resource} configured\n"
+        assert installed(desk, name) == {"packageName": name, "channel": "beta", "version": "1.0.0"}
+        assert desk.olm("install", name, "--channel", "beta", "--version", "1.0.0")[1] == f"{resource} unchanged\n"
+        assert desk.olm("install", name, "-o", "name")[1] == f"{resource}\n"
+        assert yaml.safe_load(desk.olm("install", name, "-o", "yaml")[1])["spec"] == {"packageName": name}
+    finally:
+        desk.cluster.kubectl("delete", OPERATORS, name, "--ignore-not-found")
+
+
+def test_a_dry_run_and_an_export_change_nothing(desk: Desk) -> None:
+    name = package(desk, "a", "stable")
+    assert desk.olm("install", name, "--dry-run", "server")[1].endswith(f"/{name} created (server dry run)\n")
+    status, out, _ = desk.olm("install", name, "--channel", "stable", "--export")
+    assert (status, yaml.safe_load(out)["spec"]) == (0, {"packageName": name, "channel": "stable"})
+    assert desk.olm("why", name)[0] == 3
+
+
+def test_a_package_that_no_catalog_has_is_refused(desk: Desk) -> None:
+    name = package(desk, "abcdefgh", "stable")
+    status, out, err = desk.olm("install", f"{name}x")
+    assert (status, out) == (3, "")
+    assert err.startswith(f"no catalog has a package {name}x: similar names are {name}")
+
+
+def test_force_installs_a_package_that_no_catalog_has(desk: Desk) -> None:
+    name = f"{desk.prefix}-unknown"
+    try:
+        assert desk.olm("install", name, "--force")[0] == 0
+    finally:
+        desk.cluster.kubectl("delete", OPERATORS, name, "--ignore-not-found")
+
+
+def test_a_channel_that_the_package_lacks_is_refused(desk: Desk) -> None:
+    name = package(desk, "a", "stable", "beta")
+    status, _, err = desk.olm("install", name, "--channel", "x")
+    assert (status, err) == (3, f"package {name} has no channel x: it has beta, stable\n")
+
+
+def test_an_operator_of_another_package_is_refused(desk: Desk) -> None:
+    name = package(desk, "a", "stable")
+    other = desk.operator("b")
+    status, _, err = desk.olm("install", name, "--name", other)
+    assert (status, err) == (5, f"an Operator {other} exists for package b: choose another name with --name\n")
+
+
+def test_fields_that_others_manage_are_taken_over_only_by_force(desk: Desk) -> None:
+    name = package(desk, "a", "stable", "beta")
+    body = {"apiVersion": "operators.operatorframework.io/v1alpha1", "kind": "Operator", "metadata": {"name": name}}
+    desk.apply({**body, "spec": {"packageName": name, "channel": "stable"}})
+    status, _, err = desk.olm("install", name, "--channel", "beta")
+    assert (status, "kubectl-client-side-apply" in err, "--force" in err) == (5, True, True)
+    assert desk.olm("install", name, "--channel", "beta", "--force")[0] == 0
+    assert installed(desk, name)["channel"] == "beta"
+
+
+READY = {
+    "installed": {"name": "a", "version": "1.0.0", "catalog": "c", "channel": "stable"},
+    "conditions": [condition("Ready", "True", "Succeeded", "fine")],
+}
+BLOCKED = {
+    "conditions": [condition("Ready", "False", "NotResolved", "no"), condition("Stalled", "True", "Blocked", "no")]
+}
+BUSY = {
+    "conditions": [
+        condition("Ready", "False", "NotInstalled", "unpacking"),
+        {**condition("Reconciling", "True", "Installing"), "lastTransitionTime": TIME},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        pytest.param(READY, (0, "installed: 1.0.0 from catalog c, channel stable\n", ""), id="it is installed"),
+        pytest.param(BLOCKED, (1, "", ": no\n"), id="it cannot be installed"),
+        pytest.param(BUSY, (4, "", "unpacking (olm why {})\n"), id="it takes too long"),
+    ],
+)
+def test_waiting_ends_with_the_outcome(state: Any, expected: tuple[int, str, str], desk: Desk) -> None:
+    name = desk.operator("a", state)
+    status, out, err = desk.olm("install", "a", "--name", name, "--force", "--wait", "--timeout", "2s")
+    _, out_end, err_end = expected
+    assert (status, out.endswith(out_end), err.endswith(err_end.format(name))) == (expected[0], True, True)
+
+
+@pytest.mark.parametrize("value", ["x", "-1s", "0", "5m3", "1h1h"])
+def test_a_timeout_that_is_no_duration(value: str, desk: Desk) -> None:
+    with pytest.raises(SystemExit) as ended:
+        desk.olm("install", "a", "--timeout", value)
+    assert ended.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "name"), [("a", "a"), ("a" * 48, "a" * 45), (f"{'a' * 44}-bc", "a" * 44)], ids=["short", "long", "a dash"]
+)
+def test_the_name_of_the_operator(given: str, name: str) -> None:
+    assert operator_name(given) == name
+    assert json.dumps(name)

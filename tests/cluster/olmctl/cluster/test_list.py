@@ -1,0 +1,44 @@
+"""`olm list` against a real API server."""
+
+from __future__ import annotations
+
+import json
+
+import yaml
+
+from tests.cluster.olmctl.conftest import Desk, condition
+
+INSTALLED = {
+    "installed": {"name": "a.v1", "version": "1.0.0", "catalog": "samples", "channel": "stable"},
+    "wantedVersion": "1.1.0",
+    "conditions": [condition("Ready", "False", "Upgrading", "installing a.v1.1.0")],
+}
+
+
+def rows(printed: str, desk: Desk) -> list[list[str]]:
+    return [line.split() for line in printed.splitlines() if line.startswith(("NAME", desk.prefix))]
+
+
+def test_a_table_as_kubectl_prints_it(desk: Desk) -> None:
+    desk.operator("b")
+    desk.operator("a", INSTALLED)
+    status, out, err = desk.olm("list")
+    header, first, second = rows(out, desk)
+    assert (status, err) == (0, "")
+    assert header == ["NAME", "PACKAGE", "VERSION", "WANTED", "AVAILABLE", "CHANNEL", "CATALOG", "STATUS", "AGE"]
+    assert first[:-1] == [f"{desk.prefix}-a", "a", "1.0.0", "1.1.0", "<none>", "stable", "samples", "Upgrading"]
+    assert second[1:-1] == ["b", *["<none>"] * 5, "Pending"]
+
+
+def test_wide_without_headers(desk: Desk) -> None:
+    desk.operator("a", INSTALLED)
+    ((*_, word, name),) = rows(desk.olm("list", "-o", "wide", "--no-headers")[1], desk)
+    assert (word, name) == ("installing", "a.v1.1.0")
+
+
+def test_json_yaml_and_names(desk: Desk) -> None:
+    name = desk.operator("a", INSTALLED)
+    listed = [json.loads(desk.olm("list", "-o", "json")[1]), yaml.safe_load(desk.olm("list", "-o", "yaml")[1])]
+    for each in listed:
+        assert name in [item["metadata"]["name"] for item in each["items"]]
+    assert f"operator.operators.operatorframework.io/{name}\n" in desk.olm("list", "-o", "name")[1]

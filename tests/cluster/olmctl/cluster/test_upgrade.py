@@ -1,0 +1,55 @@
+"""`olm upgrade` and `olm approve` against a real API server, without controllers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.cluster.olmctl.conftest import OPERATORS, Desk
+
+RUNS = {"installed": {"name": "a.v1", "version": "1.0.0", "catalog": "c", "channel": "stable"}}
+
+
+def spec(desk: Desk, name: str) -> Any:
+    return desk.get(OPERATORS, name)["spec"]
+
+
+def test_a_version_and_a_channel_are_set_and_removed(desk: Desk) -> None:
+    name = f"{desk.prefix}-a"
+    try:
+        assert desk.olm("install", name, "--channel", "beta", "--force")[0] == 0
+        assert desk.olm("upgrade", name, "--version", "1.1.0")[1].endswith(" configured: version 1.1.0\n")
+        assert spec(desk, name) == {"packageName": name, "channel": "beta", "version": "1.1.0"}
+        assert desk.olm("upgrade", name, "--version", "", "--channel", "")[1].endswith(
+            " configured: version removed, channel removed\n"
+        )
+        assert spec(desk, name) == {"packageName": name}
+    finally:
+        desk.cluster.kubectl("delete", OPERATORS, name, "--ignore-not-found")
+
+
+def test_a_field_that_others_manage_is_changed_only_by_force(desk: Desk) -> None:
+    name = desk.operator("a", channel="beta")
+    for value in ("stable", ""):
+        status, _, err = desk.olm("upgrade", name, "--channel", value)
+        assert (status, "--force" in err, spec(desk, name)["channel"]) == (5, True, "beta")
+    assert desk.olm("upgrade", name, "--channel", "", "--force")[0] == 0
+    assert spec(desk, name) == {"packageName": "a"}
+
+
+def test_what_is_pinned_says_so(desk: Desk) -> None:
+    name = desk.operator("a", RUNS, version="1.0.0")
+    assert "unchanged: it is pinned to 1.0.0; choose another version" in desk.olm("upgrade", name)[1]
+    assert "unchanged: it is pinned" in desk.olm("upgrade", name, "--version", "1.0.0")[1]
+
+
+def test_what_upgrades_itself_says_so(desk: Desk) -> None:
+    name = desk.operator("a", RUNS)
+    text = "it follows its channel automatically, and has 1.0.0 from catalog c, channel stable\n"
+    assert desk.olm("upgrade", name)[1].endswith(text)
+
+
+def test_nothing_waits_for_approval(desk: Desk) -> None:
+    name = desk.operator("a", RUNS)
+    assert desk.olm("approve", name)[1].endswith(" has no version that waits for approval\n")
+    status, _, err = desk.olm("approve", name, "--version", "2.0.0")
+    assert (status, err) == (1, "version 2.0.0 does not wait for approval: no version does\n")

@@ -1,0 +1,33 @@
+"""`olm why` against a real API server."""
+
+from __future__ import annotations
+
+import json
+
+from tests.cluster.olmctl.conftest import Desk, condition
+
+HOSTILE = "package 'a' \u202egnp.exe\x1b[31m not found"
+
+
+def test_the_resolution_and_the_conditions(desk: Desk) -> None:
+    ready = condition("Ready", "False", "NotResolved", HOSTILE)
+    name = desk.operator("a", {"resolution": HOSTILE, "conditions": [ready]}, channel="beta", version="2.x")
+    status, out, err = desk.olm("why", name)
+    assert (status, err) == (0, "")
+    assert "Asked for:   package a, version 2.x, channel beta\n" in out
+    assert "State:       NotResolved\nInstalled:   nothing\n" in out
+    assert "Resolution:  package 'a' \ufffdgnp.exe\ufffd[31m not found\n" in out
+    assert out.splitlines()[-1].split()[:3] == ["Ready", "False", "NotResolved"]
+    assert ("\x1b" in out, "\u202e" in out) == (False, False)
+
+
+def test_json_escapes_what_is_not_printable(desk: Desk) -> None:
+    name = desk.operator("a", {"resolution": HOSTILE})
+    out = desk.olm("why", name, "-o", "json")[1]
+    assert (json.loads(out)["resolution"], "\u202e" in out) == (HOSTILE, False)
+
+
+def test_no_such_operator(desk: Desk) -> None:
+    status, out, err = desk.olm("why", f"{desk.prefix}-x")
+    assert (status, out) == (3, "")
+    assert err == f'operators.operators.operatorframework.io "{desk.prefix}-x" not found\n'

@@ -1,0 +1,84 @@
+"""The command `olm` against the session's API server. No controller runs, so each test writes the status that it needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from devcluster.cluster import Cluster
+from olmctl.main import main
+
+Object = dict[str, Any]
+OPERATORS = "operators.operators.operatorframework.io"
+TIME = "2026-01-01T00:00:00Z"
+
+
+class Desk:
+    """Objects of one test, which its end deletes, and the command. Names begin with `prefix`."""
+
+    def __init__(self, cluster: Cluster, prefix: str, capsys: pytest.CaptureFixture[str]) -> None:
+        self.cluster = cluster
+        self.prefix = prefix
+        self._capsys = capsys
+        self._made: list[tuple[str, ...]] = []
+
+    def olm(self, *arguments: str) -> tuple[int, str, str]:
+        """Exit status, stdout and stderr of `olm`."""
+        status = main([*arguments, "--kubeconfig", str(self.cluster.kubeconfig)])
+        return status, *self._capsys.readouterr()
+
+    def apply(self, body: Object, status: Object | None = None) -> str:
+        """Create the object, then write its status; returns its name."""
+        name = str(body["metadata"]["name"])
+        self.cluster.kubectl("apply", "-f", "-", input=json.dumps(body))
+        resource = (
+            f"{body['kind'].lower()}.{body['apiVersion'].partition('/')[0]}"
+            if "/" in body["apiVersion"]
+            else body["kind"]
+        )
+        self._made.append(
+            (resource, name, *(["-n", body["metadata"]["namespace"]] if "namespace" in body["metadata"] else []))
+        )
+        if status is not None:
+            self.set_status(resource, name, status)
+        return name
+
+    def set_status(self, resource: str, name: str, status: Object) -> None:
+        """Write the status for the current generation."""
+        generation = self.get(resource, name)["metadata"]["generation"]
+        body = json.dumps({"status": {"observedGeneration": generation, **status}})
+        self.cluster.kubectl("patch", resource, name, "--subresource=status", "--type=merge", "-p", body)
+
+    def operator(self, name: str, status: Object | None = None, **spec: Any) -> str:
+        """Create an Operator; returns its name."""
+        metadata = {"name": f"{self.prefix}-{name}"}
+        body = {"apiVersion": "operators.operatorframework.io/v1alpha1", "kind": "Operator", "metadata": metadata}
+        return self.apply({**body, "spec": {"packageName": name, **spec}}, status)
+
+    def get(self, resource: str, name: str, *flags: str) -> Object:
+        """The object as it is."""
+        found: Object = json.loads(self.cluster.kubectl("get", resource, name, "-o", "json", *flags))
+        return found
+
+    def close(self) -> None:
+        """Delete what was made."""
+        for resource, name, *flags in reversed(self._made):
+            self.cluster.kubectl("delete", resource, name, "--ignore-not-found", "--timeout=60s", *flags)
+
+
+def condition(kind: str, status: str, reason: str, message: str = "") -> Object:
+    """A condition of a status."""
+    return {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": TIME}
+
+
+@pytest.fixture
+def desk(definitions: Cluster, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> Iterator[Desk]:
+    """The Desk of the test."""
+    mine = Desk(definitions, f"t{abs(hash(request.node.nodeid)) % 10**8}", capsys)
+    try:
+        yield mine
+    finally:
+        mine.close()

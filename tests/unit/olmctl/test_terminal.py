@@ -1,0 +1,44 @@
+"""Text of catalogs never controls a terminal."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from olmctl.terminal import clean, clean_lines, shorten, width
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("größe 漢字", "größe 漢字", id="letters of all languages stay"),
+        pytest.param("a\n\t b", "a b", id="line ends and tabs are blanks"),
+        pytest.param("a\x1b]0;x\x07b", "a\ufffd]0;x\ufffdb", id="an escape sequence"),
+        pytest.param("a\u009b31m", "a\ufffd31m", id="a control character of Latin-1"),
+        pytest.param("a\u202egpj.b", "a\ufffdgpj.b", id="a mark that turns the direction of writing"),
+        pytest.param("a\u200bb", "a\ufffdb", id="an invisible character"),
+    ],
+)
+def test_one_line(text: str, shown: str) -> None:
+    assert clean(text) == shown
+
+
+@given(st.text())
+def test_only_printable_characters_remain(text: str) -> None:
+    assert clean(text).isprintable()
+    assert clean_lines(text).replace("\n", "").replace("\t", "").isprintable()
+
+
+def test_lines_stay() -> None:
+    assert clean_lines("a\n\tb\r\x1b") == "a\n\tb\ufffd\ufffd"
+
+
+@pytest.mark.parametrize(("text", "shown"), [("abc", "abc"), ("abcd", "ab…"), ("a bcd", "a…")])
+def test_a_long_text_is_shortened(text: str, shown: str) -> None:
+    assert shorten(text, 3) == shown
+
+
+@pytest.mark.parametrize(("text", "columns"), [("abc", 3), ("漢字", 4), ("e\u0301", 1)])
+def test_the_columns_of_a_text(text: str, columns: int) -> None:
+    assert width(text) == columns
