@@ -13,6 +13,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import orjson
 from aiohttp import web
@@ -23,6 +24,7 @@ from catalogd.http import openapi
 from catalogd.http.compression import CompressedFile, CompressedFiles
 from catalogd.http.conditional_requests import Representation
 from catalogd.http.content_negotiation import IDENTITY, accepts_media_type, select_encoding
+from catalogd.http.icon_headers import safe_icon_headers
 from catalogd.http.middlewares import (
     RETRY_AFTER_HEADER,
     json_errors_middleware,
@@ -45,12 +47,6 @@ from olmkit.sources.errors import quoted
 DIGEST_HEADER = "Olm-Catalog-Digest"
 SHUTDOWN_GRACE_SECONDS = 3.0
 """How long requests in progress may continue when the server ends."""
-_RASTER_IMAGES = frozenset(
-    f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "avif", "bmp", "x-icon", "vnd.microsoft.icon")
-)
-"""Images that cannot contain scripts."""
-_SVG = "image/svg+xml"
-_BINARY = "application/octet-stream"
 
 OPEN_CONNECTIONS = Gauge("catalogd_http_connections", "Open connections of clients of catalogs.")
 
@@ -182,12 +178,9 @@ class CatalogServer:
 
     async def _packages(self, request: web.Request, route: Route) -> web.StreamResponse:
         _parameters(request, route)
-
-        def body(served: ServedCatalog) -> ResponseBody:
-            path = served.content.summaries_path
-            return ResponseBody(served.content, path, [(0, path.stat().st_size)], route.media_type, is_whole=True)
-
-        return await self._send(request, route, body)
+        return await self._send(
+            request, route, lambda served: _whole_file(served, served.content.summaries_path, route.media_type)
+        )
 
     async def _icon(self, request: web.Request, route: Route) -> web.StreamResponse:
         _parameters(request, route)
@@ -198,7 +191,7 @@ class CatalogServer:
             if found is None:
                 raise HTTPError(404, "the catalog has no such package, or it has no icon", _digest_header(served))
             byte_range, media_type = found
-            media_type, headers = _safe_icon_headers(media_type)
+            media_type, headers = safe_icon_headers(media_type)
             return ResponseBody(served.content, served.content.icons_path, [byte_range], media_type, headers=headers)
 
         return await self._send(request, route, body)
@@ -211,8 +204,7 @@ class CatalogServer:
         def body(served: ServedCatalog) -> ResponseBody:
             content = served.content
             if not package and not provided:
-                everything = [(0, content.resolution_path.stat().st_size)]
-                return ResponseBody(content, content.resolution_path, everything, route.also, is_whole=True)
+                return _whole_file(served, content.resolution_path, route.also)
             if package and content.resolution_range(package) is None:
                 raise HTTPError(404, "the catalog has no such package", _digest_header(served))
             names = content.providers(provided) if provided else (package,)
@@ -346,16 +338,8 @@ def _whole(served: ServedCatalog, route: Route) -> ResponseBody:
     return ResponseBody(served.content, served.content.blobs_path, everything, route.media_type, is_whole=True)
 
 
-def _safe_icon_headers(media_type: str) -> tuple[str, dict[str, str]]:
-    """The media type and headers with which an icon is sent, so that browsers run no scripts in it."""
-    headers = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
-    base_type = media_type.partition(";")[0].strip().lower()
-    if base_type in _RASTER_IMAGES:
-        return base_type, headers
-    if base_type == _SVG:
-        headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-        return _SVG, headers
-    return _BINARY, {**headers, "Content-Disposition": "attachment"}
+def _whole_file(served: ServedCatalog, path: Path, media_type: str) -> ResponseBody:
+    return ResponseBody(served.content, path, [(0, path.stat().st_size)], media_type, is_whole=True)
 
 
 def _parameters(request: web.Request, route: Route) -> dict[str, str]:
