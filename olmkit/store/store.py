@@ -120,7 +120,7 @@ class Store:
         It is locked while this process runs: a folder that a killed process left is removed by `remove_abandoned_staging`. Raises
         Waiting(DiskFull, DiskFailed) and OlmError(CacheUnusable).
         """
-        with _disk_errors_as_waiting():
+        with disk_errors_as_waiting():
             try:
                 self._staging.mkdir(parents=True, exist_ok=True)  # it may have been removed
             except (FileExistsError, NotADirectoryError) as error:
@@ -137,7 +137,7 @@ class Store:
         file, and Waiting when it cannot be read or the disk fails.
         """
         home = self._home(digest)
-        with _disk_errors_as_waiting():
+        with disk_errors_as_waiting():
             if sorted(os.listdir(work)) != [CONTENT_FOLDER, CHECKSUMS_FILE]:
                 raise ValueError("the folder does not hold exactly a content and its checksums file")
             if not stat.S_ISDIR(os.lstat(work / CONTENT_FOLDER).st_mode):
@@ -187,7 +187,7 @@ class Store:
         Raises Waiting(DiskFailed) when the disk cannot be written.
         """
         home = self._home(digest)
-        with suppress(FileNotFoundError), _disk_errors_as_waiting():
+        with suppress(FileNotFoundError), disk_errors_as_waiting():
             # Rename first: partly removed content must not be found under its digest.
             trash = self._staging / f"trash-{os.urandom(8).hex()}"
             home.rename(trash)
@@ -249,7 +249,7 @@ def fill_staging(
 
     Writes below `work` only. Arguments and errors are those of `Store.publish`.
     """
-    with _disk_errors_as_waiting():
+    with disk_errors_as_waiting():
         content = work / CONTENT_FOLDER
         content.mkdir()
         yield content
@@ -301,8 +301,8 @@ def _remove(path: Path) -> None:
 
 
 @contextmanager
-def _disk_errors_as_waiting() -> Iterator[None]:
-    """Convert OSErrors of a full or failed disk to Waiting."""
+def disk_errors_as_waiting() -> Iterator[None]:
+    """Convert OSErrors of a full or failed disk to Waiting(DiskFull, DiskFailed). Others are raised unchanged."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Removes cached content that is not needed: that of deleted Catalogs, and that of packages that no Operator requests.
+"""Removes what is not needed: the content of deleted Catalogs, and what was parsed of packages that no Operator requests.
 
 Run by setup.py while this process leads.
 """
@@ -20,7 +20,7 @@ async def clean_cache(catalogs: Informer, operators: Informer, catalog_client: C
     deleted = asyncio.Event()
 
     def on_change(change: Change) -> None:
-        if change.new is None or (change.old is not None and _package_of(change.old) != _package_of(change.new)):
+        if change.new is None or (change.old is not None and _identity(change.old) != _identity(change.new)):
             deleted.set()
 
     for informer in watched:
@@ -28,12 +28,18 @@ async def clean_cache(catalogs: Informer, operators: Informer, catalog_client: C
     try:
         while True:
             packages = {_package_of(raw) for raw in operators.objects.values()}
-            await catalog_client.retain_only({name for _, name in catalogs.objects}, packages)
+            uids = {raw["metadata"]["name"]: raw["metadata"]["uid"] for raw in catalogs.objects.values()}
+            await catalog_client.retain_only(uids, packages)
             await deleted.wait()
             deleted.clear()
     finally:
         for informer in watched:
             informer.unsubscribe(on_change)
+
+
+def _identity(raw: Object) -> tuple[str, str]:
+    """What is retained for an object: for this uid, and for the package of an Operator."""
+    return raw["metadata"]["uid"], _package_of(raw)
 
 
 def _package_of(raw: Object) -> str:

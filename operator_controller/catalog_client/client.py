@@ -1,8 +1,8 @@
-"""What each Catalog offers of a package: reads catalogd's resolution documents over HTTP and caches them by content digest.
+"""What catalogs offer: reads catalogd's resolution documents over HTTP, a whole catalog at once, and keeps them by digest.
 
-Called by operator/reconciler.py's observe. Never raises for a catalog that cannot be read: the returned CatalogOffer reports it,
-with the catalog's last content if that is cached. Content that is cached is never requested again. Requests are sent by
-session.py.
+Called by operator/reconciler.py's observe. Never raises for a catalog that cannot be read: the result reports it, with the
+catalog's last content if that is stored. Content that is stored is never requested again. Requests are sent by session.py,
+content is verified and stored by content_store.py, packages are parsed when they are first asked for.
 """
 
 from __future__ import annotations
@@ -15,27 +15,19 @@ from typing import Any, Self
 from urllib.parse import quote
 
 import aiohttp
-import orjson
 
 from olmkit.api.catalogs import Catalog, ConditionType
 from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.runtime.client import Client
 from olmkit.tls.client_tls import ClientTls
-from operator_controller.catalog_client.cache import CachedPackage, CacheKey, DiskCache, MemoryCache
-from operator_controller.catalog_client.session import (
-    MAX_RESPONSE_BYTES,
-    REQUEST_TIMEOUT,
-    CatalogRequestError,
-    CatalogSession,
-    ResponseTooLarge,
-)
-from operator_controller.resolve.package import (
-    SHRINK_HINT,
-    InvalidDocument,
-    PackageContent,
-    PackageTooLarge,
-    read_package,
-)
+from operator_controller.catalog_client.cache import CachedPackage, MemoryCache
+from operator_controller.catalog_client.content_store import ContentNotStored, ContentStore
+from operator_controller.catalog_client.download import Download
+from operator_controller.catalog_client.session import REQUEST_TIMEOUT, CatalogRequestError, CatalogSession
+from operator_controller.catalog_content.content import CatalogContent
+from operator_controller.catalog_content.content_writer import ContentTooLarge, InvalidContent
+from operator_controller.resolve.documents import ContentMissing, ParsedPackage, read_parsed
+from operator_controller.resolve.package import PackageContent
 from operator_controller.resolve.snapshot import CatalogOffer, CatalogState
 
 HINT_BY_STATUS = {
@@ -43,7 +35,24 @@ HINT_BY_STATUS = {
     403: ": this account may not read catalogs; bind the ClusterRole olm-suite-catalog-reader to it",
 }
 """The hint after the HTTP status in a message, if a person can fix the cause."""
+CONTENT_RETRY_DELAY_SECONDS = 10.0
+"""How long content that was received and cannot be used or stored is not requested again: it is as large as the catalog."""
 _ALL_SUFFIX = "/all.json"
+_RESPONSE_FILE = "response"
+
+
+@dataclass(frozen=True)
+class CatalogContentResult:
+    """The content of a catalog as far as it is known, and whether a change of it may come without an event.
+
+    `content` is None unless `state` is SERVING or CACHED; `message` explains states other than SERVING.
+    """
+
+    state: CatalogState
+    content: CatalogContent | None = None
+    message: str = ""
+    needs_recheck: bool = False
+    """The catalog cannot be read, or its content is not that of the Catalog's status."""
 
 
 @dataclass(frozen=True)
@@ -55,86 +64,161 @@ class OfferResult:
     """The catalog cannot be read, or its content is not that of the Catalog's status."""
 
 
+@dataclass(frozen=True)
+class _Refusal:
+    """Why the content that a Catalog's status names is not requested now."""
+
+    digest: str
+    message: str
+    is_too_large: bool
+    until: float = 0.0
+    """A time of the session's clock, unless it is too large."""
+
+
 class CatalogClient:
-    """Reads packages from catalogs. Created by connect(); close() it. Without a folder nothing survives a restart."""
+    """Reads content from catalogs. Created by connect(); close() it. Without a folder nothing survives a restart.
+
+    Raises OlmError and OSError when content can be stored nowhere.
+    """
 
     def __init__(self, session: CatalogSession, folder: Path | None, memory: MemoryCache | None = None) -> None:
         self._session = session
-        self._disk = DiskCache(folder) if folder is not None else None
+        self._contents = ContentStore(folder)
         self._memory = memory if memory is not None else MemoryCache()
+        self._requests: dict[tuple[str, str, str], asyncio.Task[CatalogContentResult]] = {}
+        self._refusals: dict[tuple[str, str], _Refusal] = {}
 
     @classmethod
     async def connect(cls, folder: Path | None, trust: ClientTls | None = None, client: Client | None = None) -> Self:
         """Opens no connection yet. `trust` and `client` are those of CatalogSession."""
         return cls(CatalogSession(aiohttp.ClientSession(timeout=REQUEST_TIMEOUT), trust, client), folder)
 
+    @property
+    def folder(self) -> Path:
+        """Where content is stored, for processes that read it: see operator_controller.catalog_content.content."""
+        return self._contents.folder
+
     async def close(self) -> None:
-        """Close all connections."""
+        """Cancel all requests and close all connections."""
+        requests = [*self._requests.values()]
+        for request in requests:
+            request.cancel()
+        if requests:
+            await asyncio.wait(requests)
         await self._session.close()
+        await self._contents.close()
+
+    async def content(self, raw: Mapping[str, Any]) -> CatalogContentResult:
+        """The content of the Catalog, given as the API server's JSON. Never raises for a catalog.
+
+        It is requested unless it is stored. Calls for the same content share one request.
+        """
+        catalog = Catalog.load(raw)
+        digest = served_digest(catalog)
+        if not digest:
+            state = CatalogState.UNAVAILABLE if catalog.is_unavailable else CatalogState.PENDING
+            return CatalogContentResult(state, message="" if catalog.is_unavailable else _not_served_message(catalog))
+        last = await self._contents.last(catalog.metadata.name, catalog.metadata.uid)
+        if last is not None and last.digest == digest:
+            return CatalogContentResult(CatalogState.SERVING, last)
+        refusal = self._refusals.get((catalog.metadata.name, catalog.metadata.uid))
+        if refusal is not None and refusal.digest == digest:
+            if refusal.is_too_large:
+                return CatalogContentResult(CatalogState.TOO_LARGE, message=refusal.message)
+            if refusal.until > self._session.clock():
+                return _without_new_content(last, refusal.message)
+        key = catalog.metadata.name, catalog.metadata.uid, digest
+        request = self._requests.get(key)
+        if request is None:
+            request = self._requests[key] = asyncio.create_task(self._request(catalog, digest, last))
+            request.add_done_callback(lambda _: self._requests.pop(key, None))
+        return await asyncio.shield(request)
 
     async def get_offer(self, raw: Mapping[str, Any], package: str) -> OfferResult:
         """What the Catalog, given as the API server's JSON, offers of the package. Never raises for a catalog."""
         catalog = Catalog.load(raw)
-        digest = served_digest(catalog)
-        if not digest:
-            return OfferResult(_offer_not_served(catalog))
-        key = (catalog.metadata.name, package)
-        cached = await self._cached(key)
-        if cached is not None and cached.uid != catalog.metadata.uid:
-            cached = None
-        if cached is not None and cached.digest == digest:
-            return OfferResult(_offer_from_cache(catalog, cached))
+        result = await self.content(raw)
         try:
-            fetched = await self._fetch(catalog, package)
+            return await self._offer_of(catalog, result, package)
+        except ContentMissing as error:
+            if result.content is not None:
+                await self._contents.report_damage(result.content.digest)
+            message = str(error)
+        try:
+            return await self._offer_of(catalog, await self.content(raw), package)
+        except ContentMissing:
+            return OfferResult(_make_offer(catalog, None, CatalogState.UNREACHABLE, message), needs_recheck=True)
+
+    async def report_damage(self, digest: str) -> None:
+        """Verify content that a reader of `folder` could not read; if it is damaged, content() requests it again."""
+        await self._contents.report_damage(digest)
+
+    async def retain_only(self, catalogs: Mapping[str, str], packages: set[str]) -> None:
+        """Remove the content of all Catalogs but these, uid by name, and what was parsed of all other packages."""
+        self._memory.retain_only(packages)
+        self._refusals = {key: refusal for key, refusal in self._refusals.items() if catalogs.get(key[0]) == key[1]}
+        await self._contents.retain_only(catalogs)
+
+    # --- one request
+
+    async def _request(self, catalog: Catalog, digest: str, last: CatalogContent | None) -> CatalogContentResult:
+        """The content after a request; the last content if it fails."""
+        key = catalog.metadata.name, catalog.metadata.uid
+        self._refusals.pop(key, None)
+        try:
+            content = await self._fetch(catalog, digest, last)
+        except ContentTooLarge as error:
+            self._refusals[key] = _Refusal(digest, str(error), is_too_large=True)
+            return CatalogContentResult(CatalogState.TOO_LARGE, message=str(error))
+        except (InvalidContent, ContentNotStored) as error:
+            message = str(error)
+            if isinstance(error, InvalidContent):
+                message = f"catalogd's answer cannot be read: {message}"
+            until = self._session.clock() + CONTENT_RETRY_DELAY_SECONDS
+            self._refusals[key] = _Refusal(digest, message, is_too_large=False, until=until)
+            return _without_new_content(last, message)
         except CatalogRequestError as error:
-            return OfferResult(_offer_unreachable(catalog, package, cached, str(error)), needs_recheck=True)
-        await self._cache(key, fetched)
-        return OfferResult(_offer_from_cache(catalog, fetched.entry), needs_recheck=fetched.entry.digest != digest)
+            return _without_new_content(last, str(error))
+        await self._contents.record(*key, content.digest)
+        return CatalogContentResult(CatalogState.SERVING, content, needs_recheck=content.digest != digest)
 
-    async def retain_only(self, catalogs: set[str], packages: set[str]) -> None:
-        """Remove cached content of all other Catalogs and of all other packages."""
-        self._memory.retain_only(catalogs, packages)
-        if self._disk is not None:
-            await self._disk.retain_only(catalogs, packages)
-
-    async def _fetch(self, catalog: Catalog, package: str) -> _FetchedPackage:
-        """Request the package. Raises CatalogRequestError."""
+    async def _fetch(self, catalog: Catalog, digest: str, last: CatalogContent | None) -> CatalogContent:
+        """Request the content that the status names, else what is served. Raises what _request handles."""
         base = catalog_base_url(catalog.status.content_url or "")
-        url = f"{base}/api/v1/resolution?package={quote(package, safe='')}"
-        try:
-            response = await self._session.get(base.split("/catalogs/", 1)[0], url, served_digest(catalog))
-        except ResponseTooLarge as error:
-            if not error.digest:
-                raise
-            reason = f"its document is larger than {MAX_RESPONSE_BYTES // 2**20} MiB; {SHRINK_HINT}"
-            return _too_large(catalog, error.digest, reason)
-        if response.status == 404 and response.digest:  # without a digest, catalogd does not know the catalog
-            return _FetchedPackage(CachedPackage(catalog.metadata.uid, response.digest, None), b"null")
-        if response.status != 200:
-            raise CatalogRequestError(f"catalogd answered {response.status}{HINT_BY_STATUS.get(response.status, '')}")
-        return await asyncio.to_thread(_parse_response, catalog, response.body, response.digest)
+        server, url = base.split("/catalogs/", 1)[0], f"{base}/api/v1/resolution"
+        stored = await self._contents.get(digest)
+        known = {content.digest for content in (stored, last) if content is not None}
+        async with self._contents.staging() as folder:
+            with Download(folder / _RESPONSE_FILE, known) as download:
+                response = await self._session.get(server, f"{url}?digest={quote(digest, safe='')}", download, digest)
+                if response.status == 404:  # it was replaced, and the status that says so has not arrived
+                    response = await self._session.get(server, url, download, digest)
+                if response.status != 200:
+                    hint = HINT_BY_STATUS.get(response.status, "")
+                    raise CatalogRequestError(f"catalogd answered {response.status}{hint}")
+                if response.digest not in known:
+                    await download.finish()
+                    return await self._contents.publish(folder, download.path, response.encoding, response.digest)
+        content = await self._contents.get(response.digest)
+        if content is None:
+            raise CatalogRequestError("its content on the disk was damaged")
+        return content
 
-    async def _cached(self, key: CacheKey) -> CachedPackage | None:
-        """Reads the entry from memory, else from disk."""
-        entry = self._memory.get(key)
-        if entry is None and self._disk is not None:
-            entry = await self._disk.get(key)
-            if entry is not None:
-                self._memory.put(key, entry)
-        return entry
+    # --- packages
 
-    async def _cache(self, key: CacheKey, fetched: _FetchedPackage) -> None:
-        self._memory.put(key, fetched.entry)
-        if self._disk is not None:
-            await self._disk.put(key, fetched.entry, fetched.document)
-
-
-@dataclass(frozen=True)
-class _FetchedPackage:
-    """A response, as value and as JSON."""
-
-    entry: CachedPackage
-    document: bytes
+    async def _offer_of(self, catalog: Catalog, result: CatalogContentResult, package: str) -> OfferResult:
+        """Raises ContentMissing."""
+        if result.content is None:
+            return OfferResult(_offer_without_content(catalog, result, package), result.needs_recheck)
+        entry = result.content.index.packages.get(package)
+        if entry is None:
+            return OfferResult(_make_offer(catalog, None, result.state, result.message), result.needs_recheck)
+        cached = self._memory.get(entry.digest)
+        if cached is None:
+            parsed = await asyncio.to_thread(read_parsed, self._contents.documents, result.content.digest, package)
+            cached = CachedPackage(package, parsed, entry.length if parsed.content is not None else 0)
+            self._memory.put(entry.digest, cached)
+        return _offer_of_parsed(catalog, result, cached.parsed)
 
 
 def served_digest(catalog: Catalog) -> str:
@@ -170,15 +254,6 @@ def _make_offer(
     )
 
 
-def _offer_not_served(catalog: Catalog) -> CatalogOffer:
-    return CatalogOffer(
-        catalog=catalog.metadata.name,
-        priority=catalog.spec.priority,
-        state=CatalogState.UNAVAILABLE if catalog.is_unavailable else CatalogState.PENDING,
-        message="" if catalog.is_unavailable else _not_served_message(catalog),
-    )
-
-
 def _not_served_message(catalog: Catalog) -> str:
     """Why the Catalog is not served: the message of its own condition, if it has one."""
     if catalog.metadata.deleting:
@@ -190,41 +265,27 @@ def _not_served_message(catalog: Catalog) -> str:
     return "it has not been read yet"
 
 
-def _offer_from_cache(
-    catalog: Catalog, cached: CachedPackage, state: CatalogState = CatalogState.SERVING, message: str = ""
-) -> CatalogOffer:
-    if cached.too_large:
-        return _make_offer(catalog, None, CatalogState.TOO_LARGE, cached.too_large)
-    return _make_offer(catalog, cached.content, state, message)
+def _without_new_content(last: CatalogContent | None, message: str) -> CatalogContentResult:
+    state = CatalogState.CACHED if last is not None else CatalogState.UNREACHABLE
+    return CatalogContentResult(state, last, message, needs_recheck=True)
 
 
-def _offer_unreachable(catalog: Catalog, package: str, cached: CachedPackage | None, message: str) -> CatalogOffer:
-    """The last content if that is cached; else a state without content, unless the catalog certainly lacks the package."""
-    if cached is not None:
-        return _offer_from_cache(catalog, cached, CatalogState.CACHED, message)
+def _offer_without_content(catalog: Catalog, result: CatalogContentResult, package: str) -> CatalogOffer:
+    """A state without content, unless the catalog certainly lacks the package."""
+    if result.state in (CatalogState.UNAVAILABLE, CatalogState.PENDING):
+        return CatalogOffer(catalog.metadata.name, catalog.spec.priority, result.state, message=result.message)
     names = package_names(catalog)
     is_complete = catalog.status.package_count is not None and len(names) == catalog.status.package_count
-    if is_complete and package not in names:
-        return _make_offer(catalog, None, CatalogState.CACHED, message)
-    return _make_offer(catalog, None, CatalogState.UNREACHABLE, message)
+    if result.state is CatalogState.UNREACHABLE and is_complete and package not in names:
+        return _make_offer(catalog, None, CatalogState.CACHED, result.message)
+    return _make_offer(catalog, None, result.state, result.message)
 
 
-# --- responses
-
-
-def _parse_response(catalog: Catalog, body: bytearray, digest: str) -> _FetchedPackage:
-    """The cost grows with the document: called in a thread. Raises CatalogRequestError."""
-    try:
-        document = orjson.loads(body)
-        named = document.get("catalogDigest") if isinstance(document, dict) else None
-        digest = named if isinstance(named, str) else digest
-        content = read_package(document)
-    except PackageTooLarge as error:
-        return _too_large(catalog, digest, str(error))
-    except (orjson.JSONDecodeError, InvalidDocument) as error:
-        raise CatalogRequestError(f"catalogd's answer cannot be read: {error}") from error
-    return _FetchedPackage(CachedPackage(catalog.metadata.uid, digest, content, size=len(body)), bytes(body))
-
-
-def _too_large(catalog: Catalog, digest: str, reason: str) -> _FetchedPackage:
-    return _FetchedPackage(CachedPackage(catalog.metadata.uid, digest, None, reason), b"null")
+def _offer_of_parsed(catalog: Catalog, result: CatalogContentResult, parsed: ParsedPackage) -> OfferResult:
+    if parsed.too_large:
+        return OfferResult(_make_offer(catalog, None, CatalogState.TOO_LARGE, parsed.too_large), result.needs_recheck)
+    if parsed.invalid:
+        message = f"catalogd's answer cannot be read: {parsed.invalid}"
+        return OfferResult(_make_offer(catalog, None, CatalogState.UNREACHABLE, message), needs_recheck=True)
+    offer = _make_offer(catalog, parsed.content, result.state, result.message)
+    return OfferResult(offer, result.needs_recheck)

@@ -11,7 +11,7 @@ import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import aiohttp
 
@@ -19,8 +19,10 @@ from olmkit.runtime.client import Client
 from olmkit.tls.client_tls import ClientTls
 
 REQUEST_TIMEOUT = aiohttp.ClientTimeout(total=10, sock_connect=3)
-MAX_RESPONSE_BYTES = 32 * 1024 * 1024
-"""Bytes of one document. The largest real one has 300,000."""
+BODY_TIMEOUT_SECONDS = 60.0
+"""How long the body of a response may take, from its header on."""
+READ_BYTES = 256 * 1024
+"""The most bytes of a body that are read at once."""
 TIMEOUT_BACKOFF_SECONDS = 10.0
 """How long no request is sent to a server after a timeout. Otherwise hundreds of Operators would each wait for one."""
 MAX_REPLICA_ATTEMPTS = 6
@@ -28,6 +30,8 @@ MAX_REPLICA_ATTEMPTS = 6
 REPLICA_RETRY_DELAY_SECONDS = 0.05
 MAX_RETRY_AFTER_SECONDS = 60
 """A longer Retry-After is shortened to this."""
+ACCEPTED_ENCODING = "gzip"
+"""Unlike zstd, its form contains a checksum and ends visibly."""
 UNTRUSTED_CERTIFICATE = (
     "catalogd's certificate is not trusted: set --catalogs-ca-file to its CA, "
     "or check that the ConfigMap catalogd-ca contains it"
@@ -38,21 +42,30 @@ class CatalogRequestError(Exception):
     """A request failed; the message is for users."""
 
 
-class ResponseTooLarge(CatalogRequestError):
-    """The response has more than MAX_RESPONSE_BYTES. `digest` is that of the catalog's content, "" if the response has none."""
-
-    def __init__(self, digest: str) -> None:
-        super().__init__(f"catalogd's answer is larger than {MAX_RESPONSE_BYTES} bytes")
-        self.digest = digest
-
-
 @dataclass(frozen=True)
 class CatalogResponse:
-    """A response of any status but 429 and 503. `digest` is that of the catalog's content, "" if the response has none."""
+    """The header of a response of any status but 429 and 503.
+
+    `digest` is that of the catalog's content, "" if the response has none. `encoding` is its Content-Encoding, "identity" by
+    default. Only of a delimited body it is noticed when its end is missing.
+    """
 
     status: int
     digest: str
-    body: bytearray
+    encoding: str
+    is_delimited: bool
+
+
+class BodyReceiver(Protocol):
+    """Receives the body of one response."""
+
+    def accepts(self, response: CatalogResponse) -> bool:
+        """Whether the body is to be read."""
+        ...
+
+    async def write(self, chunk: bytes) -> None:
+        """The next bytes, as encoded. An exception ends the request."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -82,8 +95,8 @@ class CatalogSession:
         if self._unpooled_session is not None:
             await self._unpooled_session.close()
 
-    async def get(self, server: str, url: str, content: str = "") -> CatalogResponse:
-        """The response for `url`, which is on `server`. Raises CatalogRequestError.
+    async def get(self, server: str, url: str, receiver: BodyReceiver, content: str = "") -> CatalogResponse:
+        """Request `url`, which is on `server`; returns when `receiver` has the whole body. Raises CatalogRequestError.
 
         `content` is the digest of the expected content: a backoff of the catalog does not delay a request for new content.
         """
@@ -92,8 +105,8 @@ class CatalogSession:
             if backoff is not None and backoff[0] > self.clock():
                 raise CatalogRequestError(backoff[1])
         try:
-            async with asyncio.timeout(self.session.timeout.total):
-                response = await self._get(url)
+            async with asyncio.timeout(self.session.timeout.total) as deadline:
+                response = await self._get(_Request(url, receiver, deadline))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             message = f"catalogd does not answer ({_error_summary(error)})"
             if isinstance(error, TimeoutError):
@@ -106,7 +119,7 @@ class CatalogSession:
         self._back_off(catalog if response.status == 503 else server, response.retry_after, message)
         raise CatalogRequestError(message)
 
-    async def _get(self, url: str) -> CatalogResponse | RetryableResponse:
+    async def _get(self, request: _Request) -> CatalogResponse | RetryableResponse:
         """The first final response of at most MAX_REPLICA_ATTEMPTS; else a summary that does not depend on their order."""
         retryable: list[RetryableResponse] = []
         session = self.session
@@ -114,7 +127,7 @@ class CatalogSession:
             if retryable:
                 await asyncio.sleep(REPLICA_RETRY_DELAY_SECONDS)
                 session = self._unpooled()
-            response = await self._trusted_get(session, url)
+            response = await self._trusted_get(session, request)
             if isinstance(response, CatalogResponse):
                 return response
             retryable.append(response)
@@ -125,38 +138,53 @@ class CatalogSession:
         self._backoffs = {key: entry for key, entry in self._backoffs.items() if entry[0] > now}
         self._backoffs[what] = (now + seconds, message)
 
-    async def _trusted_get(self, session: aiohttp.ClientSession, url: str) -> CatalogResponse | RetryableResponse:
+    async def _trusted_get(
+        self, session: aiohttp.ClientSession, request: _Request
+    ) -> CatalogResponse | RetryableResponse:
         """One request, and a second one if the certificate is not trusted and the CAs have changed since they were read."""
         context = await self._context()
         try:
-            return await self._get_once(session, url, context)
+            return await self._get_once(session, request, context)
         except aiohttp.ClientConnectorCertificateError as error:
             reloaded = await self._context(after_failure=True)
             if reloaded is context:
                 raise CatalogRequestError(UNTRUSTED_CERTIFICATE) from error
         try:
-            return await self._get_once(session, url, reloaded)
+            return await self._get_once(session, request, reloaded)
         except aiohttp.ClientConnectorCertificateError as error:
             raise CatalogRequestError(UNTRUSTED_CERTIFICATE) from error
 
     async def _get_once(
-        self, session: aiohttp.ClientSession, url: str, context: ssl.SSLContext | None
+        self, session: aiohttp.ClientSession, request: _Request, context: ssl.SSLContext | None
     ) -> CatalogResponse | RetryableResponse:
         options: dict[str, Any] = {} if context is None else {"ssl": context}
-        async with session.get(url, allow_redirects=False, headers=await self._headers(url), **options) as response:
-            if response.status in (429, 503):
-                return RetryableResponse(response.status, _parse_retry_after(response.headers.get("Retry-After", "")))
-            digest = response.headers.get("Olm-Catalog-Digest", "")
-            return CatalogResponse(response.status, digest, await _read_body(response, digest))
+        # The time of the whole request is limited by the deadline, which the body may extend.
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=session.timeout.sock_connect)
+        async with session.get(
+            request.url,
+            allow_redirects=False,
+            auto_decompress=False,
+            headers=await self._headers(request.url),
+            timeout=timeout,
+            **options,
+        ) as answer:
+            if answer.status in (429, 503):
+                return RetryableResponse(answer.status, _parse_retry_after(answer.headers.get("Retry-After", "")))
+            response = _read_header(answer)
+            if request.receiver.accepts(response):
+                request.deadline.reschedule(asyncio.get_running_loop().time() + BODY_TIMEOUT_SECONDS)
+                async for chunk in answer.content.iter_chunked(READ_BYTES):
+                    await request.receiver.write(chunk)
+            return response
 
     async def _context(self, *, after_failure: bool = False) -> ssl.SSLContext | None:
         return await self.trust.context(after_failure=after_failure) if self.trust is not None else None
 
     async def _headers(self, url: str) -> dict[str, str]:
-        if self.client is None or not url.startswith("https://"):
-            return {}
-        token = await self.client.bearer_token()
-        return {"Authorization": f"Bearer {token}"} if token else {}
+        headers = {"Accept-Encoding": ACCEPTED_ENCODING}
+        if self.client is not None and url.startswith("https://") and (token := await self.client.bearer_token()):
+            headers["Authorization"] = f"Bearer {token}"
+        return headers
 
     def _unpooled(self) -> aiohttp.ClientSession:
         """A session that opens a connection for each request."""
@@ -164,6 +192,26 @@ class CatalogSession:
             connector = aiohttp.TCPConnector(force_close=True)
             self._unpooled_session = aiohttp.ClientSession(connector=connector, timeout=self.session.timeout)
         return self._unpooled_session
+
+
+@dataclass(frozen=True)
+class _Request:
+    """One call of CatalogSession.get()."""
+
+    url: str
+    receiver: BodyReceiver
+    deadline: asyncio.Timeout
+
+
+def _read_header(answer: aiohttp.ClientResponse) -> CatalogResponse:
+    headers = answer.headers
+    is_chunked = headers.get("Transfer-Encoding", "").lower() == "chunked"
+    return CatalogResponse(
+        answer.status,
+        headers.get("Olm-Catalog-Digest", ""),
+        headers.get("Content-Encoding", "identity").lower(),
+        is_chunked or answer.content_length is not None,
+    )
 
 
 def _parse_retry_after(retry_after: str) -> int:
@@ -181,13 +229,3 @@ def _error_summary(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorError):
         return "no connection"
     return type(error).__name__
-
-
-async def _read_body(response: aiohttp.ClientResponse, digest: str) -> bytearray:
-    """Raises ResponseTooLarge."""
-    body = bytearray()
-    async for chunk in response.content.iter_chunked(65536):
-        body += chunk
-        if len(body) > MAX_RESPONSE_BYTES:
-            raise ResponseTooLarge(digest)
-    return body

@@ -27,7 +27,10 @@ class Documents(Protocol):
         ...
 
     def read(self, content: str, package: str) -> Any:
-        """The parsed JSON of the resolution document of a package that digests() lists. Raises ContentMissing."""
+        """The parsed JSON of the resolution document of a package that digests() lists.
+
+        Raises ContentMissing, and PackageTooLarge for a document that is too large to be parsed.
+        """
         ...
 
 
@@ -73,14 +76,15 @@ class ParsedDocuments:
     def _parsed(self, documents: Documents, content: str, package: str, digest: str) -> ParsedPackage:
         parsed = self._used.get(digest) or self._older.get(digest)
         if parsed is None:
-            parsed = _parse(documents.read(content, package))
+            parsed = read_parsed(documents, content, package)
         self._used[digest] = parsed
         return parsed
 
 
-def _parse(document: Any) -> ParsedPackage:
+def read_parsed(documents: Documents, content: str, package: str) -> ParsedPackage:
+    """Read and parse the document of a package that `documents` list for the content. Raises ContentMissing."""
     try:
-        return ParsedPackage(read_package(document))
+        return ParsedPackage(read_package(documents.read(content, package)))
     except PackageTooLarge as error:
         return ParsedPackage(too_large=str(error))
     except InvalidDocument as error:

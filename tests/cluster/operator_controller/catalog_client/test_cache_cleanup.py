@@ -1,44 +1,52 @@
-"""Cached content is removed when no Operator requests it: an informer on the real API server, catalogd on loopback."""
+"""Content is removed with its Catalog: an informer on the real API server, catalogd on loopback."""
 
 import asyncio
 import uuid
 from pathlib import Path
 
 from devcluster.cluster import Cluster
-from olmkit.api import operators
+from olmkit.api import catalogs
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from operator_controller.catalog_client.cache_cleanup import clean_cache
 from operator_controller.setup import make_informers
 from tests.cluster.olmkit.conftest import until
-from tests.integration.operator_controller.catalog_client.test_client import cached_files, catalog, client, serving
+from tests.integration.operator_controller.catalog_client.test_client import (
+    FIRST,
+    SECOND,
+    cached_contents,
+    catalog,
+    client,
+    serving,
+)
 
 
-async def test_content_of_packages_that_no_operator_requests_is_removed(tmp_path: Path, definitions: Cluster) -> None:
-    package = f"p-{uuid.uuid4().hex[:8]}"
-    operator = {"apiVersion": operators.KIND.api_version, "kind": "Operator", "metadata": {"name": package}}
+async def test_content_is_removed_with_its_catalog(tmp_path: Path, definitions: Cluster) -> None:
+    name = f"c-{uuid.uuid4().hex[:8]}"
+    source = {"type": "image", "image": {"ref": "r/c:v1"}}
+    manifest = {"apiVersion": catalogs.KIND.api_version, "kind": "Catalog", "metadata": {"name": name}}
     async with (
         serving() as server,
         await Client.connect(str(definitions.kubeconfig)) as api,
         client(tmp_path) as catalog_client,
     ):
         known = make_informers(lambda kind: Informer(api, kind))
-        known.catalogs.record_write(
-            {**catalog(server.address), "metadata": {"name": "c", "uid": "u", "resourceVersion": "1"}}
-        )
-        known.catalogs.synced.set()
-        await catalog_client.get_offer(catalog(server.address), "cached-before")
-        await api.create(operators.KIND, {**operator, "spec": {"packageName": package}})
+        known.operators.synced.set()
+        server.digest = SECOND
+        await catalog_client.get_offer(catalog(server.address, SECOND, name="deleted-before"), "p")
+        server.digest = FIRST
+        created = await api.create(catalogs.KIND, {**manifest, "spec": {"source": source}})
+        uid = created["metadata"]["uid"]
+        await catalog_client.get_offer(catalog(server.address, name=name, uid=uid), "p")
+        assert cached_contents(tmp_path) == [FIRST, SECOND]
         tasks = [
             asyncio.create_task(each)
-            for each in (known.operators.run(), clean_cache(known.catalogs, known.operators, catalog_client))
+            for each in (known.catalogs.run(), clean_cache(known.catalogs, known.operators, catalog_client))
         ]
         try:
-            await until(lambda: cached_files(tmp_path / "c") == [], "content from before the start is removed")
-            await catalog_client.get_offer(catalog(server.address), package)
-            assert cached_files(tmp_path / "c") == [f"{package}.json"]
-            await api.delete(operators.KIND, package)
-            await until(lambda: cached_files(tmp_path / "c") == [], "the content is removed with its Operator")
+            await until(lambda: cached_contents(tmp_path) == [FIRST], "content from before the start is removed")
+            await api.delete(catalogs.KIND, name)
+            await until(lambda: cached_contents(tmp_path) == [], "the content is removed with its Catalog")
         finally:
             for task in tasks:
                 task.cancel()

@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import hashlib
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,33 +14,53 @@ import pytest
 from aiohttp import ClientSession, ClientTimeout, web
 
 from operator_controller.catalog_client.cache import MemoryCache
-from operator_controller.catalog_client.client import CatalogClient, OfferResult
-from operator_controller.catalog_client.session import MAX_RESPONSE_BYTES, CatalogSession
+from operator_controller.catalog_client.client import CONTENT_RETRY_DELAY_SECONDS, CatalogClient, OfferResult
+from operator_controller.catalog_client.content_store import STATE_FILE
+from operator_controller.catalog_client.session import REQUEST_TIMEOUT, CatalogSession
+from operator_controller.catalog_content.content import DOCUMENTS_FILE, INDEX_FILE, MAX_DOCUMENT_BYTES
+from operator_controller.catalog_content.content_writer import MAX_PACKAGES
 from operator_controller.resolve.package import MAX_CHANNEL_ENTRIES
 from operator_controller.resolve.snapshot import CatalogState
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-FIRST, SECOND = "sha256:1", "sha256:2"
+FIRST, SECOND = "sha256:" + "1" * 64, "sha256:" + "2" * 64
+DIGEST_HEADER = "Olm-Catalog-Digest"
 
 
-def document(digest: str, version: str = "1.0.0") -> dict[str, Any]:
-    return {
-        "catalogDigest": digest,
-        "package": "p",
+def document(digest: str, version: str = "1.0.0", package: str = "p") -> dict[str, Any]:
+    rest = {
+        "package": package,
         "defaultChannel": "a",
         "channels": [{"name": "a", "entries": [{"name": "b"}]}],
         "bundles": [{"name": "b", "image": "r/b", "version": version}],
     }
+    return with_digest(digest, rest)
 
 
-def catalog(address: str, digest: str = FIRST, *, uid: str = "u", **status: Any) -> dict[str, Any]:
+def with_digest(catalog_digest: str, rest: dict[str, Any]) -> dict[str, Any]:
+    """The document as catalogd completes it."""
+    rest = {key: value for key, value in rest.items() if key not in ("catalogDigest", "digest")}
+    digest = hashlib.sha256(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return {**rest, "catalogDigest": catalog_digest, "digest": f"sha256:{digest}"}
+
+
+def lines(documents: Iterable[Any]) -> bytes:
+    """The body of a response with these documents."""
+    return b"".join(orjson.dumps(each, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE) for each in documents)
+
+
+def response(digest: str, *documents: Any) -> web.Response:
+    return web.Response(body=lines(documents), headers={DIGEST_HEADER: digest})
+
+
+def catalog(address: str, digest: str = FIRST, *, uid: str = "u", name: str = "c", **status: Any) -> dict[str, Any]:
     serving = {"type": "Serving", "status": "True", "reason": "Available", "message": ""}
     return {
-        "metadata": {"name": "c", "uid": uid},
+        "metadata": {"name": name, "uid": uid},
         "spec": {"source": {"type": "image", "image": {"ref": "r/c:v1"}}, "priority": 3},
         "status": {
             "conditions": [{**serving, "lastTransitionTime": "2026-01-01T00:00:00Z"}],
-            "contentURL": f"{address}/catalogs/c/all.json",
+            "contentURL": f"{address}/catalogs/{name}/all.json",
             "contentDigest": digest,
             **status,
         },
@@ -46,7 +68,7 @@ def catalog(address: str, digest: str = FIRST, *, uid: str = "u", **status: Any)
 
 
 class Server:
-    """Answers `/catalogs/c/api/v1/resolution` as the test defines, and records the packages that are requested."""
+    """Answers `/catalogs/<c>/api/v1/resolution` as the test defines, and records the digests that are requested."""
 
     def __init__(self) -> None:
         self.address = ""
@@ -55,10 +77,10 @@ class Server:
         self.digest = FIRST
 
     async def valid(self, request: web.Request) -> web.StreamResponse:
-        return web.json_response(document(self.digest), headers={"Olm-Catalog-Digest": self.digest})
+        return response(self.digest, *(document(self.digest, package=package) for package in ("p", "q")))
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        self.requested.append(request.query["package"])
+        self.requested.append(request.query.get("digest", ""))
         return await self.answer(request)
 
 
@@ -66,7 +88,7 @@ class Server:
 async def serving() -> AsyncIterator[Server]:
     server = Server()
     application = web.Application()
-    application.router.add_get("/catalogs/c/api/v1/resolution", server.handle)
+    application.router.add_get("/catalogs/{catalog}/api/v1/resolution", server.handle)
     runner = web.AppRunner(application, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -84,16 +106,24 @@ async def server() -> AsyncIterator[Server]:
 
 
 @contextlib.asynccontextmanager
-async def client(folder: Path | None = None) -> AsyncIterator[CatalogClient]:
-    connected = await CatalogClient.connect(folder)
+async def client(
+    folder: Path | None = None, clock: Callable[[], float] = time.monotonic
+) -> AsyncIterator[CatalogClient]:
+    session = CatalogSession(ClientSession(timeout=REQUEST_TIMEOUT), clock=clock)
+    connected = CatalogClient(session, folder)
     try:
         yield connected
     finally:
         await connected.close()
 
 
-def cached_files(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+def content_folder(folder: Path, digest: str = FIRST) -> Path:
+    return folder / digest.replace(":", "-")
+
+
+def cached_contents(folder: Path) -> list[str]:
+    """The digests of all contents on disk."""
+    return sorted(path.name.replace("-", ":") for path in folder.iterdir() if path.name.startswith("sha256-"))
 
 
 def version(result: OfferResult) -> str | None:
@@ -101,16 +131,17 @@ def version(result: OfferResult) -> str | None:
     return str(package.bundles["b"].version) if package else None
 
 
-async def test_a_package_is_requested_once_per_digest(server: Server) -> None:
+async def test_content_is_requested_once_per_digest(server: Server) -> None:
     async with client() as catalog_client:
         first = await catalog_client.get_offer(catalog(server.address), "p")
         assert (first.offer.catalog, first.offer.priority, version(first)) == ("c", 3, "1.0.0")
         assert (first.offer.state, first.needs_recheck) == (CatalogState.SERVING, False)
         assert await catalog_client.get_offer(catalog(server.address), "p") == first
-        assert server.requested == ["p"]
+        assert version(await catalog_client.get_offer(catalog(server.address), "q")) == "1.0.0"
+        assert server.requested == [FIRST]
         server.digest = SECOND
         await catalog_client.get_offer(catalog(server.address, SECOND), "p")
-        assert server.requested == ["p", "p"]
+        assert server.requested == [FIRST, SECOND]
 
 
 async def test_content_survives_a_restart_on_disk(server: Server, tmp_path: Path) -> None:
@@ -118,43 +149,51 @@ async def test_content_survives_a_restart_on_disk(server: Server, tmp_path: Path
         await catalog_client.get_offer(catalog(server.address), "p")
     async with client(tmp_path) as successor:
         assert version(await successor.get_offer(catalog("http://127.0.0.1:1"), "p")) == "1.0.0"
-    assert server.requested == ["p"]
+    assert server.requested == [FIRST]
 
 
 async def test_content_that_was_evicted_from_memory_is_read_from_disk(server: Server, tmp_path: Path) -> None:
-    size = len(orjson.dumps(document(FIRST)))
-    memory = MemoryCache(max_bytes=size + 1)
+    p, q = document(FIRST), document(FIRST, package="q")
+    memory = MemoryCache(max_bytes=len(orjson.dumps(p)) + 2)
     async with ClientSession() as session:
         catalog_client = CatalogClient(CatalogSession(session), tmp_path, memory)
         for package in ("p", "q", "p"):
             assert version(await catalog_client.get_offer(catalog(server.address), package)) == "1.0.0"
-        assert memory.get(("c", "q")) is None
-        assert memory.get(("c", "p")) is not None
-    assert server.requested == ["p", "q"]
+        assert memory.get(q["digest"]) is None
+        assert memory.get(p["digest"]) is not None
+    assert server.requested == [FIRST]
 
 
 @pytest.mark.parametrize(
-    "damage", [b"", b"{", b"[]", b'{"uid": "u", "digest": "sha256:1", "document": {"bundles": 3}}']
+    "damage", [b"", b"{", b"[]", b'{"format": 1, "packages": {"p": [3, 0, 9]}, "provides": []}', None]
 )
-async def test_content_of_a_damaged_file_is_requested_again(server: Server, tmp_path: Path, damage: bytes) -> None:
+@pytest.mark.parametrize(
+    "name", [f"content/{DOCUMENTS_FILE}", f"content/{INDEX_FILE}", "manifest.json", f"../{STATE_FILE}"]
+)
+async def test_content_of_a_damaged_file_is_requested_again(
+    server: Server, tmp_path: Path, name: str, damage: bytes | None
+) -> None:
     async with client(tmp_path) as catalog_client:
         await catalog_client.get_offer(catalog(server.address), "p")
-    (tmp_path / "c" / "p.json").write_bytes(damage)
+    path = content_folder(tmp_path) / name
+    if damage is None:
+        path.unlink()
+    else:
+        path.write_bytes(damage)
     async with client(tmp_path) as successor:
         assert version(await successor.get_offer(catalog(server.address), "p")) == "1.0.0"
-    assert server.requested == ["p", "p"]
+    assert server.requested == [FIRST, FIRST]
+    async with client(tmp_path) as successor:
+        assert version(await successor.get_offer(catalog(server.address), "p")) == "1.0.0"
+    assert server.requested == [FIRST, FIRST]
 
 
 async def test_the_absence_of_a_package_is_cached(server: Server, tmp_path: Path) -> None:
-    async def absent(request: web.Request) -> web.StreamResponse:
-        return web.json_response({"error": "no such package"}, status=404, headers={"Olm-Catalog-Digest": FIRST})
-
-    server.answer = absent
     for _ in range(2):
         async with client(tmp_path) as catalog_client:
-            found = await catalog_client.get_offer(catalog(server.address), "p")
+            found = await catalog_client.get_offer(catalog(server.address), "absent")
             assert (found.offer.state, found.offer.package, found.needs_recheck) == (CatalogState.SERVING, None, False)
-    assert server.requested == ["p"]
+    assert server.requested == [FIRST]
 
 
 async def refused(request: web.Request) -> web.StreamResponse:
@@ -166,15 +205,19 @@ async def unknown_catalog(request: web.Request) -> web.StreamResponse:
 
 
 async def garbage(request: web.Request) -> web.StreamResponse:
-    return web.Response(body=b"<html>")
+    return web.Response(body=b"<html>", headers={DIGEST_HEADER: SECOND})
 
 
 async def another_shape(request: web.Request) -> web.StreamResponse:
-    return web.json_response({"bundles": 3})
+    return response(SECOND, {**document(SECOND), "bundles": 3})
 
 
 async def no_object(request: web.Request) -> web.StreamResponse:
-    return web.json_response([])
+    return response(SECOND, [])
+
+
+async def no_digest(request: web.Request) -> web.StreamResponse:
+    return web.Response(body=lines([document(SECOND)]))
 
 
 async def redirect(request: web.Request) -> web.StreamResponse:
@@ -182,25 +225,21 @@ async def redirect(request: web.Request) -> web.StreamResponse:
 
 
 async def cut_off(request: web.Request) -> web.StreamResponse:
-    response = web.StreamResponse(headers={"Content-Length": "1000"})
+    response = web.StreamResponse(headers={"Content-Length": "1000", DIGEST_HEADER: SECOND})
     await response.prepare(request)
-    await response.write(b"{")
+    await response.write(lines([document(SECOND)]))
     assert request.transport is not None
     request.transport.close()
     return response
 
 
-async def too_large(request: web.Request) -> web.StreamResponse:
-    return web.Response(body=b" " * (MAX_RESPONSE_BYTES + 1))
-
-
 BAD = [
-    pytest.param(too_large, "catalogd's answer is larger than 33554432 bytes", id="too large"),
     pytest.param(refused, "catalogd answered 503", id="503"),
     pytest.param(unknown_catalog, "catalogd answered 404", id="an unknown catalog"),
     pytest.param(garbage, "catalogd's answer cannot be read: ", id="invalid JSON"),
     pytest.param(another_shape, "catalogd's answer cannot be read: bundles is no list", id="another shape"),
     pytest.param(no_object, "catalogd's answer cannot be read: the document is no mapping", id="a list"),
+    pytest.param(no_digest, "catalogd's answer cannot be read: it does not name the digest", id="no digest"),
     pytest.param(redirect, "catalogd answered 302", id="a redirect is not followed"),
     pytest.param(cut_off, "catalogd does not answer (ClientPayloadError)", id="a broken connection"),
 ]
@@ -208,29 +247,33 @@ BAD = [
 
 @pytest.mark.parametrize(("answer", "message"), BAD)
 async def test_the_last_content_is_used_after_a_failed_request(server: Server, answer: Handler, message: str) -> None:
-    async with client() as catalog_client:
+    now = [1000.0]
+    async with client(clock=lambda: now[0]) as catalog_client:
         await catalog_client.get_offer(catalog(server.address), "p")
         server.answer = answer
         cached = await catalog_client.get_offer(catalog(server.address, SECOND), "p")
         assert (cached.offer.state, version(cached), cached.needs_recheck) == (CatalogState.CACHED, "1.0.0", True)
         assert cached.offer.message.startswith(message)
+        now[0] += CONTENT_RETRY_DELAY_SECONDS
         server.answer, server.digest = server.valid, SECOND
         current = await catalog_client.get_offer(catalog(server.address, SECOND), "p")
         assert (current.offer.state, current.needs_recheck) == (CatalogState.SERVING, False)
 
 
-async def large_package(request: web.Request) -> web.StreamResponse:
+def large_package() -> dict[str, Any]:
     large = document(FIRST)
     large["channels"][0]["entries"] *= MAX_CHANNEL_ENTRIES + 1
-    return web.json_response(large, headers={"Olm-Catalog-Digest": FIRST})
+    return with_digest(FIRST, large)
 
 
-async def large_document(request: web.Request) -> web.StreamResponse:
-    return web.Response(body=b" " * (MAX_RESPONSE_BYTES + 1), headers={"Olm-Catalog-Digest": FIRST})
+def large_document() -> dict[str, Any]:
+    large = document(FIRST)
+    large["bundles"][0]["properties"] = [{"type": "t", "value": " " * MAX_DOCUMENT_BYTES}]
+    return with_digest(FIRST, large)
 
 
 @pytest.mark.parametrize(
-    ("answer", "message"),
+    ("large", "message"),
     [
         pytest.param(
             large_package, "it has 50,001 entries in its channels, and at most 50,000 are resolved", id="entries"
@@ -239,32 +282,40 @@ async def large_document(request: web.Request) -> web.StreamResponse:
     ],
 )
 async def test_a_package_that_is_too_large_is_refused_alone_and_not_requested_again(
-    server: Server, tmp_path: Path, answer: Handler, message: str
+    server: Server, tmp_path: Path, large: Callable[[], dict[str, Any]], message: str
 ) -> None:
     async def only_p_is_large(request: web.Request) -> web.StreamResponse:
-        return await (answer if request.query["package"] == "p" else server.valid)(request)
+        return response(FIRST, large(), document(FIRST, package="q"))
 
     server.answer = only_p_is_large
     async with client(tmp_path) as catalog_client:
         for _ in range(2):
-            large = await catalog_client.get_offer(catalog(server.address), "p")
-            assert (large.offer.state, large.offer.package, large.needs_recheck) == (
+            found = await catalog_client.get_offer(catalog(server.address), "p")
+            assert (found.offer.state, found.offer.package, found.needs_recheck) == (
                 CatalogState.TOO_LARGE,
                 None,
                 False,
             )
-            assert large.offer.message == f"{message}; ask its publisher to remove old entries"
+            assert found.offer.message == f"{message}; ask its publisher to remove old entries"
         assert version(await catalog_client.get_offer(catalog(server.address), "q")) == "1.0.0"
-        assert server.requested == ["p", "q"]
+        assert server.requested == [FIRST]
         server.answer, server.digest = server.valid, SECOND
         assert version(await catalog_client.get_offer(catalog(server.address, SECOND), "p")) == "1.0.0"
 
 
-async def test_a_package_that_was_too_large_is_requested_again_after_a_restart(server: Server, tmp_path: Path) -> None:
+async def too_many_packages(request: web.Request) -> web.StreamResponse:
+    return response(SECOND, *(document(SECOND, package=f"p{number}") for number in range(MAX_PACKAGES + 1)))
+
+
+async def test_a_catalog_that_was_too_large_is_requested_again_after_a_restart(server: Server, tmp_path: Path) -> None:
     async with client(tmp_path) as catalog_client:
         assert version(await catalog_client.get_offer(catalog(server.address), "p")) == "1.0.0"
-        server.answer = large_package
-        await catalog_client.get_offer(catalog(server.address, SECOND), "p")
+        server.answer = too_many_packages
+        for _ in range(2):
+            found = await catalog_client.get_offer(catalog(server.address, SECOND), "p")
+            assert (found.offer.state, found.needs_recheck) == (CatalogState.TOO_LARGE, False)
+            assert found.offer.message == "it has more than 10,000 packages; ask its publisher to remove old entries"
+        assert server.requested == [FIRST, SECOND]
     server.answer, server.digest = server.valid, SECOND
     async with client(tmp_path) as successor:
         assert version(await successor.get_offer(catalog(server.address, SECOND), "p")) == "1.0.0"
@@ -304,7 +355,7 @@ async def test_no_request_is_sent_to_a_server_after_a_timeout(server: Server) ->
         for package in ("p", "q", "r"):
             found = await catalog_client.get_offer(catalog(server.address), package)
             assert found.offer.message == "catalogd does not answer (no answer in time)"
-        assert server.requested == ["p"]
+        assert server.requested == [FIRST]
     finally:
         forever.set()
         await catalog_client.close()
@@ -341,31 +392,40 @@ async def test_a_catalog_that_is_not_served_receives_no_request(server: Server) 
 async def test_content_of_deleted_catalogs_is_removed(server: Server, tmp_path: Path) -> None:
     async with client(tmp_path) as catalog_client:
         await catalog_client.get_offer(catalog(server.address), "p")
-        await catalog_client.retain_only({"c"}, {"p"})
-        assert orjson.loads((tmp_path / "c" / "p.json").read_bytes())["digest"] == FIRST
-        await catalog_client.retain_only({"d"}, {"p"})
-        assert cached_files(tmp_path) == []
+        await catalog_client.retain_only({"c": "u"}, {"p"})
+        assert cached_contents(tmp_path) == [FIRST]
+        await catalog_client.retain_only({"d": "u"}, {"p"})
+        assert cached_contents(tmp_path) == []
         await catalog_client.get_offer(catalog(server.address), "p")
-    assert server.requested == ["p", "p"]
+        await catalog_client.retain_only({"c": "of another one with this name"}, {"p"})
+        assert cached_contents(tmp_path) == []
+    assert server.requested == [FIRST, FIRST]
 
 
-@pytest.mark.parametrize("blocked", ["resolution", "resolution/c"])
+@pytest.mark.parametrize(
+    "blocked",
+    ["resolution", "resolution/.staging", f"resolution/{FIRST.replace(':', '-')}", f"resolution/{STATE_FILE}/"],
+)
 async def test_a_folder_that_cannot_be_written_disables_only_the_cache_on_disk(
     server: Server, tmp_path: Path, blocked: str
 ) -> None:
     folder = tmp_path / "resolution"
     await asyncio.to_thread((tmp_path / blocked).parent.mkdir, exist_ok=True)
-    await asyncio.to_thread((tmp_path / blocked).write_text, "a file in place of the folder")
+    if blocked.endswith("/"):
+        await asyncio.to_thread((tmp_path / blocked / "a folder in place of the file").mkdir, parents=True)
+    else:
+        await asyncio.to_thread((tmp_path / blocked).write_text, "a file in place of the folder")
     async with client(folder) as catalog_client:
-        await catalog_client.retain_only({"c"}, {"p"})
+        await catalog_client.retain_only({"c": "u"}, {"p"})
         assert version(await catalog_client.get_offer(catalog(server.address), "p")) == "1.0.0"
         assert version(await catalog_client.get_offer(catalog(server.address), "p")) == "1.0.0"
-    assert server.requested == ["p"]
+    assert server.requested == [FIRST]
 
 
 async def test_a_failed_write_leaves_no_temporary_file(server: Server, tmp_path: Path) -> None:
-    folder_in_its_place = tmp_path / "c" / "p.json"
+    folder_in_its_place = tmp_path / STATE_FILE
     await asyncio.to_thread(folder_in_its_place.mkdir, parents=True)
     async with client(tmp_path) as catalog_client:
         assert version(await catalog_client.get_offer(catalog(server.address), "p")) == "1.0.0"
-    assert os.listdir(tmp_path / "c") == ["p.json"]
+    assert sorted(os.listdir(tmp_path)) == [".staging", STATE_FILE, content_folder(tmp_path).name]
+    assert os.listdir(tmp_path / ".staging") == []

@@ -23,6 +23,7 @@ from operator_controller.catalog_client.session import (
     MAX_RETRY_AFTER_SECONDS,
     UNTRUSTED_CERTIFICATE,
     CatalogRequestError,
+    CatalogResponse,
     CatalogSession,
 )
 
@@ -83,11 +84,24 @@ async def session_with(trust: ClientTls | None = None, client: Client | None = N
         await session.close()
 
 
+@dataclass
+class Body:
+    """Receives the body in memory."""
+
+    received: bytearray = field(default_factory=bytearray)
+
+    def accepts(self, response: CatalogResponse) -> bool:
+        return response.status == 200
+
+    async def write(self, chunk: bytes) -> None:
+        self.received += chunk
+
+
 async def get(session: CatalogSession, server: Server, scheme: str = "https") -> str:
-    base = f"{scheme}://127.0.0.1:{server.port}"
-    response = await session.get(base, f"{base}/x")
+    base, body = f"{scheme}://127.0.0.1:{server.port}", Body()
+    response = await session.get(base, f"{base}/x", body)
     assert (response.status, response.digest) == (200, "sha256:1")
-    return response.body.decode()
+    return body.received.decode()
 
 
 async def test_a_server_with_another_ca_is_trusted_once_the_file_contains_it(tmp_path: Path) -> None:
@@ -189,7 +203,7 @@ async def refused(session: CatalogSession, server: Server, path: str, content: s
     """How many requests are sent for a call that fails."""
     base, before = f"http://127.0.0.1:{server.port}", len(server.requests)
     with pytest.raises(CatalogRequestError):
-        await session.get(base, f"{base}/{path}", content)
+        await session.get(base, f"{base}/{path}", Body(), content)
     return len(server.requests) - before
 
 

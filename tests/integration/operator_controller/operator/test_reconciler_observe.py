@@ -14,7 +14,13 @@ from operator_controller.operator.informers import Informers
 from operator_controller.resolve.resolution import Chosen
 from operator_controller.setup import make_informers, make_reconciler
 from tests.counting import lines_counted
-from tests.integration.operator_controller.catalog_client.test_client import FIRST, catalog, serving
+from tests.integration.operator_controller.catalog_client.test_client import (
+    FIRST,
+    catalog,
+    response,
+    serving,
+    with_digest,
+)
 
 
 def document(size: int) -> dict[str, Any]:
@@ -24,13 +30,13 @@ def document(size: int) -> dict[str, Any]:
         {"name": name, "replaces": names[number - 1] if number else "", "skipRange": f">=1.0.0 <1.{number}.0"}
         for number, name in enumerate(names)
     ]
-    return {
-        "catalogDigest": FIRST,
+    rest = {
         "package": "p",
         "defaultChannel": "a",
         "channels": [{"name": "a", "entries": entries}],
         "bundles": [{"name": name, "image": f"r/{name}", "version": name.removeprefix("p.v")} for name in names],
     }
+    return with_digest(FIRST, rest)
 
 
 def informers_with(catalog_object: dict[str, Any]) -> Informers:
@@ -47,7 +53,7 @@ async def lines_of_the_event_loop(size: int, folder: Path) -> list[int]:
     """Executed in a first pass, in one with cached content, and in one after a restart."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        return web.json_response(document(size), headers={"Olm-Catalog-Digest": FIRST})
+        return response(FIRST, document(size))
 
     executed: list[int] = []
     async with serving() as server:

@@ -1,0 +1,152 @@
+"""Reads the resolution documents of a catalog content from disk: an index in memory, documents one at a time.
+
+    <root>/sha256-<hex>/content/resolution.jsonl   the documents as catalogd sent them, one per line
+    <root>/sha256-<hex>/content/index.json         digest and byte range of each document; the packages that provide each kind
+    <root>/sha256-<hex>/manifest.json              checksums (olmkit.store)
+
+Written by content_writer.py. Read by catalog_client in operator-controller, and by its solver process. Everything comes from
+files alone: never fetches, never writes, needs no event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import orjson
+
+from olmkit.store.store import Store
+from operator_controller.resolve.documents import ContentMissing
+from operator_controller.resolve.package import SHRINK_HINT, PackageTooLarge
+
+DOCUMENTS_FILE, INDEX_FILE = "resolution.jsonl", "index.json"
+INDEX_FORMAT = 1
+"""The version of both files. Content of another format is requested again."""
+MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
+"""Bytes of one document that is parsed. The largest real one has 300,000."""
+
+GroupKind = tuple[str, str]
+
+
+class DocumentEntry(NamedTuple):
+    """The document of one package: `digest` as catalogd computed it over the document, and the byte range in DOCUMENTS_FILE."""
+
+    digest: str
+    start: int
+    length: int
+
+
+@dataclass(frozen=True)
+class CatalogIndex:
+    """The packages of one content, sorted by name, and the packages with a bundle that provides a (group, kind)."""
+
+    packages: Mapping[str, DocumentEntry]
+    providers: Mapping[GroupKind, tuple[str, ...]]
+
+    @cached_property
+    def digests(self) -> Mapping[str, str]:
+        """The digest of each package's document, by package."""
+        return {package: entry.digest for package, entry in self.packages.items()}
+
+    def to_json(self) -> bytes:
+        """Encode for INDEX_FILE."""
+        provides = [[group, kind, names] for (group, kind), names in self.providers.items()]
+        packages = {package: tuple(entry) for package, entry in self.packages.items()}
+        return orjson.dumps({"format": INDEX_FORMAT, "packages": packages, "provides": provides})
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Self:
+        """Decode. Raises ValueError, TypeError, LookupError and AttributeError for anything but an index of INDEX_FORMAT."""
+        value = orjson.loads(data)
+        if value["format"] != INDEX_FORMAT:
+            raise ValueError("it has another format")
+        return cls(
+            {package: DocumentEntry(*entry) for package, entry in value["packages"].items()},
+            {(group, kind): tuple(packages) for group, kind, packages in value["provides"]},
+        )
+
+
+@dataclass(frozen=True)
+class CatalogContent:
+    """The content of a catalog: its digest, the folder of its files, and their index."""
+
+    digest: str
+    folder: Path
+    index: CatalogIndex
+
+    @classmethod
+    def open(cls, root: Path, digest: str) -> Self:
+        """Read the index. Raises ContentMissing if the content is not in `root` or cannot be read. Compares no checksums."""
+        try:
+            folder = Store(root, create=False).path(digest)
+            if folder is None:
+                raise ContentMissing("its content is not on the disk")
+            return cls(digest, folder, CatalogIndex.from_json((folder / INDEX_FILE).read_bytes()))
+        except ContentMissing:
+            raise
+        except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+            raise ContentMissing(f"its content on the disk cannot be read ({_summary(error)})") from error
+
+    def read_document(self, package: str) -> Any:
+        """The parsed JSON of a package's document.
+
+        Raises PackageTooLarge, KeyError for a package that is not in the index, and ContentMissing if the files were removed or
+        are damaged.
+        """
+        entry = self.index.packages[package]
+        if entry.length > MAX_DOCUMENT_BYTES:
+            raise PackageTooLarge(f"its document is larger than {MAX_DOCUMENT_BYTES // 2**20} MiB; {SHRINK_HINT}")
+        try:
+            with open(self.folder / DOCUMENTS_FILE, "rb", buffering=0) as file:
+                file.seek(entry.start)
+                document = orjson.loads(file.read(entry.length))
+            if (document["package"], document["digest"], document["catalogDigest"]) != (
+                package,
+                entry.digest,
+                self.digest,
+            ):
+                raise ValueError("another document")
+        except (OSError, ValueError, TypeError, LookupError) as error:
+            raise ContentMissing(f"its content on the disk cannot be read ({_summary(error)})") from error
+        return document
+
+
+class ContentDocuments:
+    """The contents below `root` by digest, each opened once. Implements resolve.documents.Documents."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._opened: dict[str, CatalogContent] = {}
+
+    def open(self, content: str) -> CatalogContent:
+        """The content of that digest. Raises ContentMissing."""
+        opened = self._opened.get(content)
+        if opened is None:
+            opened = self._opened[content] = CatalogContent.open(self._root, content)
+        return opened
+
+    def digests(self, content: str) -> Mapping[str, str]:
+        """The digest of the document of each package. Raises ContentMissing."""
+        return self.open(content).index.digests
+
+    def read(self, content: str, package: str) -> Any:
+        """The parsed JSON of a document. Raises ContentMissing, KeyError and PackageTooLarge."""
+        return self.open(content).read_document(package)
+
+    def forget(self, content: str) -> None:
+        """Open it again when it is next needed."""
+        self._opened.pop(content, None)
+
+    def retain_only(self, contents: Collection[str]) -> None:
+        """Forget the indexes of all other contents."""
+        self._opened = {digest: content for digest, content in self._opened.items() if digest in contents}
+
+
+def _summary(error: Exception) -> str:
+    """The error without paths."""
+    return (
+        error.strerror or type(error).__name__ if isinstance(error, OSError) else "its index or a document is damaged"
+    )

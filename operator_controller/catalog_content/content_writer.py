@@ -1,0 +1,180 @@
+"""Verifies the resolution documents that catalogd sent and writes them with their index, for content.py.
+
+Called by catalog_client in a thread, with the body of a response in a file. Whatever is wrong with a line refuses the whole
+content, so that a truncated or mixed response never replaces what is known of a catalog. One document is in memory at a time.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+
+from olmkit.api.names import is_digest
+from olmkit.fbc.schemas import GVK
+from olmkit.gocompat.text import quoted
+from operator_controller.catalog_content.content import (
+    DOCUMENTS_FILE,
+    INDEX_FILE,
+    MAX_DOCUMENT_BYTES,
+    CatalogIndex,
+    DocumentEntry,
+    GroupKind,
+)
+from operator_controller.resolve.package import SHRINK_HINT
+
+MAX_CONTENT_BYTES = 128 * 1024 * 1024
+"""Bytes of all documents of a catalog, as received and as decompressed. The largest real catalogs have 6 million."""
+MAX_PACKAGES = 10_000
+"""Packages of one catalog. catalogd reads no more of them."""
+MAX_PROVIDED_KINDS = 100_000
+"""Pairs of a kind and a package that provides it, in one catalog. The largest real catalogs have some thousands."""
+MAX_PACKAGE_NAME_LENGTH = 253
+"""Characters of a package name that is listed. spec.packageName of an Operator has no more."""
+IDENTITY, GZIP = "identity", "gzip"
+_COPY_BYTES = 1024 * 1024
+_TAIL_BYTES = 16 * 1024
+_TAIL = re.compile(rb'"digest":"([^"]*)"|"package":("(?:[^"\\]|\\.)*")')
+_GVK_TEXT = orjson.dumps(GVK)
+
+
+class InvalidContent(ValueError):
+    """The response is not the resolution documents of one content. The message says which part."""
+
+
+class ContentTooLarge(ValueError):
+    """The content exceeds a limit. The message says which, and what to do."""
+
+
+def write_content(received: Path, encoding: str, digest: str, folder: Path) -> None:
+    """Write DOCUMENTS_FILE and INDEX_FILE into `folder` from a response with the content `digest` in IDENTITY or GZIP.
+
+    Raises InvalidContent, ContentTooLarge and OSError.
+    """
+    index = _IndexBuilder(digest)
+    with open(received, "rb") as raw, open(folder / DOCUMENTS_FILE, "wb", buffering=_COPY_BYTES) as target:
+        source: IO[bytes] = raw if encoding == IDENTITY else gzip.GzipFile(fileobj=raw)  # type: ignore[assignment]
+        for start, line, length in _copied_lines(source, target):
+            index.add(line, start, length)
+    (folder / INDEX_FILE).write_bytes(index.build().to_json())
+
+
+def _copied_lines(source: IO[bytes], target: IO[bytes]) -> Iterator[tuple[int, bytes, int]]:
+    """Copy, and yield each line with its start and length. Of a line above MAX_DOCUMENT_BYTES the end alone is yielded."""
+    start = 0
+    try:
+        while line := source.readline(MAX_DOCUMENT_BYTES + 1):
+            length = len(line)
+            target.write(line)
+            while not line.endswith(b"\n") and (rest := source.readline(_COPY_BYTES)):
+                target.write(rest)
+                line, length = line[-_TAIL_BYTES:] + rest, length + len(rest)
+                _refuse_too_large(start + length)
+            _refuse_too_large(start + length)
+            if not line.endswith(b"\n"):
+                raise InvalidContent("its last line is not complete")
+            yield start, line, length
+            start += length
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InvalidContent("its compressed form is not complete or damaged") from error
+
+
+def _refuse_too_large(size: int) -> None:
+    if size > MAX_CONTENT_BYTES:
+        raise ContentTooLarge(too_large_message())
+
+
+def too_large_message() -> str:
+    """Why a content above MAX_CONTENT_BYTES is refused."""
+    return f"its resolution documents are larger than {MAX_CONTENT_BYTES // 2**20} MiB; {SHRINK_HINT}"
+
+
+class _IndexBuilder:
+    """Collects the entries of one content."""
+
+    def __init__(self, digest: str) -> None:
+        self._digest = digest
+        self._packages: dict[str, DocumentEntry] = {}
+        self._providers: dict[GroupKind, list[str]] = {}
+        self._lines = 0
+        self._provided = 0
+
+    def add(self, line: bytes, start: int, length: int) -> None:
+        """Add a line. Raises InvalidContent and ContentTooLarge."""
+        self._lines += 1
+        if self._lines > MAX_PACKAGES:
+            raise ContentTooLarge(f"it has more than {MAX_PACKAGES:,} packages; {SHRINK_HINT}")
+        try:
+            envelope, kinds = _parse(line) if length <= MAX_DOCUMENT_BYTES else (self._tail_envelope(line), set())
+            package, document_digest = self._checked(envelope)
+        except ValueError as error:
+            raise InvalidContent(f"{error} (line {self._lines:,})") from error
+        if len(package) > MAX_PACKAGE_NAME_LENGTH:
+            return
+        if package in self._packages:
+            raise InvalidContent(f"package {quoted(package)} is listed more than once")
+        self._packages[package] = DocumentEntry(document_digest, start, length)
+        self._provided += len(kinds)
+        if self._provided > MAX_PROVIDED_KINDS:
+            raise ContentTooLarge(f"its packages provide more than {MAX_PROVIDED_KINDS:,} kinds; {SHRINK_HINT}")
+        for kind in kinds:
+            self._providers.setdefault(kind, []).append(package)
+
+    def build(self) -> CatalogIndex:
+        """The index, sorted."""
+        return CatalogIndex(
+            dict(sorted(self._packages.items())),
+            {kind: tuple(sorted(packages)) for kind, packages in sorted(self._providers.items())},
+        )
+
+    def _checked(self, envelope: Any) -> tuple[str, str]:
+        """The names of the package and of its document. Raises ValueError."""
+        if not isinstance(envelope, dict):
+            raise ValueError("the document is no mapping")
+        package, digest = envelope.get("package"), envelope.get("digest")
+        if not isinstance(package, str) or not package:
+            raise ValueError("the document names no package")
+        if envelope.get("catalogDigest") != self._digest:
+            raise ValueError("the document belongs to another content of the catalog")
+        if not isinstance(digest, str) or not is_digest(digest):
+            raise ValueError("the document has no digest")
+        return package, digest
+
+    def _tail_envelope(self, line: bytes) -> dict[str, Any]:
+        """Digest and package of a document that is too large to be parsed, from its end: its keys are sorted."""
+        found: dict[str, Any] = {"catalogDigest": self._digest}
+        for match in _TAIL.finditer(line[-_TAIL_BYTES:]):
+            digest, package = match.groups()
+            if digest is not None:
+                found["digest"] = digest.decode()
+            if package is not None:
+                found["package"] = orjson.loads(package)
+        return found
+
+
+def _parse(line: bytes) -> tuple[Any, set[GroupKind]]:
+    """The document and the kinds that its bundles provide. Raises ValueError."""
+    document = orjson.loads(line)
+    if not isinstance(document, dict):
+        return document, set()
+    for name in ("channels", "bundles", "deprecations"):
+        if not isinstance(document.get(name) or [], list):
+            raise ValueError(f"{name} is no list")
+    return document, set(_provided_kinds(document)) if _GVK_TEXT in line else set()
+
+
+def _provided_kinds(document: dict[str, Any]) -> Iterator[GroupKind]:
+    """Properties of another shape are ignored here; they are reported when the package is parsed."""
+    for bundle in document.get("bundles") or ():
+        properties = bundle.get("properties") if isinstance(bundle, dict) else None
+        for entry in properties if isinstance(properties, list) else ():
+            value = entry.get("value") if isinstance(entry, dict) and entry.get("type") == GVK else None
+            if isinstance(value, dict):
+                group, kind = value.get("group", ""), value.get("kind")
+                if isinstance(group, str) and isinstance(kind, str):
+                    yield group, kind
