@@ -24,7 +24,7 @@ from catalogd.ingest.blob_index import BlobIndex, ByteRange
 from catalogd.ingest.catalog_summary import CatalogSummary
 from catalogd.ingest.package_objects import ObjectFingerprint
 
-CONTENT_FORMAT = 3
+CONTENT_FORMAT = 4
 """The version of all these files. Content of another format is loaded again."""
 BLOBS_FILE, INDEX_FILE, PACKAGES_FILE, RESOLUTION_FILE, METADATA_FILE = (
     "all.jsonl",

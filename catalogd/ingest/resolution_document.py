@@ -7,18 +7,22 @@ digest of the catalog have the same digest of their own, so that a client can ke
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from olmkit.fbc.catalog import Bundle, Channel, Deprecations, Package
+from olmkit.fbc.catalog import Bundle, Channel, Deprecations, Package, Property
 from olmkit.fbc.errors import BadBlob
-from olmkit.fbc.schemas import CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE_REQUIRED
+from olmkit.fbc.schemas import BUNDLE_OBJECT, CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE, PACKAGE_REQUIRED
 
 RESOLUTION_PROPERTY_TYPES = frozenset({GVK, GVK_REQUIRED, PACKAGE_REQUIRED, CONSTRAINT, "olm.maxOpenShiftVersion"})
-"""The types of properties that affect resolution."""
+"""The types of properties that affect resolution, of any size."""
+LEFT_OUT_PROPERTY_TYPES = frozenset({PACKAGE, BUNDLE_OBJECT, "olm.csv.metadata"})
+"""The types of properties that documents do not contain: they have the version, and rules of olm.constraint see no manifests."""
+MAX_OTHER_PROPERTY_BYTES = 2_048
+"""Bytes of JSON of a property of another type, which only the rule of an olm.constraint can mention; larger ones are left out."""
 
 
 @dataclass(frozen=True)
@@ -46,24 +50,30 @@ def bundle_part(bundle: Bundle, checked: tuple[str, str] | None = None) -> dict[
         "image": bundle.image,
         "version": "",
         "mediaType": bundle.media_type(),
-        "properties": [
-            {"type": each.type, "value": each.value}
-            for each in bundle.properties
-            if each.type in RESOLUTION_PROPERTY_TYPES
-        ],
+        "properties": [{"type": each.type, "value": each.value} for each in bundle.properties if _is_included(each)],
     }
     try:
         part["version"], release = checked or bundle.version()
     except BadBlob as error:
         return {**part, "problem": str(error)}
-    min_kube_version, api_services, webhooks = bundle.cluster_requirements()
+    needed = bundle.cluster_requirements()
     requirements = {
         "release": release,
-        "minKubeVersion": min_kube_version,
-        "apiServices": api_services,
-        "webhooks": webhooks,
+        "minKubeVersion": needed.min_kube_version,
+        "nativeAPIs": [
+            {"group": group, "version": version, "kind": kind} for group, version, kind in needed.native_apis
+        ],
+        "apiServices": needed.api_services,
+        "webhooks": needed.webhooks,
+        "displayNames": bundle.display_names(),
     }
     return {**part, **{key: value for key, value in requirements.items() if value}}
+
+
+def _is_included(entry: Property) -> bool:
+    if entry.type in RESOLUTION_PROPERTY_TYPES:
+        return True
+    return entry.type not in LEFT_OUT_PROPERTY_TYPES and len(orjson.dumps(entry.value)) <= MAX_OTHER_PROPERTY_BYTES
 
 
 def invalid_bundle_part(name: str, problem: str) -> dict[str, Any]:
@@ -72,17 +82,39 @@ def invalid_bundle_part(name: str, problem: str) -> dict[str, Any]:
 
 
 def build_document(parts: ResolutionBlobs, catalog_digest: str) -> bytes:
-    """The document as one line of JSON with sorted keys. `digest` covers all other fields but `catalogDigest`."""
-    rest = {
+    """The document as one line of JSON with sorted keys. `digest` covers all other fields but `catalogDigest`.
+
+    `displayNames` of the package has the name that most bundles give a kind; a bundle has only those that differ.
+    """
+    display_names = _common_names(each.get("displayNames", {}) for each in parts.bundles)
+    rest: dict[str, Any] = {
         "package": parts.name,
         "defaultChannel": parts.package.default_channel if parts.package else "",
         "channels": [_channel(each) for each in parts.channels],
-        "bundles": [_with_errors(each, parts.errors) for each in parts.bundles],
+        "bundles": [_with_errors(_without_common_names(each, display_names), parts.errors) for each in parts.bundles],
         "deprecations": list(_deprecations(parts.deprecations)),
     }
+    if display_names:
+        rest["displayNames"] = display_names
     digest = hashlib.sha256(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS)).hexdigest()
     whole = {**rest, "catalogDigest": catalog_digest, "digest": f"sha256:{digest}"}
     return orjson.dumps(whole, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
+
+
+def _common_names(names: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """The most frequent name of each kind; of equally frequent ones that of the last bundle."""
+    counts: dict[str, dict[str, int]] = {}
+    for each in names:
+        for kind, name in each.items():
+            known = counts.setdefault(kind, {})
+            known[name] = known.pop(name, 0) + 1
+    return {kind: max(reversed(known), key=lambda name: known[name]) for kind, known in counts.items()}
+
+
+def _without_common_names(part: dict[str, Any], common: Mapping[str, str]) -> dict[str, Any]:
+    own = {kind: name for kind, name in part.get("displayNames", {}).items() if common[kind] != name}
+    rest = {key: value for key, value in part.items() if key != "displayNames"}
+    return {**rest, "displayNames": own} if own else rest
 
 
 def provided_kinds(document: bytes) -> set[str]:

@@ -10,15 +10,19 @@ classes of the same names for the part of one package that resolution needs, wit
 from __future__ import annotations
 
 import base64
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct
 
-from olmkit.fbc import bundle_objects
+from olmkit.fbc.csv_metadata import (
+    ClusterRequirements,
+    display_names_of_metadata,
+    requirements_of_csv,
+    requirements_of_metadata,
+)
 from olmkit.fbc.errors import BadBlob
 from olmkit.fbc.schemas import BUNDLE as BUNDLE
 from olmkit.fbc.schemas import BUNDLE_OBJECT as BUNDLE_OBJECT
@@ -44,8 +48,6 @@ _TYPES = {
     "olm.channel": "property.Channel",
 }
 """The types of properties that opm decodes, and the Go types of their values."""
-_API_SERVICES = re.compile(rb"apiservicedefinitions\"?\s*:\s*(?!\{\s*\}|\s)")
-"""Matches the text of a CSV with API services; most CSVs have an empty list of them."""
 _MANIFEST_TYPES = frozenset({BUNDLE_OBJECT, _CSV_METADATA})
 """Types of properties that describe a bundle and have no part in resolution."""
 
@@ -91,16 +93,6 @@ class Property(Struct, frozen=True, gc=False):
         if not self.has_value:
             return "unexpected end of JSON input"
         return types.decode_error(_TYPES[self.type], self.value) if self.type in _TYPES else ""
-
-
-class ClusterRequirements(NamedTuple):
-    """What a bundle requires of a cluster; "" and () where it requires nothing, or its requirements are unknown."""
-
-    min_kube_version: str = ""
-    api_services: tuple[str, ...] = ()
-    """The API services that the bundle owns: `<version>.<group>`."""
-    webhooks: tuple[str, ...] = ()
-    """The generateNames of the webhooks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +141,21 @@ class Bundle:
 
     def cluster_requirements(self) -> ClusterRequirements:
         """The requirements in its olm.csv.metadata, else in the CSV among its objects. Only the latter names webhooks."""
-        found = _csv_requirements(each.value for each in self.properties if each.type == BUNDLE_OBJECT)
-        for each in self.properties:
-            if each.type == _CSV_METADATA and isinstance(each.value, Mapping):
-                return ClusterRequirements(
-                    _min_kube_version(each.value), _owned(each.value, "apiServiceDefinitions"), found.webhooks
-                )
-        return found
+        found = requirements_of_csv(each.value for each in self.properties if each.type == BUNDLE_OBJECT)
+        metadata = self._csv_metadata()
+        return found if metadata is None else requirements_of_metadata(metadata, found.webhooks)
+
+    def display_names(self) -> dict[str, str]:
+        """Names for people of the kinds that its olm.csv.metadata describes, by `<group>/<version>/<kind>`.
+
+        A name that is that of the kind is left out.
+        """
+        metadata = self._csv_metadata()
+        return {} if metadata is None else display_names_of_metadata(metadata)
+
+    def _csv_metadata(self) -> Mapping[str, Any] | None:
+        values = (each.value for each in self.properties if each.type == _CSV_METADATA)
+        return next((value for value in values if isinstance(value, Mapping)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,38 +301,6 @@ def _place(blob: Mapping[str, Any], schema: str) -> str:
 def _shown(blob: Mapping[str, Any], key: str) -> str:
     text = field(blob, key)
     return quoted(text if isinstance(text, str) else "")
-
-
-def _csv_requirements(values: Iterable[Any]) -> ClusterRequirements:
-    """The requirements of the CSV among objects."""
-    csv = bundle_objects.find_csv(values, _has_requirements)
-    spec = csv.get("spec") if csv is not None else None
-    if not isinstance(spec, Mapping):
-        return ClusterRequirements()
-    webhooks = {str(field(each, "generateName")) for each in _listed(spec, "webhookdefinitions")}
-    return ClusterRequirements(_min_kube_version(spec), _owned(spec, "apiservicedefinitions"), tuple(sorted(webhooks)))
-
-
-def _has_requirements(text: bytes) -> bool:
-    """Whether this text of a CSV may contain requirements. Most CSVs do not, and are not parsed."""
-    return b"minKubeVersion" in text or b"webhookdefinitions" in text or _API_SERVICES.search(text) is not None
-
-
-def _listed(holder: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    """The mappings in a list. Other items are ignored, because a CSV among the objects has not been checked."""
-    found = field(holder, key)
-    return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
-
-
-def _owned(spec: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    definitions = field(spec, key)
-    owned = _listed(definitions, "owned") if isinstance(definitions, Mapping) else []
-    return tuple(sorted({f"{field(each, 'version')}.{field(each, 'group')}" for each in owned}))
-
-
-def _min_kube_version(spec: Mapping[str, Any]) -> str:
-    version = field(spec, "minKubeVersion")
-    return version if isinstance(version, str) else ""
 
 
 def _icon_data(icon: Mapping[str, Any]) -> str:

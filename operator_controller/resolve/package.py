@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
@@ -29,8 +29,12 @@ MAX_NAMED_EDGES = 1_000_000
 MAX_RANGE_COMPARISONS = 200_000
 """Comparisons in the skipRanges of all entries of one package: four for each of MAX_CHANNEL_ENTRIES. Real entries have two."""
 
+DISPLAY_NAMES = "operators.operatorframework.io/display-names"
+"""The type of the recorded property with the display names of the provided kinds. Catalogs do not contain it."""
 MAX_RECORDED_PROPERTIES_BYTES = 131_072
 """Bytes of the annotation that records a bundle's properties. The API server allows twice that for all annotations together."""
+_MAX_SHORT_DEPENDENCIES = 32
+"""As many dependencies of 4 KiB each certainly fit."""
 SHRINK_HINT = "ask its publisher to remove old entries"
 
 
@@ -97,6 +101,12 @@ class Bundle:
     media_type: str = DEFAULT_MEDIA_TYPE
     properties: tuple[Property, ...] = ()
     problem: str = ""
+    min_kube_version: str = ""
+    """The least version of Kubernetes, as its CSV has it."""
+    native_apis: tuple[GroupVersionKind, ...] = ()
+    """Kinds that the cluster must serve without it."""
+    display_names: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Names for people of kinds that it may provide, by `<group>/<version>/<kind>`. Its provided kinds need not have one."""
     api_services: tuple[str, ...] = ()
     """API services that it owns, as far as its catalog lists them."""
     webhooks: tuple[str, ...] = ()
@@ -116,7 +126,7 @@ class Bundle:
     def provided_kinds(self) -> frozenset[GroupVersionKind]:
         """The kinds that it provides. Invalid olm.gvk properties are ignored: opm refuses them."""
         return frozenset(
-            found for entry in self.properties if entry.type == GVK and (found := _provided_kind(entry.value))
+            found for entry in self.properties if entry.type == GVK and (found := _group_version_kind(entry.value))
         )
 
     @property
@@ -126,18 +136,28 @@ class Bundle:
 
     @cached_property
     def recorded_properties(self) -> str:
-        """JSON of the provided kinds and the dependencies. Properties beyond the size limit are left out."""
+        """JSON of the dependencies, the provided kinds and their display names, in this order.
+
+        The dependencies are complete: read_package refuses a bundle with too many. Kinds and names beyond the size limit are left
+        out, names first.
+        """
+        kinds = [entry for entry in self.properties if entry.type == GVK]
+        provided = {f"{kind.group}/{kind.version}/{kind.kind}" for kind in self.provided_kinds}
+        names = {kind: name for kind, name in sorted(self.display_names.items()) if kind in provided}
         kept: list[str] = []
         size = 2
-        for entry in self.properties:
-            if entry.type != GVK and entry.type not in DEPENDENCY_TYPES:
-                continue
-            text = json.dumps({"type": entry.type, "value": entry.value}, sort_keys=True, separators=(",", ":"))
+        for entry in (*self.dependencies, *kinds, *([Property(DISPLAY_NAMES, names)] if names else [])):
+            text = _as_json(entry)
             size += len(text) + 1
-            if size > MAX_RECORDED_PROPERTIES_BYTES:
-                break
-            kept.append(text)
+            if size <= MAX_RECORDED_PROPERTIES_BYTES:
+                kept.append(text)
         return f"[{','.join(kept)}]"
+
+
+def recorded_display_names(properties: Iterable[Property]) -> dict[str, str]:
+    """The display names in recorded properties, by `<group>/<version>/<kind>`."""
+    found = next((entry.value for entry in properties if entry.type == DISPLAY_NAMES), None)
+    return _display_names(found)
 
 
 @dataclass(frozen=True)
@@ -149,7 +169,11 @@ class PackageContent:
     channels: tuple[Channel, ...]
     bundles: Mapping[str, Bundle]
     deprecated_bundles: Mapping[str, str]
-    """Message by bundle name. Deprecated packages and channels do not affect resolution."""
+    """Message by bundle name."""
+    deprecated_channels: Mapping[str, str] = field(default_factory=dict)
+    """Message by channel name. Deprecated packages and channels do not affect resolution."""
+    deprecation: str | None = None
+    """Message of the deprecation of the package itself; None if it is not deprecated."""
 
     def channel(self, name: str) -> Channel | None:
         """The channel of that name."""
@@ -162,13 +186,17 @@ def read_package(document: Any) -> PackageContent:
     items = _list(top, "channels")
     _refuse_too_large([entry for item in items for entry in _list(_mapping(item, "a channel"), "entries")])
     channels = tuple(_channel(item) for item in items)
-    bundles = [_bundle(item) for item in _list(top, "bundles")]
+    display_names = _display_names(top.get("displayNames"))
+    bundles = [_bundle(item, display_names) for item in _list(top, "bundles")]
+    deprecations = _deprecations(_list(top, "deprecations"))
     return PackageContent(
         name=_text(top, "package"),
         default_channel=_text(top, "defaultChannel"),
         channels=channels,
         bundles={bundle.name: bundle for bundle in bundles},
-        deprecated_bundles=dict(_deprecated(_list(top, "deprecations"))),
+        deprecated_bundles=deprecations["olm.bundle"],
+        deprecated_channels=deprecations["olm.channel"],
+        deprecation=next(iter(deprecations["olm.package"].values()), None),
     )
 
 
@@ -198,7 +226,7 @@ def _entry(item: Any) -> Entry:
     return Entry(_text(entry, "name"), _text(entry, "replaces"), skips, _text(entry, "skipRange"))
 
 
-def _bundle(item: Any) -> Bundle:
+def _bundle(item: Any, common_names: Mapping[str, str]) -> Bundle:
     bundle = _mapping(item, "a bundle")
     name, image, problem = _text(bundle, "name"), _text(bundle, "image"), _text(bundle, "problem")
     version: Version | None = None
@@ -210,12 +238,64 @@ def _bundle(item: Any) -> Bundle:
     if not image:
         problem = problem or "it names no image"
     properties = tuple(_property(entry) for entry in _list(bundle, "properties"))
-    media_type = _text(bundle, "mediaType") or DEFAULT_MEDIA_TYPE
-    api_services, webhooks = _texts(bundle, "apiServices"), _texts(bundle, "webhooks")
-    return Bundle(name, image, None if problem else version, media_type, properties, problem, api_services, webhooks)
+    problem = problem or _recording_problem(properties)
+    own_names = _display_names(bundle.get("displayNames"))
+    return Bundle(
+        name=name,
+        image=image,
+        version=None if problem else version,
+        media_type=_text(bundle, "mediaType") or DEFAULT_MEDIA_TYPE,
+        properties=properties,
+        problem=problem,
+        min_kube_version=_text(bundle, "minKubeVersion"),
+        native_apis=tuple(
+            kind for value in _list(bundle, "nativeAPIs") if (kind := _group_version_kind(value)) is not None
+        ),
+        display_names={**common_names, **own_names} if own_names else common_names,
+        api_services=_texts(bundle, "apiServices"),
+        webhooks=_texts(bundle, "webhooks"),
+    )
 
 
-def _provided_kind(value: Any) -> GroupVersionKind | None:
+def _recording_problem(properties: Iterable[Property]) -> str:
+    """Why the dependencies cannot be recorded in an annotation, or "". What is not recorded would be forgotten."""
+    dependencies = [entry for entry in properties if entry.type in DEPENDENCY_TYPES]
+    if all(map(_is_short, dependencies)) and len(dependencies) <= _MAX_SHORT_DEPENDENCIES:
+        return ""
+    try:
+        size = 2 + sum(len(_as_json(each)) + 1 for each in dependencies)
+    except RecursionError:
+        return "its requirements are nested too deep"
+    if size <= MAX_RECORDED_PROPERTIES_BYTES:
+        return ""
+    return (
+        f"its requirements take {size:,} bytes, and at most {MAX_RECORDED_PROPERTIES_BYTES:,} are recorded; "
+        "ask its publisher to shorten them"
+    )
+
+
+def _is_short(entry: Property) -> bool:
+    """Whether the property certainly takes less than 4 KiB as JSON, where a character takes up to 12 bytes: nearly all do."""
+    value = entry.value
+    if type(value) is not dict or len(value) > 4:
+        return False
+    try:
+        return len("".join(value)) + len("".join(value.values())) < 256
+    except TypeError:
+        return False
+
+
+def _as_json(entry: Property) -> str:
+    return json.dumps({"type": entry.type, "value": entry.value}, sort_keys=True, separators=(",", ":"))
+
+
+def _display_names(value: Any) -> dict[str, str]:
+    """The names in a mapping of any form."""
+    found = value if isinstance(value, dict) else {}
+    return {kind: name for kind, name in found.items() if isinstance(kind, str) and isinstance(name, str)}
+
+
+def _group_version_kind(value: Any) -> GroupVersionKind | None:
     if not isinstance(value, dict):
         return None
     fields = canonical_keys(value, GroupVersionKind._fields)
@@ -232,13 +312,14 @@ def _property(item: Any) -> Property:
     return Property(_text(entry, "type"), entry.get("value"))
 
 
-def _deprecated(items: list[Any]) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+def _deprecations(items: list[Any]) -> dict[str, dict[str, str]]:
+    """Messages by schema and name; of several for the same name the last one."""
+    found: dict[str, dict[str, str]] = {"olm.package": {}, "olm.channel": {}, "olm.bundle": {}}
     for item in items:
         entry = _mapping(item, "a deprecation")
         reference = _mapping(entry.get("reference"), "a deprecation's reference")
-        if reference.get("schema") == "olm.bundle":
-            found.append((_text(reference, "name"), _text(entry, "message")))
+        if (schema := _text(reference, "schema")) in found:
+            found[schema][_text(reference, "name")] = _text(entry, "message")
     return found
 
 

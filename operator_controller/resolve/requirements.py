@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from olmkit.api.conditions import truncate
 from olmkit.fbc.schemas import GVK_REQUIRED, PACKAGE_REQUIRED
 from olmkit.gocompat.fields import canonical_keys
 from olmkit.gocompat.versions import BadRange, BlangRange
@@ -28,7 +29,7 @@ from operator_controller.resolve.constraints import (
     named_packages,
     scope_of,
 )
-from operator_controller.resolve.formatting import quoted_value
+from operator_controller.resolve.formatting import MAX_VALUE_BYTES, quoted_value
 from operator_controller.resolve.package import DEPENDENCY_TYPES, GroupVersionKind, Property
 
 MAX_CONSTRAINT_BYTES = 131_072
@@ -174,7 +175,9 @@ def _package(value: dict[str, Any], message: str) -> PackageConstraint:
     try:
         return PackageConstraint(package, BlangRange.parse(versions), message)
     except BadRange as error:
-        raise _InvalidConstraint(f"versionRange {quoted_value(versions)}: {error}") from error
+        raise _InvalidConstraint(
+            f"versionRange {quoted_value(versions)}: {truncate(str(error), MAX_VALUE_BYTES)}"
+        ) from error
 
 
 def _kind(value: dict[str, Any], message: str) -> KindConstraint:

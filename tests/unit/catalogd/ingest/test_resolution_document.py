@@ -6,6 +6,8 @@ import base64
 import json
 from typing import Any
 
+import pytest
+
 from catalogd.ingest.resolution_document import ResolutionBlobs, build_document, bundle_part, invalid_bundle_part
 from olmkit.fbc import catalog
 
@@ -85,6 +87,7 @@ def test_a_document_contains_what_affects_resolution_and_nothing_else() -> None:
                 "properties": [
                     {"type": "olm.gvk", "value": {"group": "g", "version": "v1", "kind": "K"}},
                     {"type": "olm.package.required", "value": {"packageName": "q", "versionRange": ">1.0.0"}},
+                    {"type": "my.own", "value": 5},
                 ],
                 "minKubeVersion": "1.25.0",
             }
@@ -120,3 +123,55 @@ def test_an_error_of_the_package_is_a_problem_of_all_its_bundles() -> None:
     found = read(parts(bundles=bundles, errors=["parse channel: x", "parse package: y"], package=None))
     assert [each["problem"] for each in found["bundles"]] == ["parse channel: x; parse package: y", "its own"]
     assert found["defaultChannel"] == ""
+
+
+@pytest.mark.parametrize(
+    ("entry", "is_included"),
+    [
+        pytest.param({"type": "certified", "value": {"by": "x"}}, True, id="a rule of olm.constraint may mention it"),
+        pytest.param({"type": "olm.label", "value": {"label": "x"}}, True, id="one that opm knows and does not decode"),
+        pytest.param({"type": "long", "value": "x" * 2_046}, True, id="the largest of another type"),
+        pytest.param({"type": "long", "value": "x" * 2_047}, False, id="one of another type that is too large"),
+        pytest.param({"type": "olm.constraint", "value": "x" * 2_047}, True, id="constraints of any size"),
+        pytest.param({"type": "olm.csv.metadata", "value": {}}, False, id="the CSV"),
+        pytest.param({"type": "olm.bundle.object", "value": {"data": ""}}, False, id="manifests"),
+    ],
+)
+def test_properties_of_other_types_are_included_unless_they_are_large(entry: dict[str, Any], is_included: bool) -> None:
+    part = bundle_part(catalog.bundle({**BUNDLE, "properties": [BUNDLE["properties"][0], entry]}))
+    assert part["properties"] == ([entry] if is_included else [])
+
+
+def csv_bundle(name: str, **metadata: Any) -> dict[str, Any]:
+    more = {"type": "olm.csv.metadata", "value": metadata}
+    return bundle_part(catalog.bundle({**BUNDLE, "name": name, "properties": [BUNDLE["properties"][0], more]}))
+
+
+def owned(**names: str) -> dict[str, Any]:
+    described = [
+        {"name": f"{kind.lower()}s.g", "version": "v1", "kind": kind, "displayName": name}
+        for kind, name in names.items()
+    ]
+    return {"owned": described}
+
+
+def test_native_apis_are_listed_once() -> None:
+    secret, pod = ({"group": "", "version": "v1", "kind": kind} for kind in ("Secret", "Pod"))
+    assert csv_bundle("p.v1", nativeAPIs=[secret, pod, secret])["nativeAPIs"] == [secret, pod]
+
+
+def test_a_display_name_is_listed_once_for_all_bundles_that_agree() -> None:
+    bundles = [
+        csv_bundle("p.v1", crdDescriptions=owned(Cup="Mug", Tea="Tea")),
+        csv_bundle("p.v2", crdDescriptions=owned(Cup="Tea cup", Pot="Pot of tea")),
+        csv_bundle("p.v3", crdDescriptions=owned(Cup="Tea cup")),
+        csv_bundle("p.v4"),
+    ]
+    found = read(parts(bundles=bundles))
+    assert found["displayNames"] == {"g/v1/Cup": "Tea cup", "g/v1/Pot": "Pot of tea"}
+    assert [each.get("displayNames") for each in found["bundles"]] == [{"g/v1/Cup": "Mug"}, None, None, None]
+
+
+def test_of_equally_frequent_display_names_that_of_the_last_bundle_is_the_common_one() -> None:
+    bundles = [csv_bundle(f"p.v{name}", crdDescriptions=owned(Cup=name)) for name in ("b", "a", "b", "a")]
+    assert read(parts(bundles=bundles))["displayNames"] == {"g/v1/Cup": "a"}

@@ -308,3 +308,60 @@ def test_what_needs_certificates(
 )
 def test_the_least_kubernetes_version(properties: list[Mapping[str, Any]], version: str) -> None:
     assert bundle(*properties).cluster_requirements().min_kube_version == version
+
+
+@pytest.mark.parametrize(
+    ("properties", "apis"),
+    [
+        pytest.param([], (), id="nothing is given"),
+        pytest.param(
+            [{"type": "olm.csv.metadata", "value": {"nativeAPIs": [{"version": "v1", "kind": "Pod"}] * 2}}],
+            (("", "v1", "Pod"),),
+            id="CSV metadata: each once",
+        ),
+        pytest.param(
+            [
+                encoded(
+                    '{"kind":"ClusterServiceVersion","spec":{"nativeAPIs":[{"group":"g","version":"v1","kind":"K"}]}}'
+                )
+            ],
+            (("g", "v1", "K"),),
+            id="a CSV among the objects",
+        ),
+        pytest.param(
+            [{"type": "olm.csv.metadata", "value": {"nativeAPIs": {"kind": "Pod"}}}], (), id="a mapping lists none"
+        ),
+    ],
+)
+def test_native_apis(properties: list[Mapping[str, Any]], apis: tuple[tuple[str, str, str], ...]) -> None:
+    assert bundle(*properties).cluster_requirements().native_apis == apis
+
+
+CUP = {"name": "cups.example.com", "version": "v1", "kind": "Cup", "displayName": "Tea  cup"}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "names"),
+    [
+        pytest.param({"crdDescriptions": {"owned": [CUP]}}, {"example.com/v1/Cup": "Tea cup"}, id="an owned CRD"),
+        pytest.param(
+            {"apiServiceDefinitions": {"owned": [{**CUP, "name": "cups", "group": "g"}]}},
+            {"g/v1/Cup": "Tea cup"},
+            id="an owned API service",
+        ),
+        pytest.param({"crdDescriptions": {"required": [CUP]}}, {}, id="a required CRD is not provided"),
+        pytest.param(
+            {"crdDescriptions": {"owned": [{**CUP, "displayName": "Cup"}]}}, {}, id="the kind says it already"
+        ),
+        pytest.param(
+            {"crdDescriptions": {"owned": [{**CUP, "displayName": "x" * 101}]}},
+            {"example.com/v1/Cup": "x" * 100},
+            id="a long name is cut",
+        ),
+        pytest.param({"crdDescriptions": {"owned": [{"displayName": 1}, 2]}}, {}, id="other forms name nothing"),
+        pytest.param([], {}, id="metadata of another form"),
+    ],
+)
+def test_display_names_of_owned_kinds(metadata: Any, names: dict[str, str]) -> None:
+    assert bundle({"type": "olm.csv.metadata", "value": metadata}).display_names() == names
+    assert bundle().display_names() == {}

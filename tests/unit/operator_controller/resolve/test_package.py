@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operator_controller.resolve.package import Channel, Entry, InvalidDocument, PackageTooLarge, Property, read_package
+from operator_controller.resolve.package import (
+    Bundle,
+    Channel,
+    Entry,
+    GroupVersionKind,
+    InvalidDocument,
+    PackageTooLarge,
+    Property,
+    read_package,
+    recorded_display_names,
+)
 
 DOCUMENT = {
     "catalogDigest": "sha256:1",
@@ -29,13 +40,19 @@ DOCUMENT = {
             "release": "2",
             "mediaType": "plain+v0",
             "properties": [{"type": "olm.gvk.required", "value": {"kind": "K"}}],
+            "minKubeVersion": "1.25.0",
+            "nativeAPIs": [{"group": "", "version": "v1", "kind": "Pod"}, {"group": "g"}, "nonsense"],
+            "displayNames": {"g/v1/K": "Its own"},
         },
         {"name": "a", "image": "r/a", "version": "0.9.0", "mediaType": ""},
     ],
     "deprecations": [
         {"reference": {"schema": "olm.bundle", "name": "a"}, "message": "old"},
         {"reference": {"schema": "olm.package"}, "message": "the whole package"},
+        {"reference": {"schema": "olm.channel", "name": "fast"}, "message": "use stable"},
+        {"reference": {"schema": "other", "name": "x"}, "message": "unknown"},
     ],
+    "displayNames": {"g/v1/K": "Common", "g/v1/L": "Common", "g/v1/M": 1},
 }
 
 
@@ -50,6 +67,12 @@ def test_a_document_is_parsed() -> None:
     assert first.dependencies == (Property("olm.gvk.required", {"kind": "K"}),)
     assert second.media_type == "registry+v1"
     assert package.deprecated_bundles == {"a": "old"}
+    assert package.deprecated_channels == {"fast": "use stable"}
+    assert package.deprecation == "the whole package"
+    assert first.min_kube_version == "1.25.0"
+    assert first.native_apis == (GroupVersionKind("", "v1", "Pod"),)
+    assert first.display_names == {"g/v1/K": "Its own", "g/v1/L": "Common"}
+    assert second.display_names == {"g/v1/K": "Common", "g/v1/L": "Common"}
 
 
 @pytest.mark.parametrize(
@@ -140,3 +163,80 @@ def test_a_package_that_is_too_large_is_rejected(channels: list[Any], message: s
 def test_the_largest_permitted_package_is_parsed() -> None:
     largest = entries(50_000, replaces="x", skips=["y"] * 19, skipRange=">=1.0.0 <2.0.0 || >3.0.0")
     assert len(read_package({"channels": [largest]}).channels[0].entries) == 50_000
+
+
+def test_a_package_without_deprecations_is_not_deprecated() -> None:
+    package = read_package({"package": "p"})
+    assert (package.deprecation, package.deprecated_channels, package.deprecated_bundles) == (None, {}, {})
+
+
+def gvk(kind: str) -> dict[str, Any]:
+    return {"type": "olm.gvk", "value": {"group": "g", "version": "v1", "kind": kind}}
+
+
+def required(name: str) -> dict[str, Any]:
+    return {"type": "olm.package.required", "value": {"packageName": name, "versionRange": "1.0.0"}}
+
+
+def bundle_with(properties: list[dict[str, Any]], **more: Any) -> Bundle:
+    facts = {"name": "b", "image": "r", "version": "1.0.0", "properties": properties, **more}
+    return read_package({"bundles": [facts]}).bundles["b"]
+
+
+def test_dependencies_are_recorded_first_and_display_names_of_provided_kinds_last() -> None:
+    names = {"g/v1/K": "Name of K", "g/v1/Unknown": "of no kind that it provides"}
+    bundle = bundle_with([gvk("K"), {"type": "other", "value": 1}, required("q")], displayNames=names)
+    recorded = json.loads(bundle.recorded_properties)
+    assert [each["type"] for each in recorded] == [
+        "olm.package.required",
+        "olm.gvk",
+        "operators.operatorframework.io/display-names",
+    ]
+    assert recorded_display_names(Property(each["type"], each["value"]) for each in recorded) == {"g/v1/K": "Name of K"}
+
+
+def test_kinds_beyond_the_limit_are_not_recorded_and_dependencies_all_are() -> None:
+    bundle = bundle_with([*[gvk(f"K{number}" + "x" * 1_000) for number in range(200)], required("q" * 1_000)])
+    recorded = json.loads(bundle.recorded_properties)
+    assert len(bundle.recorded_properties) <= 131_072
+    assert recorded[0] == required("q" * 1_000)
+    assert [each["type"] for each in recorded[1:]] == ["olm.gvk"] * 121
+    assert bundle.problem == ""
+
+
+def test_the_most_dependencies_that_can_be_recorded_are_permitted() -> None:
+    one = len(json.dumps(required(""), separators=(",", ":"))) + 1
+    count, rest = divmod(131_072 - 2, one)
+    fitting = [required(""), *[required("")] * (count - 2), required("x" * rest)]
+    bundle = bundle_with(fitting)
+    assert bundle.problem == ""
+    assert json.loads(bundle.recorded_properties) == fitting
+    assert bundle_with([*fitting, required("")]).version is None
+
+
+@pytest.mark.parametrize(
+    ("properties", "problem"),
+    [
+        pytest.param(
+            [required("q" * 131_072)],
+            "its requirements take 131,156 bytes, and at most 131,072 are recorded; ask its publisher to shorten them",
+            id="one long name",
+        ),
+        pytest.param(
+            [{"type": "olm.constraint", "value": {"cel": {"rule": "x" * 131_072}}}],
+            "its requirements take 131,128 bytes, and at most 131,072 are recorded; ask its publisher to shorten them",
+            id="a long rule",
+        ),
+        pytest.param(
+            [{"type": "olm.constraint", "value": json.loads("[" * 900 + "]" * 900)}] * 1,
+            "",
+            id="nesting that JSON permits",
+        ),
+    ],
+)
+def test_a_bundle_whose_dependencies_cannot_be_recorded_has_a_problem(
+    properties: list[dict[str, Any]], problem: str
+) -> None:
+    bundle = bundle_with(properties)
+    assert bundle.problem == problem
+    assert (bundle.version is None) == bool(problem)
