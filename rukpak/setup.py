@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 from olmkit.api import bundledeployments, bundles
@@ -105,7 +106,13 @@ def bundle_deployment_controller(
     suite_namespaces = (manager.settings.system_namespace, manager.settings.keys_namespace)
     render_cache = RenderCache(store, rest_mapper, suite_namespaces, on_missing_content)
     reconciler = _reconciler(
-        manager, informers, rest_mapper, event_mapper, render_cache, lambda name: controller.enqueue(name)
+        manager,
+        informers,
+        rest_mapper,
+        event_mapper,
+        render_cache,
+        lambda name: controller.enqueue(name),
+        lambda name, delay: controller.enqueue_after(name, delay),
     )
     controller = Controller(
         BUNDLE_DEPLOYMENT_CONTROLLER,
@@ -123,13 +130,14 @@ def bundle_deployment_controller(
     return controller
 
 
-def _reconciler(
+def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
     manager: Manager,
     informers: Informers,
     rest_mapper: RestMapper,
     event_mapper: EventMapper,
     render_cache: RenderCache,
     enqueue: Callable[[str], None],
+    enqueue_after: Callable[[str, timedelta], None],
 ) -> BundleDeploymentReconciler:
     client, limit = manager.client, asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
 
@@ -157,4 +165,5 @@ def _reconciler(
             render_cache,
         ),
         publisher,
+        enqueue_after,
     )

@@ -29,6 +29,14 @@ INVENTORY_ANNOTATION = "core.rukpak.io/contains-group-kinds"
 
 Extended before an installation, reduced after it.
 """
+COUNT_ANNOTATION = "core.rukpak.io/count-custom-resources"
+"""The annotation of a BundleDeployment whose custom resources are counted. Each new value requests a new count;
+status.lastHandledCount has the value for which the counts were made."""
+MAX_COUNT_REQUEST_LENGTH = 1024
+"""Characters of the annotation that are compared and reported."""
+MAX_COUNTED_CUSTOM_RESOURCES = 10_000
+"""Custom resources of one kind that are counted."""
+MAX_COUNT_MESSAGE_BYTES = 1024
 TEMPLATE_HASH_LABEL = "core.rukpak.io/bundle-template-hash"
 OWNER_KIND_LABEL = "core.rukpak.io/owner-kind"
 OWNER_NAME_LABEL = "core.rukpak.io/owner-name"
@@ -150,6 +158,27 @@ class RejectedBundle(Model):
     message: str = Field(description="The reason.")
 
 
+class CustomResourceCount(Model):
+    """The custom resources of one CRD of a BundleDeployment, without those that a BundleDeployment installed."""
+
+    group: str = Field(description="API group.")
+    kind: str = Field(description="Kind.")
+    count: Annotated[int, Field(ge=0)] | None = Field(
+        default=None,
+        description=(
+            f"Number of custom resources without the label {OWNER_UID_LABEL}. Absent if they could not be counted: there may"
+            " be any number of them."
+        ),
+    )
+    truncated: bool | None = Field(
+        default=None,
+        description=f"True if counting stopped at {MAX_COUNTED_CUSTOM_RESOURCES}: there are at least that many.",
+    )
+    message: Annotated[str, Field(max_length=MAX_COUNT_MESSAGE_BYTES)] | None = Field(
+        default=None, description="Why they could not be counted."
+    )
+
+
 class BundleDeploymentStatus(ConditionedStatus):
     """Observed state."""
 
@@ -170,6 +199,20 @@ class BundleDeploymentStatus(ConditionedStatus):
     released: list[ObjectReference] | None = Field(
         default=None,
         description="Objects that are not in the bundle any more and were kept because they are in use. They are not managed.",
+    )
+    custom_resources: list[CustomResourceCount] | None = Field(
+        default=None,
+        description=(
+            "The custom resources of each CRD that the BundleDeployment installed. Present while the annotation"
+            f" {COUNT_ANNOTATION} requests it, or while the BundleDeployment is being deleted."
+        ),
+    )
+    last_handled_count: Annotated[str, Field(max_length=MAX_COUNT_REQUEST_LENGTH)] | None = Field(
+        default=None,
+        description=(
+            f"Value of the annotation {COUNT_ANNOTATION} for which customResources was counted, written together with it: the"
+            " count began after the annotation was set. A CRD that is not in customResources was not installed then."
+        ),
     )
 
 

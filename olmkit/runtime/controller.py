@@ -105,6 +105,12 @@ class Controller:
         else:
             self._queue.add(key)
 
+    def enqueue_after(self, key: str, delay: timedelta) -> None:
+        """Enqueue the key after `delay` at the latest, unless a pass over it begins earlier. Does nothing before run(), which
+        begins with every key."""
+        if self._queue is not None:
+            self._queue.add_after(key, delay)
+
     def stop(self) -> None:
         """Process no more keys; run() returns when the passes in progress have ended."""
         if self._gate is not None:

@@ -32,7 +32,14 @@ from rukpak.bundledeployment.plan import (
     UpdateInventory,
 )
 from rukpak.bundledeployment.render_cache import RenderCache
-from rukpak.bundledeployment.world import ApplyRejected, DeletedWorld, ForeignObjects, LastApplied, World
+from rukpak.bundledeployment.world import (
+    ApplyRejected,
+    CustomResourceCounts,
+    DeletedWorld,
+    ForeignObjects,
+    LastApplied,
+    World,
+)
 from rukpak.format.objects import ObjectKey
 
 NO_DELAY = timedelta(0)
@@ -74,6 +81,8 @@ class Memory:
     foreign_objects: dict[str, ForeignObjects] = field(default_factory=dict)
     """The objects of others in the Namespaces whose objects have been listed, by uid, while the BundleDeployment is being
     deleted."""
+    custom_resource_counts: CustomResourceCounts | None = None
+    """The last count of the custom resources of its CRDs."""
     has_no_custom_resources: bool = False
     """Whether the last list found no custom resources of its CRDs, while the BundleDeployment is being deleted."""
     brief_wait_since: datetime | None = None

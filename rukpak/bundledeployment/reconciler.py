@@ -6,9 +6,9 @@ unchanged object sends no request: the API server is read only for facts that th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from olmkit.api import bundles, operators
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment, template_spec
@@ -20,6 +20,7 @@ from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Reconciler
 from rukpak.bundledeployment import inventory, transforms
 from rukpak.bundledeployment.act import BundleDeploymentActions, Memory
+from rukpak.bundledeployment.count_schedule import NO_DELAY, count_request, is_count_wanted, time_to_count
 from rukpak.bundledeployment.decide import decide, prune_candidates
 from rukpak.bundledeployment.evaluate import Evaluation
 from rukpak.bundledeployment.events import EventMapper, Interests, controller_references
@@ -34,12 +35,14 @@ from rukpak.bundledeployment.report import BundleDeploymentReport, report
 from rukpak.bundledeployment.rest_mapper import RestMapper
 from rukpak.bundledeployment.template import bundle_name, derive_record
 from rukpak.bundledeployment.usage import UsageReader
+from rukpak.bundledeployment.waiting import SYNC_POLL_DELAY
 from rukpak.bundledeployment.webhook_endpoints import webhooks_without_endpoints
 from rukpak.bundledeployment.world import (
     CRD,
     NAMESPACE,
     BundleInfo,
     CustomResource,
+    CustomResourceCounts,
     DeletedWorld,
     NamespaceInfo,
     UnpackState,
@@ -64,6 +67,8 @@ class BundleDeploymentReconciler:
     usage: UsageReader
     actions: BundleDeploymentActions
     publisher: Publisher
+    enqueue_after: Callable[[str, timedelta], None]
+    """Called with a key and the time to its next pass, in addition to what the pass returns."""
 
     @property
     def memories(self) -> dict[str, Memory]:
@@ -104,9 +109,9 @@ class BundleDeploymentReconciler:
             brief_wait_since=memory.brief_wait_since,
         )
         if deployment.metadata.deleting:
-            return await self._with_removal(await self._with_objects(world), memory)
+            return await self._with_counts(await self._with_removal(await self._with_objects(world), memory), memory)
         world = await self._with_objects(await self._with_record(await self._with_bundles(world)))
-        return replace(world, usage=await self._usage(world))
+        return await self._with_counts(replace(world, usage=await self._usage(world)), memory)
 
     async def publish(self, world: World | DeletedWorld, status_report: BundleDeploymentReport | None) -> None:
         """Write the report, if there is one, and remember what the next pass need not read again."""
@@ -116,6 +121,10 @@ class BundleDeploymentReconciler:
         memory.brief_wait_since = status_report.brief_wait_since if status_report is not None else None
         memory.foreign_objects |= world.foreign_objects
         memory.has_no_custom_resources = world.custom_resources == ()
+        memory.custom_resource_counts = world.custom_resource_counts
+        until_count = time_to_count(world.deployment, world.custom_resource_counts, datetime.now(UTC))
+        if until_count is not None:  # also when the outcome is Blocked
+            self.enqueue_after(world.name, max(until_count, SYNC_POLL_DELAY))
         if status_report is not None:
             await self.publisher(status_report.raw, status_report)
 
@@ -211,6 +220,17 @@ class BundleDeploymentReconciler:
         found = prune_candidates(world)
         usage = {crd.uid: await self.usage.crd(crd.key.name) for crd in found.crds}
         return usage | {namespace.uid: await self.usage.namespace(namespace.name) for namespace in found.namespaces}
+
+    async def _with_counts(self, world: World, memory: Memory) -> World:
+        """The World with the number of custom resources, if it is wanted; counted when it is due and the CRDs are known."""
+        last, deployment = memory.custom_resource_counts, world.deployment
+        if not is_count_wanted(deployment):
+            return world
+        if time_to_count(deployment, last, world.now) != NO_DELAY or self.informers.crds.stale:
+            return replace(world, custom_resource_counts=last)
+        counts = await self.usage.custom_resources(world.uid)
+        request, is_deleting = count_request(deployment), deployment.metadata.deleting
+        return replace(world, custom_resource_counts=CustomResourceCounts(request, world.now, is_deleting, counts))
 
     async def _with_removal(self, world: World, memory: Memory) -> World:
         remaining = [key for key, entry in world.owned.items() if entry.deletion_timestamp is None]

@@ -21,6 +21,7 @@ from olmkit.api.bundledeployments import (
 from olmkit.api.conditions import DesiredCondition, PendingEvent, StatusReport, find_condition, merge_conditions
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
+from rukpak.bundledeployment.count_schedule import is_count_wanted
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.health import HEALTH_KINDS
 from rukpak.bundledeployment.plan import (
@@ -113,6 +114,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         install_namespace=_install_namespace(world, active),
         left_out=_left_out(world),
         released=_released(world),
+        **_counts(world),
     )
     return BundleDeploymentReport(new, transitions, events, brief_wait_since=waiting_since)
 
@@ -296,6 +298,16 @@ def _released(world: World) -> list[ObjectReference] | None:
     keys = [ObjectKey(*NAMESPACE, "", name) for name in sorted(namespaces)]
     keys += [ObjectKey(*CRD, "", name) for name in sorted(crds)]
     return [_reference(key) for key in keys] or None
+
+
+def _counts(world: World) -> dict[str, Any]:
+    """customResources and lastHandledCount: those of the last count, else as reported; none when no count is wanted."""
+    counts, status = world.custom_resource_counts, world.deployment.status
+    if not is_count_wanted(world.deployment):
+        return {}
+    if counts is None:
+        return {"custom_resources": status.custom_resources, "last_handled_count": status.last_handled_count}
+    return {"custom_resources": list(counts.counts) or None, "last_handled_count": counts.request or None}
 
 
 # --- deletion

@@ -1,4 +1,5 @@
-"""Reads whether CustomResourceDefinitions and Namespaces are in use, and which foreign objects are in a Namespace.
+"""Reads whether CustomResourceDefinitions and Namespaces are in use, how many custom resources there are, and which foreign
+objects are in a Namespace.
 
 Called by rukpak.bundledeployment.reconciler when it observes, for what prune and finalize name, and by deleter right before a
 deletion. Never writes; what cannot be read is part of the answer.
@@ -10,12 +11,20 @@ import asyncio
 import heapq
 from dataclasses import dataclass
 
-from olmkit.api.customresourcedefinitions import definition_of
+from olmkit.api.bundledeployments import (
+    MAX_COUNT_MESSAGE_BYTES,
+    MAX_COUNTED_CUSTOM_RESOURCES,
+    OWNER_UID_LABEL,
+    CustomResourceCount,
+)
+from olmkit.api.conditions import truncate
+from olmkit.api.customresourcedefinitions import CustomResourceDefinition, definition_of
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from rukpak.bundledeployment import transforms
+from rukpak.bundledeployment.inventory import OWNER_INDEX
 from rukpak.bundledeployment.rest_mapper import RestMapper
 from rukpak.bundledeployment.world import ForeignObjects, Usage, World
 from rukpak.format.objects import group_of
@@ -23,8 +32,16 @@ from rukpak.format.text import MAX_NAMES_SHOWN
 
 LIST_PAGE = 20
 """Objects per request while one object is looked for."""
+COUNT_PAGE = 500
+"""Objects per request while custom resources are counted: metadata only, about 15 ms of the API server."""
+COUNT_TIMEOUT_SECONDS = 10.0
+"""Seconds for the count of all custom resources of a BundleDeployment."""
+BUSY_RETRY_SECONDS = 0.5
+NOT_INSTALLED_SELECTOR = f"!{OWNER_UID_LABEL}"
+"""Selects custom resources that no BundleDeployment installed."""
 METRICS_GROUP = "metrics.k8s.io"
 """The group whose objects are figures about objects of other kinds."""
+_TOO_MANY_REQUESTS = 429
 _NOTHING_TO_LIST = {404, 405}
 """Codes of a kind that was removed, or that can only be created, such as Binding."""
 _IGNORED_KINDS = {"Event", "Endpoints", "Lease"}
@@ -40,25 +57,60 @@ class UsageReader:
     rest_mapper: RestMapper
     crds: Informer
     limit: asyncio.Semaphore
+    max_counted: int = MAX_COUNTED_CUSTOM_RESOURCES
+    """Custom resources of one kind that are counted."""
 
     async def crd(self, name: str) -> Usage | ApiError:
         """The usage of a CustomResourceDefinition, or the error when it cannot be read."""
         definition = definition_of(self.crds.get(name))
         if definition is None or not definition.is_established:
             return Usage.NEVER_ESTABLISHED
-        kind = self.rest_mapper.storage_kind((definition.group, definition.kind))
-        if kind is None or kind.plural != definition.plural:
+        kind = self._kind(definition)
+        if kind is None:
             return Usage.UNLISTABLE
         try:
-            return Usage.IN_USE if await self._has_objects(kind, None) else Usage.UNUSED
+            return Usage.IN_USE if await self._count(kind, limit=1) else Usage.UNUSED
         except ApiError as error:
             return error
+
+    async def custom_resources(self, uid: str) -> tuple[CustomResourceCount, ...]:
+        """The custom resources of each CRD that the BundleDeployment of that uid installed, by group and kind, without those
+        that a BundleDeployment installed. What cannot be counted is an entry without a count.
+        """
+        deadline = asyncio.get_running_loop().time() + COUNT_TIMEOUT_SECONDS
+        installed = map(definition_of, self.crds.by_index(OWNER_INDEX, uid))
+        definitions = [definition for definition in installed if definition is not None]
+        counts = await asyncio.gather(*(self._custom_resources(definition, deadline) for definition in definitions))
+        return tuple(sorted(counts, key=lambda entry: (entry.group, entry.kind)))
+
+    async def _custom_resources(self, definition: CustomResourceDefinition, deadline: float) -> CustomResourceCount:
+        group, kind = definition.group_kind
+        if not definition.is_established:
+            return CustomResourceCount(group=group, kind=kind, count=0)
+        listed = self._kind(definition)
+        if listed is None:
+            return _uncounted(definition, "the API server does not serve the kind")
+        try:
+            async with asyncio.timeout_at(deadline):
+                count = await self._count_patiently(listed)
+        except ApiError as error:
+            return _uncounted(definition, f"they cannot be listed: {error.message}")
+        except TimeoutError:
+            return _uncounted(definition, f"they were not counted within {COUNT_TIMEOUT_SECONDS:g} s")
+        is_truncated = count >= self.max_counted
+        shown = min(count, self.max_counted)
+        return CustomResourceCount(group=group, kind=kind, count=shown, truncated=is_truncated or None)
+
+    def _kind(self, definition: CustomResourceDefinition) -> Kind | None:
+        """The kind that lists the custom resources; None when the API server does not serve that of this CRD."""
+        kind = self.rest_mapper.storage_kind(definition.group_kind)
+        return kind if kind is not None and kind.plural == definition.plural else None
 
     async def namespace(self, name: str) -> Usage | ApiError:
         """The usage of a Namespace: whether it holds an object that would not be deleted without it; or the error."""
         try:
             for kind in filter(_is_counted, self.rest_mapper.listable_kinds()):
-                if await self._has_objects(kind, name):
+                if await self._is_inhabited(kind, name):
                     return Usage.IN_USE
         except ApiError as error:
             return error
@@ -87,16 +139,35 @@ class UsageReader:
                 count += 1
         return ForeignObjects(tuple(found), count)
 
-    async def _has_objects(self, kind: Kind, namespace: str | None) -> bool:
-        """Whether there is one object that somebody created. Raises ApiError."""
+    async def _is_inhabited(self, kind: Kind, namespace: str) -> bool:
+        """Whether the Namespace has an object of that kind that somebody created. Raises ApiError."""
         try:
-            async for objects, _ in self.client.pages(kind, namespace, metadata_only=True, limit=LIST_PAGE):
-                if any(namespace is None or not self._is_incidental(kind, obj) for obj in objects):
-                    return True
+            return await self._count(kind, namespace, limit=1) > 0
         except ApiError as error:
-            if namespace is None or error.status not in _NOTHING_TO_LIST:
+            if error.status not in _NOTHING_TO_LIST:
                 raise
         return False
+
+    async def _count_patiently(self, kind: Kind) -> int:
+        """The custom resources that no BundleDeployment installed. Raises ApiError, but not while the API server is busy or its
+        storage of a new kind is not initialized."""
+        while True:
+            try:
+                async with self.limit:
+                    return await self._count(kind, selector=NOT_INSTALLED_SELECTOR, limit=self.max_counted)
+            except ApiError as error:
+                if error.status != _TOO_MANY_REQUESTS:
+                    raise
+            await asyncio.sleep(BUSY_RETRY_SECONDS)
+
+    async def _count(self, kind: Kind, namespace: str | None = None, *, selector: str | None = None, limit: int) -> int:
+        """How many objects there are, in a Namespace without the incidental ones; counting stops at `limit`. Raises ApiError."""
+        count, page = 0, max(LIST_PAGE, min(limit, COUNT_PAGE))
+        async for objects, _ in self.client.pages(kind, namespace, selector, metadata_only=True, limit=page):
+            count += sum(namespace is None or not self._is_incidental(kind, obj) for obj in objects)
+            if count >= limit:
+                break
+        return count
 
     def _is_incidental(self, kind: Kind, obj: Object) -> bool:
         """Whether the object is in every Namespace, is being deleted, or is deleted with an owner in the Namespace.
@@ -114,3 +185,8 @@ class UsageReader:
 
 def _is_counted(kind: Kind) -> bool:
     return kind.kind not in _IGNORED_KINDS and kind.group != METRICS_GROUP
+
+
+def _uncounted(definition: CustomResourceDefinition, message: str) -> CustomResourceCount:
+    group, kind = definition.group_kind
+    return CustomResourceCount(group=group, kind=kind, message=truncate(message, MAX_COUNT_MESSAGE_BYTES))

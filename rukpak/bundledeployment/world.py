@@ -19,6 +19,7 @@ from olmkit.api.bundledeployments import (
     RELEASED_ANNOTATION,
     BundleDeployment,
     BundleRecord,
+    CustomResourceCount,
 )
 from olmkit.api.bundles import BundleSpec
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
@@ -133,6 +134,18 @@ class CustomResource:
     resource_version: str
     deletion_timestamp: datetime | None = None
     finalizers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CustomResourceCounts:
+    """The last count of the custom resources of its CRDs, one entry per CRD."""
+
+    request: str
+    """The value of the annotation that requests a count; empty: there is none."""
+    at: datetime
+    is_deleting: bool
+    """Whether the BundleDeployment was being deleted."""
+    counts: tuple[CustomResourceCount, ...]
 
 
 class Usage(StrEnum):
@@ -259,6 +272,8 @@ class World:
     """The usage of CustomResourceDefinitions and Namespaces that are no longer in the bundle, by uid; an error if it could not
     be read."""
     last_applied: Mapping[ObjectKey, LastApplied] = field(default_factory=dict)
+    custom_resource_counts: CustomResourceCounts | None = None
+    """The last count, made in this pass if it was due; None: this process has made none."""
     brief_wait_since: datetime | None = None
     """The time since which every pass has ended with a BriefWait; None: the last one did not."""
 

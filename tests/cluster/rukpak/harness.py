@@ -191,7 +191,7 @@ class Harness:
         informer = Informer(self.client, kind, namespace=namespace or None, absent_is_empty=True)
         changed = asyncio.Event()
         informer.subscribe(lambda _: changed.set())
-        async with _running(informer):
+        async with running_informers(informer):
             try:
                 async with asyncio.timeout(WITHIN):
                     while not so(informer.get(name, namespace)):
@@ -206,7 +206,7 @@ class Harness:
         informer = Informer(self.client, kind, namespace=namespace)
         changed = asyncio.Event()
         informer.subscribe(lambda _: changed.set())
-        async with _running(informer):
+        async with running_informers(informer):
             try:
                 async with asyncio.timeout(WITHIN):
                     while not (found := [obj for obj in informer.objects.values() if so(obj)]):
@@ -221,7 +221,7 @@ class Harness:
         found: dict[str, Object] = {}
         for kind in kinds:
             informer = Informer(self.client, kind, label_selector=f"{OWNER}={uid}", absent_is_empty=True)
-            async with _running(informer):
+            async with running_informers(informer):
                 found |= {f"{kind.kind} {name}": obj for (_, name), obj in informer.objects.items()}
         return found
 
@@ -245,7 +245,7 @@ class Harness:
 
 
 @contextlib.asynccontextmanager
-async def _running(*informers: Informer) -> AsyncIterator[None]:
+async def running_informers(*informers: Informer) -> AsyncIterator[None]:
     tasks = [asyncio.create_task(informer.run()) for informer in informers]
     try:
         for informer in informers:
@@ -262,7 +262,7 @@ async def harbour(cluster: Cluster) -> AsyncIterator[Harness]:
     """A cluster that serves our kinds, seen by an admin."""
     async with await Client.connect(str(cluster.kubeconfig)) as client:
         ours = Harness(cluster, client)
-        async with _running(ours.deployments, ours.bundles):
+        async with running_informers(ours.deployments, ours.bundles):
             try:
                 yield ours
             finally:

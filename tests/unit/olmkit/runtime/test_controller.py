@@ -57,3 +57,28 @@ def test_a_key_that_is_due_later_is_given_up_at_once() -> None:
 
 def test_a_key_that_never_ends_is_given_up_after_a_number_of_passes() -> None:
     assert passes({"a": [AT_ONCE] * 60, "b": []}) == [("a", 0)] * 50 + [("b", 0)] + [("a", 0)] * 11
+
+
+def test_a_key_may_be_enqueued_earlier_than_its_pass_asked_for() -> None:
+    made: list[float] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+
+        async def reconcile(key: str) -> timedelta | None:
+            made.append(round(loop.time()))
+            if len(made) == 1:
+                controller.enqueue_after(key, timedelta(seconds=5))
+            return timedelta(seconds=30)
+
+        controller = Controller("test", reconcile, workers=1)
+        controller.enqueue_after("a", timedelta(seconds=1))  # before it runs
+        work = asyncio.create_task(controller.run())
+        await asyncio.sleep(0.01)
+        controller.enqueue("a")
+        await asyncio.sleep(40)
+        controller.stop()
+        await work
+
+    run(main())
+    assert made == [0, 5, 35]

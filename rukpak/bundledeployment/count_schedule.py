@@ -1,0 +1,42 @@
+"""When the custom resources of a BundleDeployment are counted: on request, and before its objects are deleted.
+
+Called by rukpak.bundledeployment.reconciler and report. A BundleDeployment for which nobody requests a count causes no request
+to the API server. Pure.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from olmkit.api.bundledeployments import COUNT_ANNOTATION, MAX_COUNT_REQUEST_LENGTH, BundleDeployment
+from rukpak.bundledeployment.world import CustomResourceCounts
+
+MIN_COUNT_INTERVAL = timedelta(minutes=1)
+"""The shortest time between two counts, except that the first one of a deletion is not delayed."""
+COUNT_INTERVAL = timedelta(minutes=10)
+"""The time to the next count while the request stands."""
+NO_DELAY = timedelta(0)
+
+
+def count_request(deployment: BundleDeployment) -> str:
+    """The value of the annotation that requests a count, truncated to the length that is compared; empty: there is none."""
+    return deployment.metadata.annotations.get(COUNT_ANNOTATION, "")[:MAX_COUNT_REQUEST_LENGTH]
+
+
+def is_count_wanted(deployment: BundleDeployment) -> bool:
+    """Whether the status has counts."""
+    return bool(count_request(deployment)) or deployment.metadata.deleting
+
+
+def time_to_count(deployment: BundleDeployment, last: CustomResourceCounts | None, now: datetime) -> timedelta | None:
+    """The time to the next count, zero if it is due; None: none is needed. `last` is the last count of this process."""
+    if not is_count_wanted(deployment):
+        return None
+    is_deleting = deployment.metadata.deleting
+    if last is None or now < last.at or (is_deleting and not last.is_deleting):  # clocks are set back
+        return NO_DELAY
+    is_known = all(entry.count is not None for entry in last.counts)
+    if is_deleting and is_known and not any(entry.count for entry in last.counts):
+        return None  # nothing is left to count
+    is_current = is_known and last.request == count_request(deployment) and not is_deleting
+    return max(NO_DELAY, last.at + (COUNT_INTERVAL if is_current else MIN_COUNT_INTERVAL) - now)
