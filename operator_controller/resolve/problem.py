@@ -1,7 +1,8 @@
 """The problem that the solver solves: packages, their versions in order of preference and what each requires; what is asked for.
 
-Made by universe.py from the Snapshot of a component, or by a generator in tests/bench; read by solver.py and the modules that use
-it. Nothing here knows semantic versions, catalogs or Kubernetes: a version is its index; the greater index is preferred. Pure.
+Made by universe.py from the Snapshot of a component, or by a generator in tests/bench; read by lazy_encoding.py and the modules
+that use it. Nothing here knows semantic versions, catalogs or Kubernetes: a version is its index; the greater index is
+preferred. Pure.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class VersionSet:
 class Requirement:
     """A version that has it is selected only together with a version of one of the alternatives. Without any: never.
 
-    `source` identifies what it was made from, for explanations. Equal requirements of neighbouring versions may be merged.
+    `source` identifies what it was made from, for explanations. Equal requirements of neighbouring versions are merged, so
+    `source` is equal if the sentence about them is.
     """
 
     alternatives: tuple[VersionSet, ...]
@@ -60,7 +62,7 @@ class Universe(Protocol):
         ...
 
     def owned(self, package: str, index: int) -> Collection[Hashable]:
-        """What this version owns: of the selected versions, at most one owns each."""
+        """What this version owns: of the selected versions, at most one owns each. Of different values repr() differs too."""
         ...
 
     def shares(self, package: str, index: int, other: str, other_index: int) -> bool:
@@ -68,7 +70,10 @@ class Universe(Protocol):
         ...
 
     def preference(self, package: str) -> Sequence[object]:
-        """The place of the package among those that nobody asked for: the least is preferred. Comparable, all different."""
+        """The place of the package among those whose version nobody asked for: the least is preferred. Comparable, all different.
+
+        Called for selected packages of `kept` and `present`, and for those that nobody asked for and that something may need.
+        """
         ...
 
 
@@ -89,7 +94,7 @@ class Goal:
 
     `present` are selected in any case, whatever version: they run. The caller guarantees that their versions of index 0
     satisfy each other, so there always is a solution. `kept` are selected if that costs none of `asked`: they run, and
-    nobody asked for them. A package is in at most one of `asked` and `kept`.
+    nobody asked for them. A package is in `asked` and `kept` together at most once.
     """
 
     asked: tuple[Asked, ...]

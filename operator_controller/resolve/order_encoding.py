@@ -1,0 +1,141 @@
+"""Variables for the versions of packages: x(p, i) means that package p is selected with index i or greater (order encoding).
+
+The base of lazy_encoding.py. x(p, 0) means that p is selected. So at most one version of a package is selected, and an interval
+of versions is two literals. Variables are made when a clause needs them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from operator_controller.resolve.problem import Interval, Universe, VersionSet
+from operator_controller.resolve.solver import SatSolver
+
+
+@dataclass(slots=True)
+class PackageVariables:
+    """The variables of one package: thresholds ascending, of which the first is 0, and a literal of each."""
+
+    name: str
+    size: int
+    thresholds: list[int] = field(default_factory=list)
+    literals: list[int] = field(default_factory=list)
+    literal_of: dict[int, int] = field(default_factory=dict)
+    encoded: list[int] = field(default_factory=list)
+    """Ascending: the versions of which everything is encoded that they require and exclude."""
+
+
+class OrderEncoding:
+    """The variables of one universe in one solver.
+
+    `phases`: the solver tries first that a package is selected with an index up to the one given here; other packages not at
+    all.
+    """
+
+    def __init__(self, universe: Universe, phases: Mapping[str, int]) -> None:
+        self._universe, self._phases = universe, phases
+        self.solver = SatSolver()
+        self._packages: dict[str, PackageVariables] = {}
+        self._selectable: list[PackageVariables] = []  # those with versions
+        self._open: list[PackageVariables] = []  # of these, those that may still have several values
+        self._settled: dict[str, int] = {}
+        self._is_closed = False
+        self._parts: dict[VersionSet, int] = {}
+        self._false = -self.solver.new_variable()
+        self.solver.add_clause([-self._false])
+
+    def literal(self, package: str, index: int) -> int:
+        """x(package, index): true if the package is selected with this index or a greater one."""
+        known = self._packages.get(package) or self._touch(package)
+        found = known.literal_of.get(index)
+        if found is not None:
+            return found
+        return self._false if index >= known.size else self._add_threshold(known, index)
+
+    def variables_of(self, package: str) -> PackageVariables:
+        """The variables of the package; the first call makes x(package, 0)."""
+        return self._packages.get(package) or self._touch(package)
+
+    def size(self, package: str) -> int:
+        """The number of versions of the package."""
+        return (self.variables_of(package)).size
+
+    def packages(self, start: int = 0) -> Iterator[str]:
+        """The packages with versions that have variables, in the order in which they got them, from that position on."""
+        return (known.name for known in self._selectable[start:])
+
+    def thresholds(self, package: str, low: int, high: int) -> list[int]:
+        """Ascending: the first index of each interval that the clauses tell apart, cut to low..high."""
+        known = self._packages[package]
+        inner = known.thresholds[bisect_left(known.thresholds, low + 1) : bisect_left(known.thresholds, high + 1)]
+        return [low, *inner]
+
+    def settle(self, package: str, index: int) -> None:
+        """From here on this version of the package is selected; with -1 none is."""
+        self.solver.add_clause([self.literal(package, index) if index >= 0 else -self.literal(package, 0)])
+        if index >= 0:
+            self.solver.add_clause([-self.literal(package, index + 1)])
+            self._settled[package] = index
+        self._open.remove(self._packages[package])
+
+    def close(self, packages: Collection[str]) -> None:
+        """From here on no other packages than these are selected."""
+        self._is_closed = True
+        self._open = [known for known in self._open if known.name in packages]
+
+    def _touch(self, package: str) -> PackageVariables:
+        known = self._packages[package] = PackageVariables(package, self._universe.size(package))
+        if known.size > 0:
+            variable = self.solver.new_variable(phase=package in self._phases)
+            known.thresholds, known.literals, known.literal_of = [0], [variable], {0: variable}
+            self._selectable.append(known)
+            if self._is_closed:
+                self.solver.add_clause([-variable])
+            else:
+                self._open.append(known)
+        return known
+
+    def _add_threshold(self, known: PackageVariables, index: int) -> int:
+        position = bisect_left(known.thresholds, index)
+        variable = self.solver.new_variable(phase=index <= self._phases.get(known.name, -1))
+        self.solver.add_clause([-variable, known.literals[position - 1]])
+        if position < len(known.literals):
+            self.solver.add_clause([-known.literals[position], variable])
+        known.thresholds.insert(position, index)
+        known.literals.insert(position, variable)
+        known.literal_of[index] = variable
+        return variable
+
+    def outside(self, package: str, run: Interval) -> list[int]:
+        """Literals of which one is true if no version of the run is selected."""
+        below = [-self.literal(package, run[0])]
+        return below if run[1] + 1 >= self.size(package) else [*below, self.literal(package, run[1] + 1)]
+
+    def inside(self, versions: VersionSet) -> list[list[int]]:
+        """Clauses that together say: one of these versions is selected."""
+        package, intervals = versions.package, versions.intervals
+        size = self.size(package)
+        clauses = [[self.literal(package, intervals[0][0])]]
+        for (_, high), (low, _) in pairwise(intervals):
+            if high + 1 < size:
+                clauses.append([-self.literal(package, high + 1), self.literal(package, low)])
+        if intervals[-1][1] + 1 < size:
+            clauses.append([-self.literal(package, intervals[-1][1] + 1)])
+        return clauses
+
+    def part(self, versions: VersionSet) -> int:
+        """A literal that implies: one of these versions is selected."""
+        found = self._parts.get(versions)
+        if found is None:
+            clauses = self.inside(versions)
+            if len(clauses) == 1 and len(clauses[0]) == 1:
+                found = clauses[0][0]
+            else:
+                found = self.solver.new_variable()
+                for clause in clauses:
+                    self.solver.add_clause([-found, *clause])
+            self._parts[versions] = found
+        return found
