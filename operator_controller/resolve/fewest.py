@@ -1,0 +1,85 @@
+"""The fewest packages that nobody asked for: core-guided minimisation (OLL) over a lazy encoding.
+
+Called by optimum.py. All of them are assumed absent; each conflict among these assumptions shows that one more is needed, and a
+counter of its members takes their place. The assumptions of the end hold in exactly the solutions with the fewest packages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from operator_controller.resolve.lazy_encoding import LazyEncoding
+
+
+class FewestPackages:
+    """Minimises the number of selected packages that are not in `free`, and closes the encoding to more of them."""
+
+    def __init__(self, encoding: LazyEncoding, free: Collection[str]) -> None:
+        self._encoding, self._free = encoding, free
+        self._assumed: dict[int, tuple[int, ...]] = {}  # for each literal those that take its place one after the other
+        self._seen = 0
+        self.in_conflicts: set[str] = set()
+        """The packages of which a solution with the fewest may select some; it selects no others."""
+        self._package_of: dict[int, str] = {}
+
+    def minimise(self) -> None:
+        """Leave a solution with the fewest in `encoding.selection`, and no others in the encoding. Raises BudgetExhausted."""
+        self._find_packages()
+        while True:
+            if not self._encoding.solve(list(self._assumed)):
+                self._relax(self._shrink(self._encoding.solver.core))
+            elif not self._find_packages():
+                break
+        self._encoding.close({*self._free, *self.in_conflicts})
+        for literal in self._assumed:
+            self._encoding.solver.add_clause([literal])
+
+    def _find_packages(self) -> bool:
+        """Whether the solution selects packages that were not known before."""
+        found = [name for name in self._encoding.packages(self._seen) if name not in self._free]
+        self._seen += len(list(self._encoding.packages(self._seen)))
+        for name in found:
+            literal = -self._encoding.literal(name, 0)
+            self._assumed[literal] = ()
+            self._package_of[literal] = name
+        return any(name in self._encoding.selection for name in found)
+
+    def _shrink(self, core: tuple[int, ...]) -> list[int]:
+        """Leave out each member without which the rest still conflicts."""
+        kept = sorted(core, key=abs)
+        for literal in reversed(tuple(kept)):
+            if literal in kept and len(kept) > 1:
+                rest = [each for each in kept if each != literal]
+                if not self._encoding.call(rest):
+                    smaller = set(self._encoding.solver.core)
+                    kept = [each for each in rest if each in smaller]
+        return kept
+
+    def _relax(self, core: list[int]) -> None:
+        """One more member of the core is selected than was assumed."""
+        members = [-literal for literal in core]
+        self._encoding.solver.add_clause(members)
+        for literal in core:
+            following = self._assumed.pop(literal)
+            if following:
+                self._assumed[following[0]] = following[1:]
+            if literal in self._package_of:
+                self.in_conflicts.add(self._package_of[literal])
+        if len(core) > 1:
+            _, *outputs = self._count(members)
+            self._assumed[-outputs[0]] = tuple(-each for each in outputs[1:])
+
+    def _count(self, literals: list[int]) -> list[int]:
+        """New variables; the one at position k is true if more than k of the literals are (a totalizer)."""
+        if len(literals) == 1:
+            return literals
+        solver, middle = self._encoding.solver, len(literals) // 2
+        low, high = self._count(literals[:middle]), self._count(literals[middle:])
+        outputs = [solver.new_variable() for _ in literals]
+        for position, literal in enumerate(low):
+            solver.add_clause([-literal, outputs[position]])
+            for other_position, other in enumerate(high):
+                solver.add_clause([-literal, -other, outputs[position + other_position + 1]])
+        for position, literal in enumerate(high):
+            solver.add_clause([-literal, outputs[position]])
+        return outputs

@@ -1,0 +1,89 @@
+"""The SAT solver: the one home of python-sat, with types and with limits that are counted instead of timed.
+
+Used by lazy_encoding.py and the modules above it, which run in a child process: a call holds the GIL until it ends. The same
+calls in the same order give the same models and cores. Knows nothing of packages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+
+from pysat.solvers import Minisat22
+
+
+class Outcome(Enum):
+    """The result of one call of the solver."""
+
+    SATISFIABLE = "satisfiable"
+    UNSATISFIABLE = "unsatisfiable"
+    EXHAUSTED = "exhausted"
+    """A limit was reached before the call was decided."""
+
+
+class SatSolver:
+    """One incremental instance of MiniSat 2.2, whose limits on conflicts and propagations are exact.
+
+    A literal is the number of a variable, negative for its negation.
+    """
+
+    def __init__(self) -> None:
+        self._minisat = Minisat22()
+        self._model: list[int] = []
+        self._core: tuple[int, ...] = ()
+        self._unused_phases: list[int] = []
+        self.variables = 0
+        self.clauses = 0
+        self.conflicts = 0
+        self.propagations = 0
+
+    def new_variable(self, phase: bool = False) -> int:
+        """A new variable; `phase` is the value that decisions give it, whatever it had in an earlier model."""
+        self.variables += 1
+        self._unused_phases.append(self.variables if phase else -self.variables)
+        return self.variables
+
+    def add_clause(self, literals: Sequence[int]) -> None:
+        """At least one of the literals is true. An empty clause makes the formula unsatisfiable."""
+        self.clauses += 1
+        if literals:
+            self._minisat.add_clause(literals)
+        else:
+            impossible = self.new_variable()
+            self._minisat.add_clause([impossible])
+            self._minisat.add_clause([-impossible])
+
+    def solve(self, assumptions: Iterable[int], conflicts: int, propagations: int) -> Outcome:
+        """Decide the clauses together with the assumptions. The limits hold for this call; MiniSat forgets them after each."""
+        if self._unused_phases:
+            self._minisat.set_phases(self._unused_phases)
+            self._unused_phases = []
+        self._minisat.conf_budget(max(0, conflicts))
+        self._minisat.prop_budget(max(0, propagations))
+        result = self._minisat.solve_limited(assumptions=list(assumptions))
+        counts = self._minisat.accum_stats()
+        self.conflicts, self.propagations = counts["conflicts"], counts["propagations"]
+        self._model, self._core = [], ()
+        if result is None:
+            return Outcome.EXHAUSTED
+        if not result:
+            self._core = tuple(self._minisat.get_core() or ())  # None if no assumption is needed
+            return Outcome.UNSATISFIABLE
+        self._model = self._minisat.get_model() or []
+        # MiniSat knows only variables of clauses, phases and assumptions. The others may have any value.
+        self._model.extend(-variable for variable in range(len(self._model) + 1, self.variables + 1))
+        return Outcome.SATISFIABLE
+
+    @property
+    def model(self) -> Sequence[int]:
+        """The true literals of the last satisfiable call: the one of variable v at v - 1. Empty after any other call."""
+        return self._model
+
+    @property
+    def core(self) -> tuple[int, ...]:
+        """Assumptions of the last unsatisfiable call that cannot hold together, not necessarily the fewest."""
+        return self._core
+
+    def close(self) -> None:
+        """Free the memory of the instance at once. It cannot be used afterwards."""
+        self._minisat.delete()
