@@ -38,7 +38,8 @@ WORK_TIMEOUT_SECONDS = 20.0
 SHUTDOWN_TIMEOUT_SECONDS = 25.0
 """How long the whole shutdown may take after SIGTERM; the kubelet kills a container after 30 s."""
 
-CLOSE_TIMEOUT_SECONDS = 5.0
+CLOSE_TIMEOUT_SECONDS = 12.0
+"""How long each function given to on_close() may take. The fork server of jobs has 10 s to end."""
 
 log = logging.getLogger(__name__)
 Build = Callable[["Manager"], Awaitable[None]]
@@ -168,7 +169,7 @@ class Manager:
             task.cancel()
 
     async def close(self) -> None:
-        """Await the functions given to on_close(); each may take 5 s."""
+        """Await the functions given to on_close(); each may take CLOSE_TIMEOUT_SECONDS."""
         for close in reversed(self._closers):
             try:
                 async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
