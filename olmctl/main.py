@@ -20,10 +20,13 @@ from olmctl.catalog.init import init
 from olmctl.catalog.render import render as render_catalog
 from olmctl.catalog.validate import validate
 from olmctl.cluster.approve import approve
+from olmctl.cluster.graph import graph as graph_on_cluster
 from olmctl.cluster.install import install
 from olmctl.cluster.list import list_operators
 from olmctl.cluster.search import search
 from olmctl.cluster.show import show
+from olmctl.cluster.tree import tree
+from olmctl.cluster.uninstall import uninstall
 from olmctl.cluster.upgrade import upgrade
 from olmctl.cluster.why import why
 from olmctl.commands import SETTINGS, run
@@ -69,7 +72,7 @@ def completion(context: click.Context, shell: str) -> int:
 for command in (validate, render_catalog, init, generate, graph):
     catalog.add_command(command)
 bundle.add_command(render_bundle)
-for command in (search, show, install, upgrade, list_operators, why, approve):
+for command in (search, show, install, upgrade, uninstall, list_operators, why, graph_on_cluster, tree, approve):
     olm.add_command(command)
 
 

@@ -1,4 +1,4 @@
-"""`olm catalog graph DIR --package P`: print the upgrade graph of a package for Mermaid or Graphviz."""
+"""`olm catalog graph DIR --package P`: print the upgrade graph of a package for people, Mermaid or Graphviz."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from olmctl.commands import Directory, fail, reports_errors
+from olmctl.terminal import clean_lines
 from olmkit.fbc import catalog, graph_drawing
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.errors import BadBlob, BadCatalog
@@ -18,7 +19,8 @@ from olmkit.fbc.folder import read_folder
 from olmkit.fbc.graph_drawing import DrawingInput
 from olmkit.gocompat.text import quoted
 
-_WRITERS = {"mermaid": graph_drawing.mermaid, "dot": graph_drawing.dot}
+WRITERS = {"mermaid": graph_drawing.mermaid, "dot": graph_drawing.dot, "text": graph_drawing.plain_text}
+"""The formats of a graph."""
 _MAX_LISTED_NAMES = 10
 """Names that an error lists."""
 
@@ -30,9 +32,9 @@ _MAX_LISTED_NAMES = 10
 @click.option(
     "-o",
     "--output",
-    type=click.Choice(tuple(_WRITERS)),
+    type=click.Choice(tuple(WRITERS)),
     default="mermaid",
-    help="The format: for Mermaid or for Graphviz.  [default: mermaid]",
+    help="The format: for Mermaid, for Graphviz, or for people.  [default: mermaid]",
 )
 @reports_errors
 def graph(directory: str, package: str, channel: str | None, output: str) -> int:
@@ -57,7 +59,7 @@ def graph(directory: str, package: str, channel: str | None, output: str) -> int
         if channel not in names:
             return fail(_unknown("channel", channel, f"package {quoted(package)}", names))
         parts = replace(parts, channels=[each for each in parts.channels if each.name == channel])
-    sys.stdout.write(_WRITERS[output](graph_drawing.draw(package, parts)))
+    sys.stdout.write(clean_lines(WRITERS[output](graph_drawing.draw(package, parts))))
     return 0
 
 

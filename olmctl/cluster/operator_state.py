@@ -79,6 +79,12 @@ def awaits_approval(obj: Object) -> bool:
     return text_at(obj, "spec", "approval") == MANUAL and available_version(obj) not in ("", approved)
 
 
+def dependencies(obj: Object) -> list[str]:
+    """The names of the Operators that its bundle needs."""
+    listed = part(obj, "status", "dependencies") or ()
+    return [name for each in listed if (name := each if isinstance(each, str) else text_at(each, "name"))]
+
+
 def installed(obj: Object) -> str:
     """`1.2.3 from catalog x, channel y`; "" if nothing is installed."""
     version = text_at(obj, "status", "installed", "version")

@@ -37,6 +37,14 @@ class Column:
     is_status: bool = False
 
 
+@dataclass(frozen=True)
+class Indented:
+    """A cell whose text stands behind a prefix, such as the branches of a tree."""
+
+    prefix: str
+    text: str
+
+
 def output_option(*forms: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add -o, also --output, with these formats; without it a command prints text."""
 
@@ -70,6 +78,8 @@ def print_table(
 
 
 def _cell(value: object) -> str:
+    if isinstance(value, Indented):
+        return value.prefix + clean(value.text)
     return clean("" if value is None else str(value)) or NONE
 
 

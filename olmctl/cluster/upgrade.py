@@ -17,7 +17,8 @@ from olmctl.commands import REFUSED, CommandError
 from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.meta import Object
-from olmkit.gocompat.versions import BadVersion, parse_version
+from olmkit.gocompat.versions import BadRange
+from operator_controller.resolve.version_range import MastermindsRange
 
 
 @click.command("upgrade")
@@ -94,7 +95,6 @@ def _nothing_to_do(found: Object) -> str:
 def is_pin(version: str) -> bool:
     """Whether spec.version is one version and not a range."""
     try:
-        parse_version(version)
-    except BadVersion:
+        return MastermindsRange.parse(version).pinned is not None
+    except BadRange:
         return False
-    return True

@@ -1,4 +1,6 @@
-"""The upgrade graph of a package as a drawing, and the drawing as text for Mermaid or Graphviz. Called by olmctl.catalog.graph.
+"""The upgrade graph of a package as a drawing, and the drawing as text for people, Mermaid or Graphviz.
+
+Called by olmctl.catalog.graph and olmctl.cluster.graph.
 
 Edges lead from an installed bundle to the bundles to which it can be upgraded. Names come from the catalog, so they are escaped
 and nodes have generated ids. The same catalog gives the same text. Pure.
@@ -27,6 +29,9 @@ class Node:
     is_head: bool
     is_deprecated: bool
     missing: str
+    is_running: bool = False
+    is_in_reach: bool = False
+    """Whether upgrades lead from what runs to this bundle, in any number of steps."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +83,17 @@ class Drawing:
 
 @dataclass(frozen=True)
 class DrawingInput:
-    """The blobs of one package; `versions` are those of its bundles by name, "" for an unknown one."""
+    """The blobs of one package; `versions` are those of its bundles by name, "" for an unknown one.
+
+    `running` are the names of the bundles that run on a cluster, `in_reach` those to which upgrades lead from there.
+    """
 
     package: Package | None = None
     channels: Sequence[Channel] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     deprecations: Sequence[Deprecations] = ()
+    running: frozenset[str] = frozenset()
+    in_reach: frozenset[str] = frozenset()
 
 
 def draw(name: str, parts: DrawingInput) -> Drawing:
@@ -95,7 +105,7 @@ def draw(name: str, parts: DrawingInput) -> Drawing:
             channel.name,
             bool(default) and channel.name == default,
             (CHANNEL, channel.name) in deprecated,
-            tuple(_nodes(channel.entries, parts.versions, {of for schema, of in deprecated if schema == BUNDLE})),
+            tuple(_nodes(channel.entries, parts, {of for schema, of in deprecated if schema == BUNDLE})),
             tuple(_edges(channel.entries, parts.versions)),
         )
         for channel in sorted(parts.channels, key=lambda channel: channel.name)
@@ -103,15 +113,16 @@ def draw(name: str, parts: DrawingInput) -> Drawing:
     return Drawing(name, (PACKAGE, "") in deprecated, channels)
 
 
-def _nodes(entries: Sequence[Entry], versions: Mapping[str, str], deprecated: set[str]) -> Iterator[Node]:
+def _nodes(entries: Sequence[Entry], parts: DrawingInput, deprecated: set[str]) -> Iterator[Node]:
     heads = set(channel_graph.heads({entry.name: entry for entry in entries}))
     own = {entry.name for entry in entries}
     named = [entry.name for entry in entries] + [
         old for entry in entries for old in (entry.replaces, *entry.skips) if old
     ]
     for name in dict.fromkeys(named):
-        missing = "not in this channel" if name not in own else "no such bundle" if name not in versions else ""
-        yield Node(name, name in heads, name in deprecated, missing)
+        missing = "not in this channel" if name not in own else "no such bundle" if name not in parts.versions else ""
+        is_running, is_in_reach = name in parts.running, name in parts.in_reach and not missing
+        yield Node(name, name in heads, name in deprecated, missing, is_running, is_in_reach)
 
 
 def _edges(entries: Sequence[Entry], versions: Mapping[str, str]) -> Iterator[Edge]:
@@ -144,6 +155,25 @@ def _version(text: str) -> Version | None:
         return None
 
 
+def plain_text(drawn: Drawing) -> str:
+    """Lines for people: each channel, its bundles, and below each bundle what it can be upgraded from. Names are not escaped."""
+    return "\n".join(_plain_text(drawn)) + "\n"
+
+
+def _plain_text(drawn: Drawing) -> Iterator[str]:
+    yield _title(drawn.package, deprecated=drawn.is_deprecated)
+    for channel in drawn.channels:
+        yield f"  {_title(channel.name, default=channel.is_default, deprecated=channel.is_deprecated)}"
+        by_new: dict[str, list[Edge]] = {}
+        for edge in channel.edges:
+            by_new.setdefault(edge.new, []).append(edge)
+        for node in channel.nodes:
+            yield f"    {_node_title(node)}"
+            for edge in by_new.get(node.name, ()):
+                old = _range_title(edge.old) if isinstance(edge.old, Range) else edge.old
+                yield f"      from {old} ({edge.why})"
+
+
 def mermaid(drawn: Drawing) -> str:
     """A Mermaid flowchart from left to right, with a subgraph for each channel."""
     return "\n".join(_mermaid(drawn)) + "\n"
@@ -154,6 +184,9 @@ def _mermaid(drawn: Drawing) -> Iterator[str]:
     yield "  classDef head stroke-width:3px,font-weight:bold"
     yield "  classDef deprecated stroke:#b35900,stroke-dasharray:2 2"
     yield "  classDef missing stroke-dasharray:6 4,opacity:0.6"
+    if any(node.is_running for channel in drawn.channels for node in channel.nodes):
+        yield "  classDef running fill:#2e7d32,color:#ffffff"
+        yield "  classDef reach fill:#c8e6c9,color:#000000"
     yield f'  subgraph p["{_in_mermaid(_title(drawn.package, deprecated=drawn.is_deprecated))}"]'
     for number, channel in enumerate(drawn.channels):
         ids = _ids(number, channel)
@@ -174,6 +207,8 @@ def _mermaid(drawn: Drawing) -> Iterator[str]:
             "head": [ids[node.name] for node in channel.nodes if node.is_head],
             "deprecated": [ids[node.name] for node in channel.nodes if node.is_deprecated],
             "missing": [ids[node.name] for node in channel.nodes if node.missing],
+            "running": [ids[node.name] for node in channel.nodes if node.is_running],
+            "reach": [ids[node.name] for node in channel.nodes if node.is_in_reach],
         }
         yield from (f"  class {','.join(members)} {name}" for name, members in classes.items() if members)
 
@@ -217,12 +252,16 @@ def _range_title(each: Range) -> str:
 
 def _dot_style(node: Node) -> str:
     styles = ["bold"] * node.is_head + ["dashed"] * bool(node.is_deprecated or node.missing)
+    fill = "palegreen" if node.is_running else "honeydew" if node.is_in_reach else ""
+    styles += ["filled"] * bool(fill)
     made = f', style="{",".join(styles)}"' if styles else ""
+    made += f", fillcolor={fill}" if fill else ""
     return made + (", color=gray" if node.missing else ", color=orange" if node.is_deprecated else "")
 
 
 def _node_title(node: Node) -> str:
-    shown = _title(node.name, head=node.is_head, deprecated=node.is_deprecated)
+    marks = {"head": node.is_head, "running": node.is_running, "in reach": node.is_in_reach}
+    shown = _title(node.name, **marks, deprecated=node.is_deprecated)
     return f"{shown} ({node.missing})" if node.missing else shown
 
 

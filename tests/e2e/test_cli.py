@@ -69,3 +69,54 @@ def test_packages_are_found_and_shown(person: Person) -> None:
     assert ["candidate", f"{PACKAGE}.v0.3.0", "0.3.0", "3"] in [line.split() for line in shown.splitlines()]
     (found,) = json.loads(person.olm("show", PACKAGE, "-o", "json"))["packages"]
     assert (found["name"], found["defaultChannel"]) == (PACKAGE, "stable")
+
+
+def greet(person: Person, name: str) -> None:
+    """Create a custom resource of the package."""
+    body = {
+        "apiVersion": "hello.example.com/v1alpha1",
+        "kind": "Greeting",
+        "metadata": {"name": name, "namespace": "default"},
+    }
+    person.stage.cluster.kubectl("create", "-f", "-", input=json.dumps({**body, "spec": {"message": "x"}}))
+
+
+def test_the_life_of_an_operator(person: Person) -> None:
+    status, out, err = person.run("install", PACKAGE, "--version", "0.1.0", "--wait")
+    assert (status, out.splitlines()) == (
+        0,
+        [f"{RESOURCE} created", f"{RESOURCE} installed: 0.1.0 from catalog {person.catalog}, channel stable"],
+    )
+    assert err.splitlines()[-1].startswith(f"{PACKAGE}: ")
+    ((_, *row),) = [line.split() for line in person.olm("list").splitlines() if line.startswith(PACKAGE)]
+    assert row[:-1] == [PACKAGE, "0.1.0", "0.1.0", "<none>", "stable", person.catalog, "Ready"]
+    assert "0.1.0" in person.olm("search", PACKAGE).splitlines()[1].split()[3]
+
+    graph = person.olm("graph", PACKAGE)
+    assert f"    {PACKAGE}.v0.1.0 (running)\n" in graph
+    assert f"    {PACKAGE}.v0.2.0 (head, in reach)\n      from {PACKAGE}.v0.1.0 (replaces)\n" in graph
+    assert "classDef running" in person.olm("graph", PACKAGE, "--channel", "stable", "-o", "mermaid")
+
+    assert person.olm("upgrade", PACKAGE, "--version", "", "--wait").splitlines() == [
+        f"{RESOURCE} configured: version removed",
+        f"{RESOURCE} installed: 0.2.0 from catalog {person.catalog}, channel stable",
+    ]
+    assert "Resolution:" in person.olm("why", PACKAGE)
+
+    lines = person.olm("tree", PACKAGE).splitlines()
+    assert lines[0].split() == ["NAME", "STATE", "MESSAGE"]
+    assert lines[1].startswith(f"Operator/{PACKAGE} ")
+    assert lines[2].split()[:3] == ["└──", f"BundleDeployment/{PACKAGE}", "Ready"]
+    shown = {line.split()[-3]: line.split()[-2] for line in lines[3:]}
+    assert shown["CustomResourceDefinition/greetings.hello.example.com"] == "Healthy"
+    assert {"Healthy", "Ready"} >= set(shown.values())
+
+    greet(person, "one")
+    greet(person, "two")
+    preview = person.olm("uninstall", PACKAGE, "--dry-run")
+    assert f"Operator {PACKAGE} (0.2.0 from catalog {person.catalog}, channel stable) is deleted.\n" in preview
+    assert "greetings.hello.example.com, AND WITH IT 2 greetings.hello.example.com\n" in preview
+    status, out, err = person.run("uninstall", PACKAGE)
+    assert (status, out, err.splitlines()[-1]) == (5, "", f"{PACKAGE} is not deleted: confirm it with --yes")
+    assert person.olm("uninstall", PACKAGE, "--yes", "--wait") == f"{RESOURCE} deleted\n"
+    assert not person.stage.exists("crd", "greetings.hello.example.com")

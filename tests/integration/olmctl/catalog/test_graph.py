@@ -40,6 +40,14 @@ def test_one_channel_for_graphviz(folder: Path, capsys: pytest.CaptureFixture[st
     assert ("default" in out, 'label="b"' in out) == (False, True)
 
 
+def test_text_for_people_never_controls_a_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "x.json").write_text(json.dumps({**BLOBS[1], "name": "\x1b[31m\u202e"}))
+    assert main(["graph", str(folder), "--package", "p", "-o", "text"]) == 0
+    assert capsys.readouterr().out == (
+        "p\n  \ufffd[31m\ufffd\n    p.v1 (head)\n  a (default)\n    p.v1 (head)\n  b\n    p.v1 (head)\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from olmkit.fbc.catalog import Channel, Deprecation, Deprecations, Entry, Package
-from olmkit.fbc.graph_drawing import DrawingInput, Edge, Node, Range, dot, draw, mermaid
+from olmkit.fbc.graph_drawing import DrawingInput, Edge, Node, Range, dot, draw, mermaid, plain_text
 
 PARTS = DrawingInput(
     Package("p", "stable", "", None),
@@ -184,3 +185,29 @@ def test_a_package_without_channels() -> None:
     drawn = draw("p", DrawingInput())
     assert mermaid(drawn).endswith('  subgraph p["p"]\n  end\n')
     assert dot(drawn).endswith('  label="p"\n}\n')
+
+
+MARKED = replace(PARTS, running=frozenset({"v1"}), in_reach=frozenset({"v2", "v3"}))
+
+
+def test_the_text_names_what_runs_and_what_is_in_reach() -> None:
+    assert plain_text(draw("p", MARKED)).partition("  stable")[2].splitlines() == [
+        " (default)",
+        "    v3 (head, in reach)",
+        "      from v2 (replaces)",
+        "      from v1 (skips)",
+        "    v2 (in reach)",
+        "      from v1 (replaces)",
+        "    v1 (running, deprecated)",
+    ]
+
+
+def test_what_is_not_in_a_channel_is_not_in_reach_there() -> None:
+    beta, _ = draw("p", MARKED).channels
+    assert [(node.name, node.is_in_reach) for node in beta.nodes if node.missing] == [("gone", False), ("v3", False)]
+
+
+def test_marks_for_mermaid_and_graphviz() -> None:
+    assert "  class b1x2 running\n  class b1x0,b1x1 reach\n" in mermaid(draw("p", MARKED))
+    assert 'label="v1 (running, deprecated)", style="dashed,filled", fillcolor=palegreen' in dot(draw("p", MARKED))
+    assert "classDef running" not in mermaid(draw("p", PARTS))

@@ -1,0 +1,165 @@
+"""`olm graph PACKAGE|OPERATOR`: the upgrade graph of a package, with what runs on the cluster and what is in reach of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import click
+
+from olmctl.catalog.graph import WRITERS
+from olmctl.cluster.catalogd import CatalogReadError, read_catalog
+from olmctl.cluster.completion import CHANNEL, OPERATOR_OR_PACKAGE
+from olmctl.cluster.operator_state import part, text_at
+from olmctl.cluster.packages import PackageEntry, channel_names, installed_packages, package_objects, suggestion
+from olmctl.cluster.session import Session, on_cluster
+from olmctl.commands import FAILED, NOT_FOUND, CommandError, warn
+from olmctl.terminal import clean, clean_lines
+from olmkit.api import catalogs
+from olmkit.api.meta import Object
+from olmkit.fbc import graph_drawing
+from olmkit.fbc.catalog import Channel, Deprecation, Deprecations, Entry, Package
+from olmkit.fbc.graph_drawing import DrawingInput
+from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_version
+from operator_controller.resolve.candidates import selected_channels
+from operator_controller.resolve.package import InvalidDocument, PackageContent, PackageTooLarge, read_package
+from operator_controller.resolve.snapshot import PackageRequest
+from operator_controller.resolve.upgrade_graph import UpgradeGraph, UpgradeStart
+from operator_controller.resolve.version_range import MastermindsRange
+
+
+@dataclass(frozen=True)
+class RunningOperator:
+    """What one Operator asks for, and the bundle that it runs."""
+
+    request: PackageRequest
+    bundle: str
+    version: Version | None
+
+
+@click.command("graph")
+@click.argument("name_or_package", metavar="PACKAGE|OPERATOR", type=OPERATOR_OR_PACKAGE)
+@click.option("--catalog", metavar="CATALOG", help="The catalog.  [default: that of the Operator, else by priority]")
+@click.option("--channel", type=CHANNEL, metavar="CHANNEL", help="Only this channel.")
+@click.option("-o", "--output", type=click.Choice(tuple(WRITERS)), default="text", help="The format.  [default: text]")
+@on_cluster
+async def graph(session: Session, name_or_package: str, catalog: str | None, channel: str | None, output: str) -> int:
+    """Print the upgrade graph of a package: which bundle can be upgraded to which, what runs, and what is in reach of it."""
+    by_package = await installed_packages(session)
+    package, operators = _asked_for(name_or_package, by_package)
+    entries = await package_objects(session, package)
+    if not entries:
+        text = f"there is no Operator and no package {name_or_package}: {await suggestion(session, name_or_package)}"
+        raise CommandError(NOT_FOUND, text)
+    if channel is not None and channel not in (known := channel_names(entries)):
+        raise CommandError(NOT_FOUND, f"package {package} has no channel {channel}: it has {', '.join(known)}")
+    entry = await _chosen(session, entries, catalog, operators)
+    document = await _document(session, entry)
+    try:
+        drawn = drawing_input(document, operators)
+    except (InvalidDocument, PackageTooLarge) as error:
+        raise CommandError(
+            FAILED, f"the graph of {package} in catalog {entry.catalog} cannot be drawn: {error}"
+        ) from error
+    if channel is not None:
+        drawn = replace(drawn, channels=[each for each in drawn.channels if each.name == channel])
+    sys.stdout.write(clean_lines(WRITERS[output](graph_drawing.draw(package, drawn))))
+    return 0
+
+
+def _asked_for(name: str, by_package: dict[str, list[Object]]) -> tuple[str, Sequence[Object]]:
+    """The package, and the Operators whose bundles are marked: the one of that name, else all of the package of that name."""
+    for package, found in by_package.items():
+        for each in found:
+            if each["metadata"]["name"] == name:
+                return package, [each]
+    return name, by_package.get(name, ())
+
+
+async def _chosen(
+    session: Session, entries: Sequence[PackageEntry], catalog: str | None, running: Iterable[Object]
+) -> PackageEntry:
+    """The package in one catalog: the one named, else that of an Operator, else the one with the highest priority."""
+    by_catalog = {each.catalog: each for each in entries}
+    if catalog is not None:
+        if catalog not in by_catalog:
+            text = f"catalog {catalog} has no package {entries[0].name}: it is in {', '.join(by_catalog)}"
+            raise CommandError(NOT_FOUND, text)
+        return by_catalog[catalog]
+    for each in running:
+        if (own := text_at(each, "status", "installed", "catalog")) in by_catalog:
+            return by_catalog[own]
+    if len(entries) > 1:
+        found, _ = await session.client.list(catalogs.KIND)
+        priorities = {each["metadata"]["name"]: part(each, "spec", "priority") or 0 for each in found}
+        best = min(entries, key=lambda each: (-priorities.get(each.catalog, 0), each.catalog))
+        warn(f"package {best.name} is in {', '.join(by_catalog)}: this is the graph of {best.catalog} (--catalog)")
+        return best
+    return entries[0]
+
+
+async def _document(session: Session, entry: PackageEntry) -> Object:
+    """The resolution document; without catalogd what the Package object has of it, which lacks the versions."""
+    try:
+        return await read_catalog(session, entry.catalog, "api/v1/resolution", {"package": entry.name})
+    except CatalogReadError as error:
+        warn(f"edges of skipRange and deprecations are not shown: {clean(str(error))}")
+    channels = part(entry.obj, "spec", "channels") or []
+    names = {each.get("name") for channel in channels for each in channel.get("entries") or ()}
+    return {
+        "package": entry.name,
+        "defaultChannel": text_at(entry.obj, "spec", "defaultChannel"),
+        "channels": channels,
+        "bundles": [{"name": name} for name in sorted(filter(None, names))],
+    }
+
+
+def drawing_input(document: Object, operators: Iterable[Object]) -> DrawingInput:
+    """A resolution document as blobs to draw, with marks for the Operators. Raises InvalidDocument or PackageTooLarge."""
+    content = read_package(document)
+    running = [each for each in map(_running, operators) if each.bundle]
+    channels = [
+        Channel(
+            each.name,
+            content.name,
+            tuple(Entry(one.name, one.replaces, one.skips, one.skip_range) for one in each.entries),
+        )
+        for each in content.channels
+    ]
+    return DrawingInput(
+        Package(content.name, content.default_channel, "", None),
+        channels,
+        {name: str(bundle.version or "") for name, bundle in content.bundles.items()},
+        [Deprecations(content.name, tuple(_deprecations(document)))],
+        frozenset(each.bundle for each in running),
+        frozenset(name for each in running for name in reachable(content, each)),
+    )
+
+
+def reachable(content: PackageContent, running: RunningOperator) -> frozenset[str]:
+    """The bundles in the channels that the Operator follows to which upgrades lead from what it runs, in any number of steps."""
+    channels, _ = selected_channels(content, running.request)
+    versions = {name: bundle.version for name, bundle in content.bundles.items()}
+    offered = {entry.name for channel in channels for entry in channel.entries if entry.name in versions}
+    paths = UpgradeGraph(channels, versions).paths_from(UpgradeStart(running.bundle, running.version), offered)
+    return frozenset(paths.previous)
+
+
+def _running(operator: Object) -> RunningOperator:
+    version: Version | None = None
+    versions: MastermindsRange | None = None
+    try:
+        version = parse_version(text_at(operator, "status", "installed", "version"))
+        if text := text_at(operator, "spec", "version"):
+            versions = MastermindsRange.parse(text)
+    except (BadVersion, BadRange):
+        pass
+    request = PackageRequest(text_at(operator, "spec", "packageName"), text_at(operator, "spec", "channel"), versions)
+    return RunningOperator(request, text_at(operator, "status", "installed", "name"), version)
+
+
+def _deprecations(document: Object) -> Iterable[Deprecation]:
+    for each in document.get("deprecations") or ():
+        schema, name = (text_at(each, "reference", key) for key in ("schema", "name"))
+        yield Deprecation(schema, name, text_at(each, "message"))

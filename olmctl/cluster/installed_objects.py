@@ -1,0 +1,143 @@
+"""The objects of a BundleDeployment on the cluster, with their health, and the custom resources of its CRDs.
+
+Called by tree.py and uninstall.py. The kinds are those of the inventory annotation, the objects those with the label of the
+BundleDeployment. What the caller may not list is reported, never left out in silence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from olmctl.cluster.operator_state import part, text_at
+from olmctl.cluster.session import Session
+from olmkit.api.bundledeployments import CREATED_LABEL, INVENTORY_ANNOTATION, MEMBER_LABEL_PREFIX, OWNER_UID_LABEL
+from olmkit.api.meta import Kind, Object
+from olmkit.errors import ApiError
+from olmkit.runtime.discovery import Discovery
+from rukpak.bundledeployment.health import HEALTH_KINDS, health
+
+MAX_COUNTED_CUSTOM_RESOURCES = 10_000
+"""Custom resources of one kind that are counted."""
+MAX_CONCURRENT_LISTS = 8
+NAMESPACE = Kind("", "v1", "Namespace", "namespaces")
+_CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
+_STATES = {"True": "Healthy", "False": "Failed", "Unknown": "InProgress"}
+
+
+@dataclass(frozen=True)
+class InstalledObject:
+    """One object. `state` is Healthy, InProgress or Failed, by the rules of kstatus; `message` says why."""
+
+    kind: Kind
+    obj: Object = field(repr=False)
+    state: str
+    message: str
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace; "" if it has none."""
+        return text_at(self.obj, "metadata", "namespace")
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return text_at(self.obj, "metadata", "name")
+
+
+@dataclass(frozen=True)
+class InstalledObjects:
+    """The objects, ordered by kind, namespace and name, and sentences about kinds that could not be listed."""
+
+    objects: tuple[InstalledObject, ...]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CustomResources:
+    """How many custom resources a CRD has that are not part of a bundle; `count` is None if they could not be counted."""
+
+    crd: str
+    count: int | None
+
+    def __str__(self) -> str:
+        """Such as `3 greetings.hello.example.com`."""
+        if self.count is None:
+            return f"an unknown number of {self.crd} (they cannot be listed)"
+        return f"{'at least ' if self.count >= MAX_COUNTED_CUSTOM_RESOURCES else ''}{self.count} {self.crd}"
+
+
+async def installed_objects(session: Session, deployment: Object) -> InstalledObjects:
+    """The objects of a BundleDeployment, as the API server has them now."""
+    uid = deployment["metadata"]["uid"]
+    discovery = await session.client.discover()
+    names = text_at(deployment, "metadata", "annotations", INVENTORY_ANNOTATION).split(",")
+    limit = asyncio.Semaphore(MAX_CONCURRENT_LISTS)
+    known = [(name, _kind(discovery, name)) for name in filter(None, map(str.strip, names))]
+    lists = [
+        _listed(session, limit, kind, f"{OWNER_UID_LABEL}={uid}") for _, kind in known if kind and kind != NAMESPACE
+    ]
+    lists.append(_listed(session, limit, NAMESPACE, f"{MEMBER_LABEL_PREFIX}{uid}"))
+    answers = await asyncio.gather(*lists)
+    found = [each for objects, _ in answers for each in objects]
+    problems = [problem for _, problem in answers if problem]
+    return InstalledObjects(
+        tuple(sorted(found, key=lambda each: (each.kind.kind, each.namespace, each.name))), tuple(problems)
+    )
+
+
+async def custom_resources(session: Session, objects: Iterable[InstalledObject]) -> list[CustomResources]:
+    """The custom resources of the CRDs among the objects, ordered as these are."""
+    crds = [each for each in objects if each.kind.group_kind == _CRD]
+    limit = asyncio.Semaphore(MAX_CONCURRENT_LISTS)
+    return list(await asyncio.gather(*(_counted(session, limit, each) for each in crds)))
+
+
+def is_deleted_with_it(namespace: InstalledObject) -> bool:
+    """Whether a Namespace goes with the BundleDeployment: rukpak created it, and it has no other member."""
+    labels = part(namespace.obj, "metadata", "labels") or {}
+    return CREATED_LABEL in labels and sum(each.startswith(MEMBER_LABEL_PREFIX) for each in labels) == 1
+
+
+def _kind(discovery: Discovery, name: str) -> Kind | None:
+    """The kind `Kind.group` of the annotation, in the version that the API server prefers; None if it is not served."""
+    kind, _, group = name.partition(".")
+    return discovery.kinds.get((group, kind))
+
+
+async def _listed(
+    session: Session, limit: asyncio.Semaphore, kind: Kind, selector: str
+) -> tuple[list[InstalledObject], str]:
+    is_whole = kind.group_kind in HEALTH_KINDS
+    try:
+        async with limit:
+            found, _ = await session.client.list(kind, label_selector=selector, metadata_only=not is_whole)
+    except ApiError as error:
+        return [], f"{kind.plural}{'.' + kind.group if kind.group else ''} cannot be listed: {error.message}"
+    return [_installed(kind, {**each, "apiVersion": kind.api_version, "kind": kind.kind}) for each in found], ""
+
+
+def _installed(kind: Kind, obj: Object) -> InstalledObject:
+    if part(obj, "metadata", "deletionTimestamp"):
+        return InstalledObject(kind, obj, "Terminating", "is being deleted")
+    found = health(obj)
+    return InstalledObject(kind, obj, _STATES[found.status], found.message)
+
+
+async def _counted(session: Session, limit: asyncio.Semaphore, crd: InstalledObject) -> CustomResources:
+    spec = crd.obj["spec"]
+    version = next((each["name"] for each in spec["versions"] if each.get("served")), "")
+    kind = Kind(
+        spec["group"], version, spec["names"]["kind"], spec["names"]["plural"], namespaced=spec["scope"] == "Namespaced"
+    )
+    count = 0
+    try:
+        async with limit:
+            async for page, _ in session.client.pages(kind, metadata_only=True):
+                count += sum(OWNER_UID_LABEL not in (each["metadata"].get("labels") or {}) for each in page)
+                if count >= MAX_COUNTED_CUSTOM_RESOURCES:
+                    break
+    except ApiError:
+        return CustomResources(crd.name, None)
+    return CustomResources(crd.name, count)

@@ -1,0 +1,106 @@
+"""`olm tree OPERATOR`: what belongs to an Operator, down to the objects of its bundle, with their health."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import click
+
+from olmctl.cluster.completion import OPERATOR
+from olmctl.cluster.installed_objects import InstalledObject, installed_objects
+from olmctl.cluster.operator_state import condition, dependencies, installed, is_true, state, text_at
+from olmctl.cluster.output import Column, Indented, output_option, print_object, print_table
+from olmctl.cluster.session import Session, on_cluster
+from olmctl.commands import warn
+from olmctl.terminal import clean
+from olmkit.api import bundledeployments, bundles, operators
+from olmkit.api.meta import Object
+from olmkit.errors import NotFound
+
+_COLUMNS = (Column("NAME"), Column("STATE", is_status=True), Column("MESSAGE"))
+
+
+@dataclass
+class Node:
+    """One object of the tree."""
+
+    kind: str
+    name: str
+    state: str
+    message: str = ""
+    namespace: str = ""
+    children: list[Node] = field(default_factory=list)
+
+    def value(self) -> Object:
+        """The node for `-o json`, without empty fields."""
+        own = {key: value for key, value in vars(self).items() if value and key != "children"}
+        return {**own, **({"children": [each.value() for each in self.children]} if self.children else {})}
+
+    def lines(self, first: str = "", others: str = "") -> Iterator[tuple[object, ...]]:
+        """The rows of the table: `first` stands before this node, `others` before those below it."""
+        place = f"{self.namespace}/" if self.namespace else ""
+        yield Indented(first, f"{self.kind}/{place}{self.name}"), self.state, self.message
+        for number, child in enumerate(self.children, 1):
+            is_last = number == len(self.children)
+            branch, rest = ("└── ", "    ") if is_last else ("├── ", "│   ")
+            yield from child.lines(others + branch, others + rest)
+
+
+@click.command("tree")
+@click.argument("operator", type=OPERATOR)
+@output_option("json", "yaml")
+@on_cluster
+async def tree(session: Session, operator: str, output: str | None) -> int:
+    """Show what belongs to OPERATOR: its dependencies, its BundleDeployment, and the objects of the bundle with their health."""
+    root = await _operator(session, await session.client.get(operators.KIND, operator), {operator})
+    if output:
+        print_object(root.value(), output)
+    else:
+        print_table(_COLUMNS, root.lines())
+    return 0
+
+
+async def _operator(session: Session, found: Object, seen: set[str]) -> Node:
+    """The node of an Operator. A dependency that is in the tree already has no children."""
+    name = found["metadata"]["name"]
+    ready = condition(found, "Ready")
+    is_ready = is_true(found, "Ready")
+    node = Node("Operator", name, state(found), installed(found) if is_ready else text_at(ready, "message"))
+    for each in dependencies(found):
+        try:
+            other = await session.client.get(operators.KIND, each)
+        except NotFound:
+            node.children.append(Node("Operator", each, "Missing", "is not on the cluster"))
+            continue
+        is_new = each not in seen
+        seen.add(each)
+        child = await _operator(session, other, seen) if is_new else Node("Operator", each, state(other), "see above")
+        node.children.append(child)
+    try:
+        deployment = await session.client.get(bundledeployments.KIND, name)
+    except NotFound:
+        return node
+    node.children.append(await _deployment(session, deployment))
+    return node
+
+
+async def _deployment(session: Session, found: Object) -> Node:
+    node = _with_conditions("BundleDeployment", found)
+    selector = f"{bundledeployments.OWNER_NAME_LABEL}={found['metadata']['name']}"
+    made, _ = await session.client.list(bundles.KIND, label_selector=selector)
+    node.children += [_with_conditions("Bundle", each) for each in made]
+    objects = await installed_objects(session, found)
+    for problem in objects.problems:
+        warn(clean(problem))
+    node.children += [_node(each) for each in objects.objects]
+    return node
+
+
+def _with_conditions(kind: str, found: Object) -> Node:
+    message = "" if is_true(found, "Ready") else text_at(condition(found, "Ready"), "message")
+    return Node(kind, found["metadata"]["name"], state(found), message)
+
+
+def _node(each: InstalledObject) -> Node:
+    return Node(each.kind.kind, each.name, each.state, each.message, each.namespace)
