@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from click.shell_completion import get_completion_class
+from click.shell_completion import ShellComplete, get_completion_class
 
 from olmctl.bundle.render import render as render_bundle
 from olmctl.catalog.generate import generate
@@ -34,6 +34,8 @@ from olmctl.commands import SETTINGS, run
 PROGRAMS = ("olm", "kubectl-olm")
 """Names under which the command is installed."""
 SHELLS = ("bash", "fish", "zsh")
+_FILES_COMPLETED, _NOTHING_ELSE_COMPLETED = 0, 4
+"""cobra's ShellCompDirectiveDefault and ShellCompDirectiveNoFileComp."""
 
 
 @click.group("olm", context_settings=SETTINGS)
@@ -80,6 +82,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run `olm` with the arguments, those of the process when None; returns the exit status."""
     program = Path(sys.argv[0]).name
     return run(olm, program if program in PROGRAMS else "olm", arguments)
+
+
+def kubectl_completion_main(arguments: Sequence[str] | None = None) -> int:
+    """Run `kubectl_complete-olm`, which kubectl calls with the words after `kubectl olm`: print what completes the last one.
+
+    The output is that of cobra, the library of kubectl: one word per line, and at the end whether the shell completes files.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments) or [""]
+    found = ShellComplete(olm, {}, "kubectl olm", "").get_completions(words[:-1], words[-1])
+    for item in found:
+        if item.type == "plain":
+            print(f"{item.value}\t{item.help}" if item.help else item.value)
+    are_files_wanted = any(item.type != "plain" for item in found)
+    print(f":{_FILES_COMPLETED if are_files_wanted else _NOTHING_ELSE_COMPLETED}")
+    return 0
 
 
 def catalog_main(arguments: Sequence[str] | None = None) -> int:

@@ -28,6 +28,15 @@ _OPTIONS = ("kubeconfig", "context", "impersonate")
 Query = Callable[[Client, dict[str, Any]], Awaitable[Iterable[str]]]
 
 
+class CompletingCommand(click.Command):
+    """A command whose options are completed by what was given before: click drops that while the last option lacks its value."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words; for completion, without a last option that lacks its value."""
+        is_cut = ctx.resilient_parsing and bool(args) and args[-1].startswith("--")
+        return super().parse_args(ctx, args[:-1] if is_cut else args)
+
+
 class ClusterName(click.ParamType[str]):
     """A name that is completed by a query of the cluster. The value is the text as given."""
 

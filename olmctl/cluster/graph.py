@@ -10,7 +10,7 @@ import click
 
 from olmctl.catalog.graph import WRITERS
 from olmctl.cluster.catalogd import CatalogReadError, read_catalog
-from olmctl.cluster.completion import CHANNEL, OPERATOR_OR_PACKAGE
+from olmctl.cluster.completion import CHANNEL, OPERATOR_OR_PACKAGE, CompletingCommand
 from olmctl.cluster.operator_state import part, text_at
 from olmctl.cluster.packages import PackageEntry, channel_names, installed_packages, package_objects, suggestion
 from olmctl.cluster.session import Session, on_cluster
@@ -38,7 +38,7 @@ class RunningOperator:
     version: Version | None
 
 
-@click.command("graph")
+@click.command("graph", cls=CompletingCommand)
 @click.argument("name_or_package", metavar="PACKAGE|OPERATOR", type=OPERATOR_OR_PACKAGE)
 @click.option("--catalog", metavar="CATALOG", help="The catalog.  [default: that of the Operator, else by priority]")
 @click.option("--channel", type=CHANNEL, metavar="CHANNEL", help="Only this channel.")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
-from olmctl.cluster.completion import CHANNEL, PACKAGE, VERSION
+from olmctl.cluster.completion import CHANNEL, PACKAGE, VERSION, CompletingCommand
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.operator_state import text_at
 from olmctl.cluster.output import as_yaml, output_option, print_object
@@ -16,6 +17,7 @@ from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster, wait_opti
 from olmctl.cluster.waiting import wait_for_operator
 from olmctl.commands import NOT_FOUND, REFUSED, CommandError
 from olmkit.api import operators
+from olmkit.api.catalogs import NAME_LABEL
 from olmkit.api.meta import Object
 from olmkit.errors import Conflict, NotFound
 
@@ -42,10 +44,16 @@ def operator_name(package: str) -> str:
     return package[: operators.MAX_NAME_LENGTH].rstrip("-")
 
 
-@click.command("install")
+@click.command("install", cls=CompletingCommand)
 @click.argument("package", type=PACKAGE)
 @click.option("--channel", type=CHANNEL, metavar="CHANNEL", help="The channel to follow.  [default: the package's]")
 @click.option("--version", type=VERSION, metavar="VERSION", help="The version, which is then pinned, or a range.")
+@click.option("--catalog", metavar="CATALOG", help="The only catalog that counts.  [default: all, by priority]")
+@click.option(
+    "--upgrade-constraint-policy",
+    type=click.Choice(("Enforce", "Ignore")),
+    help="Whether upgrades follow the edges of the catalog.  [default: Enforce]",
+)
 @click.option("--name", metavar="NAME", help="The name of the Operator.  [default: that of the package]")
 @click.option("--force", is_flag=True, help="Also if no catalog has the package, or others manage the same fields.")
 @click.option(
@@ -57,7 +65,7 @@ def operator_name(package: str) -> str:
 @on_cluster
 async def install(session: Session, package: str, name: str | None, **options: Any) -> int:
     """Install PACKAGE: create an Operator for it, or change the one that exists to this request."""
-    spec = {"packageName": package, **{key: options[key] for key in ("version", "channel") if options[key]}}
+    spec = _spec(package, options)
     request = Request(package, name or operator_name(package), spec, options["force"], bool(options["dry_run"]))
     if options["export"]:
         click.echo(as_yaml(request.manifest), nl=False)
@@ -72,6 +80,18 @@ async def install(session: Session, package: str, name: str | None, **options: A
     if not options["wait"] or request.is_dry_run:
         return 0
     return await wait_for_operator(session, request.name, options["seconds"])
+
+
+def _spec(package: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec of the Operator, with the fields that were asked for."""
+    catalog = options["catalog"]
+    asked = {
+        "version": options["version"],
+        "channel": options["channel"],
+        "catalogSelector": {"matchLabels": {NAME_LABEL: catalog}} if catalog else None,
+        "upgradeConstraintPolicy": options["upgrade_constraint_policy"],
+    }
+    return {"packageName": package, **{key: value for key, value in asked.items() if value}}
 
 
 async def apply_operator(session: Session, body: Object, *, is_forced: bool, is_dry_run: bool = False) -> Object:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from olmctl.cluster.approve import approve_version
-from olmctl.cluster.completion import CHANNEL, OPERATOR, VERSION
+from olmctl.cluster.completion import CHANNEL, OPERATOR, VERSION, CompletingCommand
 from olmctl.cluster.install import apply_operator
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.operator_state import available_version, awaits_approval, installed, text_at
@@ -21,7 +21,7 @@ from olmkit.gocompat.versions import BadRange
 from operator_controller.resolve.version_range import MastermindsRange
 
 
-@click.command("upgrade")
+@click.command("upgrade", cls=CompletingCommand)
 @click.argument("operator", type=OPERATOR)
 @click.option(
     "--version", type=VERSION, metavar="VERSION", help="The version to pin, or a range; '' follows the channel."

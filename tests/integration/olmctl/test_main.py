@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -124,3 +125,25 @@ def test_completion(words: str, expected: list[str]) -> None:
 def test_the_script_of_a_shell_runs_the_command(shell: str) -> None:
     ran = olm("completion", shell)
     assert (ran.returncode, f"_OLM_COMPLETE={shell}_complete" in ran.stdout) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param(["cata"], "catalog\tWork with file-based catalogs, without a...\n:4\n", id="a command"),
+        pytest.param(["graph", "x", "-o", "me"], "mermaid\n:4\n", id="a value of an option"),
+        pytest.param(["catalog", "validate", ""], ":0\n", id="a folder"),
+        pytest.param(["why", ""], ":4\n", id="names of a cluster that is not there"),
+    ],
+)
+def test_completion_for_kubectl(words: list[str], expected: str, tmp_path: Path) -> None:
+    code = "from olmctl.main import kubectl_completion_main; kubectl_completion_main()"
+    environment = {**os.environ, "KUBECONFIG": str(tmp_path / "missing")}
+    command = [sys.executable, "-c", code, *words]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, expected, "")
+
+
+def test_the_executable_that_kubectl_calls_for_completion_is_declared() -> None:
+    scripts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts["kubectl_complete-olm"] == "olmctl.main:kubectl_completion_main"

@@ -54,6 +54,22 @@ def test_a_dry_run_and_an_export_change_nothing(desk: Desk) -> None:
     assert desk.olm("why", name)[0] == 3
 
 
+def test_each_field_has_an_option(desk: Desk) -> None:
+    options = ("--version", "1.x", "--channel", "beta", "--catalog", "c", "--upgrade-constraint-policy", "Ignore")
+    name = f"{desk.prefix}-unknown"
+    status, out, _ = desk.olm("install", name, "--force", "--dry-run", "server", *options, "-o", "json")
+    assert (status, json.loads(out)["spec"]) == (
+        0,
+        {
+            "packageName": name,
+            "version": "1.x",
+            "channel": "beta",
+            "catalogSelector": {"matchLabels": {"olm.operatorframework.io/metadata.name": "c"}},
+            "upgradeConstraintPolicy": "Ignore",
+        },
+    )
+
+
 def test_a_package_that_no_catalog_has_is_refused(desk: Desk) -> None:
     name = package(desk, "abcdefgh", "stable")
     status, out, err = desk.olm("install", f"{name}x")
