@@ -122,6 +122,7 @@ CRD_DEFINITIONS = (
             PrinterColumn("Package", ".spec.packageName"),
             PrinterColumn("Version", ".status.installed.version"),
             PrinterColumn("Wanted", ".status.wantedVersion"),
+            PrinterColumn("Available", ".status.available.version"),
             PrinterColumn("Channel", ".status.installed.channel"),
             AGE,
             PrinterColumn("Asked", ".spec.version", priority=1),

@@ -13,6 +13,8 @@ from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
 
 KIND = Kind("operators.operatorframework.io", "v1alpha1", "Operator", "operators")
 FINALIZER = "operators.operatorframework.io/remove-bundle-deployment"
+APPROVED_VERSION_ANNOTATION = "operators.operatorframework.io/approved-version"
+"""Annotation of an Operator with approval Manual: the version that may be installed."""
 MAX_RESOLUTION_LENGTH = 32_768
 MAX_NAME_LENGTH = 45
 """The BundleDeployment has the same name, and the names of its Bundles are seven characters longer, at most 52."""
@@ -66,6 +68,9 @@ class Reason(StrEnum):
     )
     CATALOG_UNAVAILABLE = "CatalogUnavailable"  # Ready True: healthy, but its Catalog is unavailable, and not cached
     NOT_OFFERED = "NotOffered"  # Ready True: healthy, but its Catalog does not offer the bundle or an upgrade from it
+    UPGRADE_AVAILABLE = "UpgradeAvailable"  # Ready True: healthy, and another bundle waits for approval
+    PAUSED = "Paused"  # Ready True: healthy, and nothing is changed; Ready False: nothing is installed
+    APPROVAL_REQUIRED = "ApprovalRequired"  # Ready False: the first installation waits for approval
     NOT_RESOLVED = "NotResolved"  # Ready False: see Resolved
     NOT_INSTALLED = "NotInstalled"  # Ready False: resolved, not installed yet or the installation failed
     UPGRADING = "Upgrading"  # Ready False: a bundle is installed and another one is being installed
@@ -115,6 +120,20 @@ class OperatorSpec(Model):
             "Default: Enforce."
         ),
     )
+    approval: Literal["Automatic", "Manual"] | None = Field(
+        default=None,
+        description=(
+            "Automatic: what is chosen is installed. Manual: each version, also the first one, is installed when the annotation "
+            f"{APPROVED_VERSION_ANNOTATION} names it; status.available has the version that waits. Default: Automatic."
+        ),
+    )
+    paused: bool | None = Field(
+        default=None,
+        description=(
+            "Whether nothing is changed: the BundleDeployment stays as it is, and the status shows what would be installed. An "
+            "installation that has begun continues. Default: false."
+        ),
+    )
 
 
 class ProvidedApi(Model):
@@ -135,6 +154,20 @@ class InstalledBundle(Model):
     apis: list[ProvidedApi] = Field(default_factory=list, description="Kinds that it provides.")
 
 
+class AvailableBundle(Model):
+    """A bundle that waits to be installed, and why."""
+
+    version: str = Field(description="Its version.")
+    bundle: str = Field(description="Name of the bundle in its catalog.")
+    image: str = Field(description="Its image.")
+    catalog: str = Field(description="The Catalog that offers it.")
+    channel: str = Field(description="The channel it was chosen from.")
+    reason: str = Field(description="Why it waits: ApprovalRequired or Paused.")
+    message: Annotated[str, Field(max_length=MAX_RESOLUTION_LENGTH)] = Field(
+        description="What it waits for, and why it was chosen."
+    )
+
+
 class OperatorStatus(ConditionedStatus):
     """Observed state."""
 
@@ -145,6 +178,9 @@ class OperatorStatus(ConditionedStatus):
     resolved_bundle_resource: str | None = Field(default=None, description="Image of the bundle that was chosen.")
     installed_bundle_resource: str | None = Field(default=None, description="Image of the bundle that is installed.")
     installed: InstalledBundle | None = Field(default=None, description="The bundle that is installed.")
+    available: AvailableBundle | None = Field(
+        default=None, description="The bundle that waits for approval, or for the end of a pause."
+    )
     resolution: Annotated[str | None, Field(max_length=MAX_RESOLUTION_LENGTH)] = Field(
         default=None,
         description="One sentence: the version that was chosen, its channel and catalog, and the number of versions considered; "

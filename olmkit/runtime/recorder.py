@@ -30,6 +30,8 @@ RECOVERED = "Recovered"
 _SUMMARIES = ("Ready", "Reconciling", "Stalled")
 _FAILURES = ("Unhealthy", "ProblemsFound")
 """Reasons of failures that do not end with "Failed"."""
+_HELD = ("ApprovalRequired", "Paused")
+"""Reasons of Ready while a person has to decide: neither a failure nor work in progress."""
 _REPORTED_ELSEWHERE = ("HasValidBundle", "Healthy")
 """Conditions that become True without an Event: the Bundle has one for the first, and Ready has one for the second."""
 
@@ -67,7 +69,7 @@ def severity(transition: Transition, *, ready_or_reconciling: bool, waiting: boo
         return "Warning" if transition.status == "True" else "Normal"
     if transition.type == "Reconciling" or transition.status != "False":
         return "Normal"
-    if waiting and transition.type == "Resolved":
+    if transition.reason in _HELD or (waiting and transition.type == "Resolved"):
         return "Normal"
     return "Normal" if ready_or_reconciling and not _is_failure(transition) else "Warning"
 

@@ -88,6 +88,16 @@ def differs(existing: ObservedBundleDeployment, desired: Mapping[str, Any]) -> b
     )
 
 
+def requests_bundle(existing: ObservedBundleDeployment, candidate: Candidate) -> bool:
+    """Whether the existing BundleDeployment requests the candidate: by name, version and image."""
+    annotations, image = existing.annotations, image_reference(existing.model.spec.template.spec)
+    is_named = (annotations.get(BUNDLE_NAME_ANNOTATION), annotations.get(VERSION_ANNOTATION)) == (
+        candidate.bundle.name,
+        str(candidate.version),
+    )
+    return is_named and (image == candidate.bundle.image or is_same_image(image, candidate.bundle.image))
+
+
 def runs_template(running: RunningBundle | None, existing: ObservedBundleDeployment) -> bool:
     """Whether the running bundle is that of the template: by name and by image, because a name may get another image."""
     if running is None:

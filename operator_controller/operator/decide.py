@@ -14,7 +14,8 @@ from olmkit.api.meta import apply_precondition
 from olmkit.api.operators import FINALIZER
 from olmkit.errors import OlmError
 from olmkit.runtime.reconciler import Decision
-from operator_controller.operator.evaluate import CATALOG_RETRY_DELAY, Evaluation, evaluate
+from operator_controller.operator.evaluate import Evaluation, evaluate
+from operator_controller.operator.timing import CATALOG_RETRY_DELAY
 from operator_controller.operator.world import (
     AddFinalizer,
     ApplyBundleDeployment,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Any
 
 from olmkit.api.bundledeployments import (
@@ -23,6 +22,7 @@ from olmkit.api.conditions import DesiredCondition
 from olmkit.api.operators import ConditionType, Reason
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.versions import BadRange
+from operator_controller.operator.approval import Hold, approved_version, find_hold
 from operator_controller.operator.bundle_deployment import (
     PROVISIONER_BY_MEDIA_TYPE,
     bundle_deployment_for,
@@ -31,7 +31,14 @@ from operator_controller.operator.bundle_deployment import (
     runs_template,
     with_successor,
 )
-from operator_controller.operator.world import ObservedBundleDeployment, World
+from operator_controller.operator.claims import other_operator_has_package, package_changed
+from operator_controller.operator.timing import (
+    CATALOG_RETRY_DELAY,
+    MISSING_BUNDLE_GRACE_PERIOD,
+    MISSING_BUNDLE_RETRY_DELAY,
+    RESYNC_DELAY,
+)
+from operator_controller.operator.world import ObservedBundleDeployment, World, image_reference
 from operator_controller.resolve.candidates import Candidate
 from operator_controller.resolve.explained_resolution import ExplainedResolution
 from operator_controller.resolve.formatting import format_versions
@@ -40,16 +47,8 @@ from operator_controller.resolve.resolution import Chosen, Kept, Resolution, Res
 from operator_controller.resolve.snapshot import PackageRequest, Snapshot
 from operator_controller.resolve.version_range import EXAMPLES, MastermindsRange
 
-CATALOG_RETRY_DELAY = timedelta(seconds=10)
-"""Time until a catalog that cannot be read is requested again: no event announces that it can be."""
-RESYNC_DELAY = timedelta(minutes=10)
-"""Time to the next pass, in case an event is missed."""
 MAX_NAMES_SHOWN = 5
 """Webhooks or API services in one message."""
-MISSING_BUNDLE_RETRY_DELAY = timedelta(seconds=5)
-"""Time to the next pass while the event of a Bundle may be outstanding."""
-MISSING_BUNDLE_GRACE_PERIOD = timedelta(seconds=30)
-"""Time for which a missing active Bundle is not reported, because its event may be outstanding."""
 
 RESOLUTION_NOT_ATTEMPTED = "validation has not been attempted as spec is invalid"
 INSTALLATION_NOT_ATTEMPTED_INVALID = "installation has not been attempted as spec is invalid"
@@ -87,6 +86,8 @@ class Evaluation:
     """Whether the running bundle is that of the existing BundleDeployment's template."""
     runs_image: bool = False
     """Whether the image of the resolved bundle runs, on any registry."""
+    hold: Hold | None = None
+    """Why nothing is changed, although the spec is resolved; None if the candidate may be installed."""
 
     @property
     def is_resolved(self) -> bool:
@@ -108,13 +109,34 @@ def evaluate(world: World) -> Evaluation:
         return _compare(world, evaluation)
     if world.resolution is None:
         raise ValueError("the World lacks the resolution of its Operator")
-    evaluation = _evaluate_resolution(world, world.resolution)
+    evaluation = _with_hold(world, _evaluate_resolution(world, world.resolution))
     if evaluation.candidate is not None:
         evaluation = replace(evaluation, desired=bundle_deployment_for(world.operator, evaluation.candidate))
     evaluation = _compare(world, replace(evaluation, successor_note=world.resolution.explanation.successor_note))
     record = _successor_record(world, evaluation, world.resolution.resolution.successor)
     return (
         evaluation if record is None else replace(evaluation, successor_record=record, to_apply=_changed(world, record))
+    )
+
+
+def _with_hold(world: World, evaluation: Evaluation) -> Evaluation:
+    """While a Hold is on the candidate, what is installed or requested stays, as if nothing better had been found."""
+    hold = find_hold(world, evaluation.candidate, evaluation.explanation)
+    if hold is None or not evaluation.is_resolved:
+        return replace(evaluation, hold=hold)
+    existing = world.owned_bundle_deployment
+    kept = image_reference(existing.model.spec.template.spec) if existing is not None else ""
+    image = kept or evaluation.image
+    return replace(
+        evaluation,
+        resolved=DesiredCondition(ConditionType.RESOLVED, "True", Reason.SUCCESS, f'resolved to "{image}"'),
+        explanation=f"{hold.note}; {evaluation.explanation}",
+        candidate=None,
+        image=image,
+        blocker=_bundle_deployment_blocker(world, None),
+        short_reason="",
+        ready_reason=hold.ready_reason,
+        hold=hold,
     )
 
 
@@ -129,7 +151,9 @@ def _requested_package(world: World) -> PackageRequest:
     """Raises BadRange."""
     spec = world.operator.spec
     versions = MastermindsRange.parse(spec.version) if spec.version else None
-    return PackageRequest(spec.package_name, spec.channel or "", versions, spec.upgrade_constraint_policy != "Ignore")
+    enforces_edges = spec.upgrade_constraint_policy != "Ignore"
+    approved = approved_version(world.operator) or ""
+    return PackageRequest(spec.package_name, spec.channel or "", versions, enforces_edges, approved)
 
 
 def _evaluate_without_catalogs(world: World) -> Evaluation | None:
@@ -141,7 +165,7 @@ def _evaluate_without_catalogs(world: World) -> Evaluation | None:
         _requested_package(world)
     except BadRange as error:
         return _invalid(f"spec.version: {error}; {EXAMPLES}")
-    blocker = _other_operator_has_package(world) or _package_changed(world)
+    blocker = other_operator_has_package(world) or package_changed(world)
     return None if blocker is None else _unresolved(blocker.message, blocker)
 
 
@@ -176,37 +200,6 @@ def _invalid(message: str) -> Evaluation:
 def _unresolved(message: str, blocker: OlmError, explanation: str = "") -> Evaluation:
     resolved = DesiredCondition(ConditionType.RESOLVED, "False", Reason.RESOLUTION_FAILED, message)
     return Evaluation(resolved, explanation or message, blocker=blocker)
-
-
-def _other_operator_has_package(world: World) -> OlmError | None:
-    """The error for all Operators of a package but the senior one, which alone is reconciled."""
-    mine = next((claim for claim in world.claims if claim.name == world.operator.metadata.name), None)
-    senior = min(world.claims, key=lambda claim: claim.seniority, default=None)
-    if senior is None or mine is None or senior == mine:
-        return None
-    package = f'package "{world.operator.spec.package_name}"'
-    if senior.is_idle:
-        message = f'{package} is also requested by Operator "{senior.name}"'
-        precedence = "was created first" if senior.created < mine.created else "is first by name"
-        rest = f", which {precedence} and is not installed; delete one of them"
-    else:
-        message = f'{package} is already managed by Operator "{senior.name}"'
-        rest = "; delete one of them"
-    if senior.is_deleting:
-        return Waiting(Reason.RETRYING, f"{message}, which is being deleted", RESYNC_DELAY)
-    return Blocked(Reason.RESOLUTION_FAILED, message + rest)
-
-
-def _package_changed(world: World) -> OlmError | None:
-    """Replacing an installed package by another would delete all its objects, including its CRDs."""
-    running, requested = world.running, world.operator.spec.package_name
-    if running is None or running.package in ("", requested):
-        return None
-    return Blocked(
-        Reason.RESOLUTION_FAILED,
-        f'package "{running.package}" is installed by this Operator and "{requested}" is requested: set spec.packageName back to '
-        f'"{running.package}", or delete this Operator and create another one for "{requested}"',
-    )
 
 
 def make_snapshot(world: World, request: PackageRequest) -> Snapshot:
@@ -287,7 +280,13 @@ def _successor_record(
     another bundle is being installed already.
     """
     deployment = world.owned_bundle_deployment
-    if successor is None or world.running is None or deployment is None or deployment.model.metadata.deleting:
+    if (
+        successor is None
+        or world.operator.spec.paused
+        or world.running is None
+        or deployment is None
+        or deployment.model.metadata.deleting
+    ):
         return None
     is_chosen = evaluation.candidate is not None and evaluation.runs_image
     if (is_chosen and evaluation.blocker is None) or not evaluation.runs_template:

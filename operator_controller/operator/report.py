@@ -10,10 +10,19 @@ from dataclasses import replace
 
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
-from olmkit.api.conditions import ConditionValue, DesiredCondition, StatusReport, merge_conditions, truncate
+from olmkit.api.conditions import (
+    ConditionValue,
+    DesiredCondition,
+    PendingEvent,
+    StatusReport,
+    Transition,
+    merge_conditions,
+    truncate,
+)
 from olmkit.api.meta import Condition
 from olmkit.api.operators import FINALIZER, ConditionType, OperatorStatus, Reason
 from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
+from operator_controller.operator.approval import requested_version
 from operator_controller.operator.evaluate import Evaluation, WaitingUnreported
 from operator_controller.operator.world import (
     AddFinalizer,
@@ -52,7 +61,16 @@ def report(world: World, evaluation: Evaluation | None, outcome: Outcome) -> Sta
         _installed(world, outcome, evaluation),
         *_ready_and_progress(world, outcome, evaluation),
     ]
-    return _status(world, _with_missing_bundle(world, _with_successor_note(conditions, evaluation)), evaluation)
+    noted = _with_successor_note(_with_hold_note(conditions, evaluation), evaluation)
+    return _status(world, _with_missing_bundle(world, noted), evaluation)
+
+
+def _with_hold_note(desired: list[DesiredCondition], evaluation: Evaluation) -> list[DesiredCondition]:
+    """A Hold: named by Ready also while what is installed is not healthy."""
+    ready = next(condition for condition in desired if condition.type == ConditionType.READY)
+    if evaluation.hold is None or evaluation.hold.note in ready.message:
+        return desired
+    return _with_note(desired, evaluation.hold.note)
 
 
 def _with_missing_bundle(world: World, desired: list[DesiredCondition]) -> list[DesiredCondition]:
@@ -102,15 +120,34 @@ def _status(
         resolved_bundle_resource=(evaluation.image or None) if evaluation else old.resolved_bundle_resource,
         installed_bundle_resource=world.running.image if world.running else None,
         installed=world.installed_status,
+        available=evaluation.hold.available if evaluation is not None and evaluation.hold is not None else None,
         resolution=evaluation.explanation if evaluation else old.resolution,
     )
-    return StatusReport(status, transitions)
+    return StatusReport(status, transitions, _available_events(old, status, transitions))
+
+
+def _available_events(
+    old: OperatorStatus, new: OperatorStatus, transitions: tuple[Transition, ...]
+) -> tuple[PendingEvent, ...]:
+    """The Event for another bundle that waits, unless Ready becomes True at the same time: its Event names the bundle."""
+    available, before = new.available, old.available
+    if available is None or (
+        before is not None and (before.version, before.reason) == (available.version, available.reason)
+    ):
+        return ()
+    if any((one.type, one.status) == (ConditionType.READY, "True") for one in transitions):
+        return ()
+    reason = Reason.UPGRADE_AVAILABLE if new.installed is not None else available.reason
+    return (PendingEvent("Normal", reason, truncate(available.message, MAX_EXPLANATION_BYTES), ConditionType.READY),)
 
 
 def _wanted_version(world: World, evaluation: Evaluation) -> str | None:
     """The version that was selected or stays; if there is none, the version of the spec."""
     if evaluation.candidate is not None:
         return str(evaluation.candidate.version)
+    if evaluation.is_resolved and evaluation.hold is not None:
+        available = evaluation.hold.available
+        return requested_version(world) or (available.version if available is not None else None)
     if evaluation.is_resolved and world.running is not None:
         return world.running.version_text or None
     return world.operator.spec.version
@@ -126,6 +163,10 @@ def _installed(world: World, outcome: Outcome, evaluation: Evaluation) -> Desire
     if world.missing_bundle:
         message = f'the installed Bundle "{world.missing_bundle}" is missing'
         return _installed_condition("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, message)
+    if _is_held_back(world, evaluation):
+        cause = "it is not approved" if evaluation.ready_reason is not Reason.PAUSED else "the Operator is paused"
+        message = f"installation has not been attempted as {cause}"
+        return _installed_condition("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, message)
     if not evaluation.is_resolved and world.owned_bundle_deployment is None:
         return _installed_condition("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, evaluation.not_attempted)
     if evaluation.is_resolved and isinstance(outcome, Blocked | ApiError):
@@ -138,6 +179,11 @@ def _installed(world: World, outcome: Outcome, evaluation: Evaluation) -> Desire
     known = deployment.condition(DeploymentCondition.INSTALLED) if deployment else None
     message = f"bundledeployment not ready: {known.message}" if known else STATUS_UNKNOWN
     return _installed_condition("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, message)
+
+
+def _is_held_back(world: World, evaluation: Evaluation) -> bool:
+    """Whether a Hold is on the first installation."""
+    return evaluation.hold is not None and evaluation.is_resolved and world.owned_bundle_deployment is None
 
 
 def _installed_condition(status: ConditionValue, reason: Reason, message: str) -> DesiredCondition:
@@ -165,6 +211,9 @@ def _ready_and_progress(world: World, outcome: Outcome, evaluation: Evaluation) 
         return _not_ready(_not_ready_reason(world), message, Reason.RETRYING)
     if evaluation.successor_record is not None:
         return _not_ready(Reason.FOLLOWING_CATALOG, evaluation.successor_note, Reason.FOLLOWING_CATALOG)
+    if evaluation.hold is not None and _is_held_back(world, evaluation):
+        # Nobody works on it, and nothing is wrong: neither Reconciling nor Stalled.
+        return [DesiredCondition(ConditionType.READY, "False", evaluation.hold.reason, evaluation.explanation)]
     deployment = evaluation.current_deployment
     if deployment is None or isinstance(outcome.plan, ApplyBundleDeployment):
         if evaluation.successor_note and evaluation.runs_image:

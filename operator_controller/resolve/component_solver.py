@@ -64,7 +64,8 @@ def package_request(operator: OperatorRequest) -> PackageRequest:
         versions = MastermindsRange.parse(operator.version) if operator.version else None
     except BadRange:
         versions = None
-    return PackageRequest(operator.package, operator.channel, versions, not operator.ignores_upgrade_edges)
+    approved = operator.approved_version if operator.is_manual else ""
+    return PackageRequest(operator.package, operator.channel, versions, not operator.ignores_upgrade_edges, approved)
 
 
 def running_bundle(recorded: RecordedBundle | None) -> RunningBundle | None:

@@ -196,6 +196,8 @@ def _selection_rule(resolution: Resolution, outcome: Chosen) -> str:
     )
     if request.versions is not None and request.versions.pinned is not None:
         return ": the requested version"
+    if request.approved_version == str(outcome.candidate.version):
+        return ": the approved version"
     within = f" in range {quoted(request.versions.text)}" if request.versions else ""
     return f": the best of {count} versions{within}" if count > 1 else f": the only version{within}"
 
@@ -207,6 +209,8 @@ def _short_reason(resolution: Resolution, outcome: Chosen) -> str:
         return "requested version"
     if candidate != outcome.target:
         return f"next step of the upgrade to {outcome.target.version}"
+    if request.approved_version == str(candidate.version):
+        return "approved version"
     if request.versions is not None:
         return f'best in range "{request.versions.text}"' + (
             f" of channel {request.channel}" if request.channel else ""
@@ -224,7 +228,7 @@ def _better_but_unreachable(resolution: Resolution, outcome: Chosen) -> list[str
     """A better candidate that no upgrade leads to."""
     running = resolution.snapshot.running
     better = [one for catalog in resolution.catalogs for one in catalog.matching if one.rank > outcome.target.rank]
-    if not better or running is None:
+    if not better or running is None or resolution.snapshot.request.approved_version == str(outcome.target.version):
         return []
     best = max(better, key=lambda one: one.rank)
     return [f"{best.version} is available too, but no upgrade edge leads to it from {running.version_text}"]

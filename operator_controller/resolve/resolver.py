@@ -57,9 +57,17 @@ class Permitted:
 def resolve(snapshot: Snapshot) -> Resolution:
     """The result for one Operator. Never raises."""
     found = permitted(snapshot)
-    outcome = found.choices[-1] if found.choices else found.otherwise
+    approved = [one for one in found.choices if _is_approved(one.candidate, snapshot)]
+    outcome = (approved or found.choices)[-1] if found.choices else found.otherwise
     refused = _refuse_dependencies(outcome, snapshot.running, found.catalogs)
     return Resolution(refused, snapshot, found.catalogs, found.successor)
+
+
+def _is_approved(candidate: Candidate, snapshot: Snapshot) -> bool:
+    """Whether a person has approved the candidate, which is newer than what runs: an approval that was used does not count."""
+    running = snapshot.running.version if snapshot.running is not None else None
+    is_newer = running is None or candidate.version > running
+    return is_newer and str(candidate.version) == snapshot.request.approved_version
 
 
 def permitted(snapshot: Snapshot) -> Permitted:

@@ -155,6 +155,7 @@ REFUSED = {
         _expression("-a", "Exists"),
         "spec.catalogSelector.matchExpressions[0].key",
     ),
+    "an unknown approval": (operator("x", approval="Maybe"), 'Unsupported value: "Maybe"'),
     "an unknown upgrade constraint policy": (
         operator("x", upgradeConstraintPolicy="Force"),
         'Unsupported value: "Force"',
@@ -203,6 +204,7 @@ def test_the_schema_accepts_a_catalog_of(definitions: Cluster, source: dict[str,
             id="an expression",
         ),
         pytest.param({"upgradeConstraintPolicy": "Ignore"}, id="a policy"),
+        pytest.param({"approval": "Manual", "paused": True}, id="approval and a pause"),
     ],
 )
 def test_the_schema_accepts_an_operator_with(definitions: Cluster, spec: dict[str, Any]) -> None:

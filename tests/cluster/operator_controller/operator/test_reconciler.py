@@ -65,7 +65,9 @@ def test_kubectl_get_shows_the_reason_and_the_wanted_version_before_installation
     name = scene.operator(scene.name)
     scene.condition_when(name, "Resolved", "True")
     header, row = scene.cluster.kubectl("get", "operators.operators.operatorframework.io", name).splitlines()
-    assert header.split() == ["NAME", "READY", "REASON", "PACKAGE", "VERSION", "WANTED", "CHANNEL", "AGE"]
+    assert header.split() == [
+        *("NAME", "READY", "REASON", "PACKAGE", "VERSION", "WANTED", "AVAILABLE", "CHANNEL", "AGE")
+    ]
     assert row.split()[:5] == [name, "False", "NotInstalled", scene.name, "1.1.0"]
     assert row[header.index("WANTED") :].startswith("1.1.0")
 

@@ -11,7 +11,7 @@ import pytest
 from olmkit.api.operators import FINALIZER
 from olmkit.errors import Blocked, OlmError, Waiting
 from operator_controller.operator.decide import WATCH_RETRY_DELAY, decide
-from operator_controller.operator.evaluate import CATALOG_RETRY_DELAY, RESYNC_DELAY
+from operator_controller.operator.timing import CATALOG_RETRY_DELAY, RESYNC_DELAY
 from operator_controller.operator.world import (
     AddFinalizer,
     ApplyBundleDeployment,

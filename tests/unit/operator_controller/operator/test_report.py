@@ -12,8 +12,8 @@ import pytest
 from olmkit.api.operators import FINALIZER, OperatorStatus, Reason
 from olmkit.errors import ApiError, Conflict, Forbidden, OlmError, Unavailable
 from operator_controller.operator.decide import decide
-from operator_controller.operator.evaluate import CATALOG_RETRY_DELAY
 from operator_controller.operator.report import Outcome, report
+from operator_controller.operator.timing import CATALOG_RETRY_DELAY
 from operator_controller.operator.world import (
     AddFinalizer,
     DeleteBundleDeployment,
@@ -33,6 +33,7 @@ from tests.unit.operator_controller.operator.report_rows import (
     UNKNOWN,
     Conditions,
 )
+from tests.unit.operator_controller.operator.report_rows_approval import ROWS as APPROVAL_ROWS
 from tests.unit.operator_controller.operator.worlds import (
     NOW,
     bundle,
@@ -42,6 +43,8 @@ from tests.unit.operator_controller.operator.worlds import (
     operator,
     world,
 )
+
+ALL_ROWS = [*ROWS, *APPROVAL_ROWS]
 
 
 def outcome_of(observed: World) -> Outcome:
@@ -67,12 +70,12 @@ def reported(observed: World, outcome: Outcome | None = None) -> tuple[dict[str,
     return conditions, status_report.status
 
 
-@pytest.mark.parametrize(("observed", "expected"), [pytest.param(w, c, id=name) for name, w, c in ROWS])
+@pytest.mark.parametrize(("observed", "expected"), [pytest.param(w, c, id=name) for name, w, c in ALL_ROWS])
 def test_the_conditions(observed: World, expected: Conditions) -> None:
     assert reported(observed)[0] == expected
 
 
-@pytest.mark.parametrize("observed", [pytest.param(w, id=name) for name, w, _ in ROWS])
+@pytest.mark.parametrize("observed", [pytest.param(w, id=name) for name, w, _ in ALL_ROWS])
 def test_the_same_report_again_has_no_transitions(observed: World) -> None:
     outcome = outcome_of(observed)
     _, status = reported(observed, outcome)
@@ -277,7 +280,7 @@ def test_a_running_bundle_of_another_name_is_an_upgrade() -> None:
 
 
 def test_every_reason_of_the_api_is_reported() -> None:
-    reasons = {reason for _, observed, _ in ROWS for _, reason, _ in reported(observed)[0].values()}
+    reasons = {reason for _, observed, _ in ALL_ROWS for _, reason, _ in reported(observed)[0].values()}
     reasons |= {"Removing"}
     assert reasons == {reason.value for reason in Reason}
 

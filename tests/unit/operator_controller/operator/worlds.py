@@ -67,7 +67,7 @@ def bundle_annotations(version: str, **changes: str) -> dict[str, str]:
 
 
 def operator(spec: Mapping[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
-    """The Operator; changes: generation, finalizers, deleting, status, name."""
+    """The Operator; changes: generation, finalizers, annotations, deleting, status, name."""
     metadata = {
         "name": changes.get("name", "alpha"),
         "uid": "uid-alpha",
@@ -75,6 +75,7 @@ def operator(spec: Mapping[str, Any] | None = None, **changes: Any) -> dict[str,
         "generation": changes.get("generation", 1),
         "creationTimestamp": "2026-01-01T00:00:00Z",
         "finalizers": changes.get("finalizers", [FINALIZER]),
+        "annotations": changes.get("annotations", {}),
     }
     if changes.get("deleting"):
         metadata["deletionTimestamp"] = "2026-01-02T00:00:00Z"

@@ -1,0 +1,42 @@
+"""Whether the package of an Operator is its own: other Operators may claim it, or this one has another package installed.
+
+Called by evaluate.py. Pure.
+"""
+
+from __future__ import annotations
+
+from olmkit.api.operators import Reason
+from olmkit.errors import Blocked, OlmError, Waiting
+from operator_controller.operator.timing import RESYNC_DELAY
+from operator_controller.operator.world import World
+
+
+def other_operator_has_package(world: World) -> OlmError | None:
+    """The error for all Operators of a package but the senior one, which alone is reconciled."""
+    mine = next((claim for claim in world.claims if claim.name == world.operator.metadata.name), None)
+    senior = min(world.claims, key=lambda claim: claim.seniority, default=None)
+    if senior is None or mine is None or senior == mine:
+        return None
+    package = f'package "{world.operator.spec.package_name}"'
+    if senior.is_idle:
+        message = f'{package} is also requested by Operator "{senior.name}"'
+        precedence = "was created first" if senior.created < mine.created else "is first by name"
+        rest = f", which {precedence} and is not installed; delete one of them"
+    else:
+        message = f'{package} is already managed by Operator "{senior.name}"'
+        rest = "; delete one of them"
+    if senior.is_deleting:
+        return Waiting(Reason.RETRYING, f"{message}, which is being deleted", RESYNC_DELAY)
+    return Blocked(Reason.RESOLUTION_FAILED, message + rest)
+
+
+def package_changed(world: World) -> OlmError | None:
+    """Replacing an installed package by another would delete all its objects, including its CRDs."""
+    running, requested = world.running, world.operator.spec.package_name
+    if running is None or running.package in ("", requested):
+        return None
+    return Blocked(
+        Reason.RESOLUTION_FAILED,
+        f'package "{running.package}" is installed by this Operator and "{requested}" is requested: set spec.packageName back to '
+        f'"{running.package}", or delete this Operator and create another one for "{requested}"',
+    )

@@ -1,0 +1,14 @@
+"""All delays of the reconciler of Operators. Imported by evaluate.py, decide.py and claims.py. Pure."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+CATALOG_RETRY_DELAY = timedelta(seconds=10)
+"""Time until a catalog that cannot be read is requested again: no event announces that it can be."""
+RESYNC_DELAY = timedelta(minutes=10)
+"""Time to the next pass, in case an event is missed."""
+MISSING_BUNDLE_RETRY_DELAY = timedelta(seconds=5)
+"""Time to the next pass while the event of a Bundle may be outstanding."""
+MISSING_BUNDLE_GRACE_PERIOD = timedelta(seconds=30)
+"""Time for which a missing active Bundle is not reported, because its event may be outstanding."""

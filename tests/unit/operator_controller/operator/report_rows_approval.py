@@ -1,0 +1,219 @@
+"""More rows of the table of test_report.py: approval and pause."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
+from operator_controller.operator.world import World
+from operator_controller.resolve.snapshot import CatalogOffer, CatalogState
+from tests.unit.operator_controller.operator.report_rows import (
+    BEST,
+    INSTALLED,
+    READY,
+    RESOLVED,
+    RUNS_NEW,
+    RUNS_OLD,
+    UNKNOWN,
+    Conditions,
+    both,
+)
+from tests.unit.operator_controller.operator.worlds import deployment, image, offer, operator, world
+
+WAITS = f'1.1.0 waits for approval: set the annotation {APPROVED_VERSION_ANNOTATION} to "1.1.0"'
+PAUSED = "the Operator is paused (spec.paused)"
+KEEPS_OLD = ("True", "Success", f'resolved to "{image("1.0.0")}"')
+UNHEALTHY = ("Ready", "False", "Unhealthy", "no pods")
+
+
+def manual(approved: str = "", **spec: Any) -> dict[str, Any]:
+    """The Operator with approval Manual, and a version that is approved."""
+    annotations = {APPROVED_VERSION_ANNOTATION: approved} if approved else {}
+    return operator({"approval": "Manual", **spec}, annotations=annotations)
+
+
+def paused(**spec: Any) -> dict[str, Any]:
+    return operator({"paused": True, **spec})
+
+
+def runs(version: str, raw: dict[str, Any], *conditions: tuple[str, str, str, str], **changes: Any) -> World:
+    """The World in which this version runs as requested."""
+    state = deployment(version, conditions or (INSTALLED, READY), active=f"alpha-{version}")
+    return world(raw, runs=version, **{"bundle_deployment": state, **changes})
+
+
+def not_attempted(why: str) -> tuple[str, str, str]:
+    return "Unknown", "InstallationStatusUnknown", f"installation has not been attempted as {why}"
+
+
+ROWS: list[tuple[str, World, Conditions]] = [
+    (
+        "the first installation waits for approval: nothing is wrong, and nobody works on it",
+        world(manual()),
+        {
+            "Resolved": RESOLVED,
+            "Installed": not_attempted("it is not approved"),
+            "Ready": ("False", "ApprovalRequired", f"{WAITS}; {BEST}"),
+        },
+    ),
+    (
+        "another version is approved that does not exist",
+        world(manual("1.0.5")),
+        {
+            "Resolved": RESOLVED,
+            "Installed": not_attempted("it is not approved"),
+            "Ready": ("False", "ApprovalRequired", f'{WAITS} (it is "1.0.5"); {BEST}'),
+        },
+    ),
+    (
+        "the approved version is installed, although a better one exists",
+        world(manual("1.0.0")),
+        {
+            "Resolved": KEEPS_OLD,
+            "Installed": UNKNOWN,
+            **both("Reconciling", "NotInstalled", "installing 1.0.0: approved version", "Installing"),
+        },
+    ),
+    (
+        "an upgrade waits for approval, and what is installed is healthy",
+        runs("1.0.0", manual()),
+        {"Resolved": KEEPS_OLD, "Installed": RUNS_OLD, "Ready": ("True", "UpgradeAvailable", f"{WAITS}; {BEST}")},
+    ),
+    (
+        "an approval that was used does not count again",
+        runs("1.0.0", manual("1.0.0")),
+        {"Resolved": KEEPS_OLD, "Installed": RUNS_OLD, "Ready": ("True", "UpgradeAvailable", f"{WAITS}; {BEST}")},
+    ),
+    (
+        "an upgrade waits for approval, and what is installed is unhealthy",
+        runs("1.0.0", manual(), INSTALLED, UNHEALTHY),
+        {
+            "Resolved": KEEPS_OLD,
+            "Installed": RUNS_OLD,
+            **both("Reconciling", "Unhealthy", f"no pods; {WAITS}", "Installing"),
+        },
+    ),
+    (
+        "an upgrade is approved",
+        runs("1.0.0", manual("1.1.0")),
+        {
+            "Resolved": RESOLVED,
+            "Installed": RUNS_OLD,
+            **both("Reconciling", "Upgrading", "upgrading from 1.0.0 to 1.1.0: approved version", "Installing"),
+        },
+    ),
+    (
+        "the best version runs, and nothing has to be approved",
+        runs("1.1.0", manual()),
+        {"Resolved": RESOLVED, "Installed": RUNS_NEW, "Ready": ("True", "Succeeded", BEST)},
+    ),
+    (
+        "an installation that has begun continues when its approval is removed",
+        world(manual(), bundle_deployment=deployment("1.1.0", [("Ready", "False", "NotInstalled", "phase 2 of 7")])),
+        {
+            "Resolved": RESOLVED,
+            "Installed": UNKNOWN,
+            **both("Reconciling", "NotInstalled", "installing 1.1.0: phase 2 of 7", "Installing"),
+        },
+    ),
+    (
+        "an installation that has begun continues when a better version appears",
+        world(manual(), bundle_deployment=deployment("1.0.0", [("Ready", "False", "NotInstalled", "phase 2 of 7")])),
+        {
+            "Resolved": KEEPS_OLD,
+            "Installed": UNKNOWN,
+            **both("Reconciling", "NotInstalled", f"phase 2 of 7; {WAITS}", "Installing"),
+        },
+    ),
+    (
+        "a bundle that cannot be installed waits for approval like any other",
+        runs("1.0.0", manual(), offers=(offer("1.0.0", "1.1.0", bundle={"webhooks": ["a"]}),)),
+        {"Resolved": KEEPS_OLD, "Installed": RUNS_OLD, "Ready": ("True", "UpgradeAvailable", f"{WAITS}; {BEST}")},
+    ),
+    (
+        "a bundle that is not found is not a matter of approval",
+        world(manual(), offers=(CatalogOffer("community"),)),
+        {
+            "Resolved": ("False", "ResolutionFailed", "package 'p' not found"),
+            "Installed": (
+                "Unknown",
+                "InstallationStatusUnknown",
+                "installation has not been attempted as resolution failed",
+            ),
+            **both(
+                "Stalled", "NotResolved", "package 'p' not found: catalog \"community\" does not have it", "Blocked"
+            ),
+        },
+    ),
+    (
+        "paused before the first installation",
+        world(paused()),
+        {
+            "Resolved": RESOLVED,
+            "Installed": not_attempted("the Operator is paused"),
+            "Ready": ("False", "Paused", f"{PAUSED}; {BEST}"),
+        },
+    ),
+    (
+        "paused with an upgrade available",
+        runs("1.0.0", paused()),
+        {"Resolved": KEEPS_OLD, "Installed": RUNS_OLD, "Ready": ("True", "Paused", f"{PAUSED}; {BEST}")},
+    ),
+    (
+        "paused with the best version installed",
+        runs("1.1.0", paused()),
+        {"Resolved": RESOLVED, "Installed": RUNS_NEW, "Ready": ("True", "Paused", f"{PAUSED}; {BEST}")},
+    ),
+    (
+        "paused and unhealthy",
+        runs("1.1.0", paused(), INSTALLED, UNHEALTHY),
+        {
+            "Resolved": RESOLVED,
+            "Installed": RUNS_NEW,
+            **both("Reconciling", "Unhealthy", f"no pods; {PAUSED}", "Installing"),
+        },
+    ),
+    (
+        "paused during an upgrade, which continues",
+        runs(
+            "1.0.0",
+            paused(),
+            bundle_deployment=deployment(
+                "1.1.0", [INSTALLED, ("Ready", "False", "Upgrading", "phase 2 of 7")], active="alpha-1.0.0"
+            ),
+        ),
+        {
+            "Resolved": RESOLVED,
+            "Installed": RUNS_OLD,
+            **both("Reconciling", "Upgrading", f"phase 2 of 7; {PAUSED}", "Installing"),
+        },
+    ),
+    (
+        "paused, and the catalog of the installed bundle is deleted: its successor is not recorded",
+        runs("1.0.0", paused(version="1.0.0"), offers=(offer("1.0.0", catalog="vendor"),)),
+        {
+            "Resolved": KEEPS_OLD,
+            "Installed": RUNS_OLD,
+            "Ready": (
+                "True",
+                "Paused",
+                f'{PAUSED}; 1.0.0 of channel stable in catalog "vendor": the requested version; catalog "community", which it '
+                'came from, was deleted: it follows catalog "vendor", which offers the same bundle',
+            ),
+        },
+    ),
+    (
+        "paused, and what is requested is not found",
+        runs("1.0.0", paused(version="9.9.9"), offers=(offer("1.0.0", state=CatalogState.SERVING),)),
+        {
+            "Resolved": ("False", "ResolutionFailed", "package 'p' at version '9.9.9' not found"),
+            "Installed": RUNS_OLD,
+            **both(
+                "Stalled",
+                "NotResolved",
+                f"package 'p' at version '9.9.9' not found: stable has 1.0.0; none is 9.9.9; {PAUSED}",
+                "Blocked",
+            ),
+        },
+    ),
+]
