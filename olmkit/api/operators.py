@@ -142,6 +142,7 @@ class ProvidedApi(Model):
     group: str = Field(description="API group.")
     version: str = Field(description="API version.")
     kind: str = Field(description="Kind.")
+    display_name: str | None = Field(default=None, description="Name of the kind for people, if its publisher gives one.")
 
 
 class InstalledBundle(Model):

@@ -22,6 +22,7 @@ from olmkit.api.operators import InstalledBundle, Operator, ProvidedApi
 from olmkit.fbc.schemas import GVK
 from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version
 from operator_controller.operator.world import ObservedBundleDeployment, image_reference
+from operator_controller.resolve.package import Property, recorded_display_names
 from operator_controller.resolve.snapshot import RunningBundle
 
 
@@ -88,13 +89,16 @@ def _version(text: str) -> Version | None:
 
 def _apis(text: str) -> Iterable[ProvidedApi]:
     """The kinds in the properties annotation. It may contain anything, because a person can edit it."""
-    for entry in _parse_properties(text):
+    properties = _parse_properties(text)
+    names = recorded_display_names(Property(str(entry.get("type")), entry.get("value")) for entry in properties)
+    for entry in properties:
         value = entry.get("value")
         if entry.get("type") != GVK or not isinstance(value, dict):
             continue
         group, version, kind = (value.get(key) for key in ("group", "version", "kind"))
         if isinstance(group, str) and isinstance(version, str) and isinstance(kind, str):
-            yield ProvidedApi(group=group, version=version, kind=kind)
+            display_name = names.get(f"{group}/{version}/{kind}") or None
+            yield ProvidedApi(group=group, version=version, kind=kind, display_name=display_name)
 
 
 def _parse_properties(text: str) -> list[dict[str, Any]]:

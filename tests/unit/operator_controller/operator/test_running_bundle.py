@@ -11,7 +11,8 @@ from olmkit.api.bundledeployments import RECORDED_ANNOTATIONS
 from olmkit.api.operators import Operator
 from operator_controller.operator.running_bundle import read_recorded, read_running
 from operator_controller.operator.world import ObservedBundleDeployment
-from tests.unit.operator_controller.operator.worlds import bundle, deployment, image, operator
+from operator_controller.resolve.package import Bundle, Property
+from tests.unit.operator_controller.operator.worlds import GVK, bundle, deployment, image, operator
 
 PROPERTIES = "operators.operatorframework.io/properties"
 
@@ -27,6 +28,20 @@ def test_the_running_bundle_is_read_from_its_bundle() -> None:
         "channel": "stable",
         "apis": [{"group": "g.example.com", "version": "v1", "kind": "Thing"}],
     }
+
+
+def test_the_kinds_have_their_recorded_display_names() -> None:
+    """They come from the record of the bundle alone, so they stay when it leaves all catalogs."""
+    other = {"type": "olm.gvk", "value": {"group": "g.example.com", "kind": "Other", "version": "v1"}}
+    properties = (*(Property(each["type"], each["value"]) for each in (GVK, other)),)
+    names = {"g.example.com/v1/Thing": "A thing", "g.example.com/v1/Missing": "Not provided"}
+    offered = Bundle("p.v1.1.0", image("1.1.0"), None, properties=properties, display_names=names)
+    raw = bundle("1.1.0")
+    raw["metadata"]["annotations"][PROPERTIES] = offered.recorded_properties
+    assert read_running(raw)[1].dump()["apis"] == [
+        {"group": "g.example.com", "version": "v1", "kind": "Other"},
+        {"group": "g.example.com", "version": "v1", "kind": "Thing", "displayName": "A thing"},
+    ]
 
 
 def test_a_bundle_without_annotations() -> None:
