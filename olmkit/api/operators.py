@@ -45,13 +45,17 @@ VERSION_RULE: JsonDict = {
 
 
 class ConditionType(StrEnum):
-    """The condition types of an Operator. Stalled is the only one with negative polarity."""
+    """The condition types of an Operator. Stalled and those of deprecations have negative polarity."""
 
     RESOLVED = "Resolved"  # a bundle was found for the spec
     INSTALLED = "Installed"  # a bundle is installed; the message names it, also while another one is being installed
     READY = "Ready"  # resolved, installed and healthy for this generation; kstatus
     RECONCILING = "Reconciling"  # work is in progress; present only while True
     STALLED = "Stalled"  # requires a change by a user; present only while True
+    DEPRECATED = "Deprecated"  # one of the next three is True, with their messages; present only while True
+    PACKAGE_DEPRECATED = "PackageDeprecated"  # the publisher has deprecated the package; present only while True
+    CHANNEL_DEPRECATED = "ChannelDeprecated"  # the same of the channel that is followed
+    BUNDLE_DEPRECATED = "BundleDeprecated"  # the same of the installed bundle; before, of the one to install
 
 
 class Reason(StrEnum):
@@ -84,6 +88,7 @@ class Reason(StrEnum):
     RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is retried
     REMOVING = "Removing"  # Reconciling True: the Operator is being deleted
     BLOCKED = "Blocked"  # Stalled True
+    DEPRECATED = "Deprecated"  # Deprecated, PackageDeprecated, ChannelDeprecated, BundleDeprecated True
 
 
 class OperatorSpec(Model):
@@ -142,7 +147,9 @@ class ProvidedApi(Model):
     group: str = Field(description="API group.")
     version: str = Field(description="API version.")
     kind: str = Field(description="Kind.")
-    display_name: str | None = Field(default=None, description="Name of the kind for people, if its publisher gives one.")
+    display_name: str | None = Field(
+        default=None, description="Name of the kind for people, if its publisher gives one."
+    )
 
 
 class InstalledBundle(Model):

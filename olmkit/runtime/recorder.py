@@ -30,6 +30,8 @@ RECOVERED = "Recovered"
 _SUMMARIES = ("Ready", "Reconciling", "Stalled")
 _FAILURES = ("Unhealthy", "ProblemsFound")
 """Reasons of failures that do not end with "Failed"."""
+_DEPRECATION_SUMMARY = "Deprecated"
+"""The condition that is True with any other …Deprecated, which has the Event."""
 _HELD = ("ApprovalRequired", "Paused")
 """Reasons of Ready while a person has to decide: neither a failure nor work in progress."""
 _REPORTED_ELSEWHERE = ("HasValidBundle", "Healthy")
@@ -91,7 +93,11 @@ def choose_events(
         for entry in changed
         if severity(entry, ready_or_reconciling=ready_or_reconciling, waiting=waiting) == "Warning"
     ]
-    advice = tuple(_event(entry, "Warning") for entry in warnings if _is_independent(entry.type))
+    advice = tuple(
+        _event(entry, "Warning")
+        for entry in warnings
+        if _is_independent(entry.type) and entry.type != _DEPRECATION_SUMMARY
+    )
     failures = sorted((entry for entry in warnings if not _is_independent(entry.type)), key=_specificity)
     if failures:
         was_lost = _is_true(before, "Ready") and not _is_true(after, "Ready")

@@ -40,6 +40,7 @@ from operator_controller.operator.timing import (
 )
 from operator_controller.operator.world import ObservedBundleDeployment, World, image_reference
 from operator_controller.resolve.candidates import Candidate
+from operator_controller.resolve.deprecations import Deprecations
 from operator_controller.resolve.explained_resolution import ExplainedResolution
 from operator_controller.resolve.formatting import format_versions
 from operator_controller.resolve.package import DEFAULT_MEDIA_TYPE
@@ -86,6 +87,8 @@ class Evaluation:
     """Whether the running bundle is that of the existing BundleDeployment's template."""
     runs_image: bool = False
     """Whether the image of the resolved bundle runs, on any registry."""
+    deprecations: Deprecations | None = None
+    """What is deprecated of what is followed; None if it is not known."""
     hold: Hold | None = None
     """Why nothing is changed, although the spec is resolved; None if the candidate may be installed."""
 
@@ -112,7 +115,8 @@ def evaluate(world: World) -> Evaluation:
     evaluation = _with_hold(world, _evaluate_resolution(world, world.resolution))
     if evaluation.candidate is not None:
         evaluation = replace(evaluation, desired=bundle_deployment_for(world.operator, evaluation.candidate))
-    evaluation = _compare(world, replace(evaluation, successor_note=world.resolution.explanation.successor_note))
+    note, deprecations = world.resolution.explanation.successor_note, world.resolution.deprecations
+    evaluation = _compare(world, replace(evaluation, successor_note=note, deprecations=deprecations))
     record = _successor_record(world, evaluation, world.resolution.resolution.successor)
     return (
         evaluation if record is None else replace(evaluation, successor_record=record, to_apply=_changed(world, record))

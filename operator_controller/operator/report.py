@@ -23,6 +23,7 @@ from olmkit.api.meta import Condition
 from olmkit.api.operators import FINALIZER, ConditionType, OperatorStatus, Reason
 from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
 from operator_controller.operator.approval import requested_version
+from operator_controller.operator.deprecation_conditions import deprecation_conditions
 from operator_controller.operator.evaluate import Evaluation, WaitingUnreported
 from operator_controller.operator.world import (
     AddFinalizer,
@@ -60,6 +61,7 @@ def report(world: World, evaluation: Evaluation | None, outcome: Outcome) -> Sta
         evaluation.resolved,
         _installed(world, outcome, evaluation),
         *_ready_and_progress(world, outcome, evaluation),
+        *deprecation_conditions(evaluation.deprecations, world.operator.status.conditions),
     ]
     noted = _with_successor_note(_with_hold_note(conditions, evaluation), evaluation)
     return _status(world, _with_missing_bundle(world, noted), evaluation)

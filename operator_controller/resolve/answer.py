@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from operator_controller.resolve.deprecations import Deprecations
 from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogState
 
 
@@ -144,6 +145,8 @@ class Answer:
     """A better version that is not selected."""
     available_reason: str = ""
     """Why it is not, in one sentence."""
+    deprecations: Deprecations | None = None
+    """What is deprecated of what is followed; None if it is not known."""
     dependencies: tuple[Dependency, ...] = ()
     to_install: tuple[PackageToInstall, ...] = ()
     members: tuple[Member, ...] = ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from operator_controller.resolve.deprecations import Deprecations, find_deprecations
 from operator_controller.resolve.explain import Explanation, explain
 from operator_controller.resolve.resolution import Chosen, Resolution
 from operator_controller.resolve.resolver import resolve
@@ -20,6 +21,8 @@ class ExplainedResolution:
 
     resolution: Resolution
     explanation: Explanation
+    deprecations: Deprecations | None = None
+    """What is deprecated of what is followed; None if it is not known."""
 
 
 def resolve_and_explain(snapshot: Snapshot) -> ExplainedResolution:
@@ -28,4 +31,4 @@ def resolve_and_explain(snapshot: Snapshot) -> ExplainedResolution:
     if isinstance(resolution.outcome, Chosen):
         # A cached property, which may be large: computed here, off the event loop.
         _ = resolution.outcome.candidate.bundle.recorded_properties
-    return ExplainedResolution(resolution, explain(resolution))
+    return ExplainedResolution(resolution, explain(resolution), find_deprecations(resolution))

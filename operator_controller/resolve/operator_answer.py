@@ -54,6 +54,7 @@ def make_answer(operator: OperatorRequest, digest: str, explained: ExplainedReso
         catalog_state=outcome.catalog_state if isinstance(outcome, Kept) else None,
         followed_catalog=_followed_catalog(successor) if successor else None,
         successor_note=explanation.successor_note,
+        deprecations=explained.deprecations,
     )
 
 

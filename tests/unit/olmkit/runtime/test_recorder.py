@@ -36,6 +36,8 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
         pytest.param("Reconciling", "True", "Retrying", True, "Normal", id="at work"),
         pytest.param("PackageDeprecated", "True", "Deprecated", True, "Warning", id="deprecated"),
         pytest.param("PackageDeprecated", "False", "NotDeprecated", False, "Normal", id="not deprecated"),
+        pytest.param("Ready", "False", "ApprovalRequired", False, "Normal", id="waiting for approval"),
+        pytest.param("Ready", "False", "Paused", False, "Normal", id="paused"),
         pytest.param("Valid", "False", "ProblemsFound", True, "Warning", id="blobs that cannot be read"),
         pytest.param("Unpacked", "False", "UserSpecifiedUnavailable", True, "Normal", id="made unavailable by spec"),
     ],
@@ -502,3 +504,11 @@ def test_a_repetition_is_counted_once_per_version_of_the_object() -> None:
         "lastTimestamp": "2026-01-02T03:04:05Z",
         "involvedObject": {"resourceVersion": "8"},
     }
+
+
+def test_a_deprecation_has_one_event_although_two_conditions_report_it() -> None:
+    ready = conditions("Ready True Succeeded s")
+    deprecated = conditions(
+        "Ready True Succeeded s", "Deprecated True Deprecated d", "BundleDeprecated True Deprecated d"
+    )
+    assert texts(pass_from(ready, deprecated)) == ["Warning Deprecated: d"]

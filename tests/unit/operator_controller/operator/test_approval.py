@@ -11,7 +11,7 @@ from operator_controller.operator.decide import decide
 from operator_controller.operator.report import report
 from operator_controller.operator.world import Done, World
 from tests.unit.operator_controller.operator.report_rows import BEST
-from tests.unit.operator_controller.operator.report_rows_approval import PAUSED, WAITS, manual, paused, runs
+from tests.unit.operator_controller.operator.report_rows_held import PAUSED, WAITS, manual, paused, runs
 from tests.unit.operator_controller.operator.worlds import bundle_annotations, deployment, image, offer, operator, world
 
 DRIFTED = deployment("1.0.0", active="alpha-1.0.0", annotations=bundle_annotations("1.0.0", channel="beta"))

@@ -33,7 +33,7 @@ from tests.unit.operator_controller.operator.report_rows import (
     UNKNOWN,
     Conditions,
 )
-from tests.unit.operator_controller.operator.report_rows_approval import ROWS as APPROVAL_ROWS
+from tests.unit.operator_controller.operator.report_rows_held import ROWS as HELD_ROWS
 from tests.unit.operator_controller.operator.worlds import (
     NOW,
     bundle,
@@ -44,7 +44,7 @@ from tests.unit.operator_controller.operator.worlds import (
     world,
 )
 
-ALL_ROWS = [*ROWS, *APPROVAL_ROWS]
+ALL_ROWS = [*ROWS, *HELD_ROWS]
 
 
 def outcome_of(observed: World) -> Outcome:

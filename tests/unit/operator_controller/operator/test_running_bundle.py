@@ -33,7 +33,7 @@ def test_the_running_bundle_is_read_from_its_bundle() -> None:
 def test_the_kinds_have_their_recorded_display_names() -> None:
     """They come from the record of the bundle alone, so they stay when it leaves all catalogs."""
     other = {"type": "olm.gvk", "value": {"group": "g.example.com", "kind": "Other", "version": "v1"}}
-    properties = (*(Property(each["type"], each["value"]) for each in (GVK, other)),)
+    properties = tuple(Property("olm.gvk", each["value"]) for each in (GVK, other))
     names = {"g.example.com/v1/Thing": "A thing", "g.example.com/v1/Missing": "Not provided"}
     offered = Bundle("p.v1.1.0", image("1.1.0"), None, properties=properties, display_names=names)
     raw = bundle("1.1.0")

@@ -1,7 +1,8 @@
-"""More rows of the table of test_report.py: approval and pause."""
+"""More rows of the table of test_report.py: approval, pause, and a deprecated bundle that stays installed."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
@@ -24,6 +25,16 @@ WAITS = f'1.1.0 waits for approval: set the annotation {APPROVED_VERSION_ANNOTAT
 PAUSED = "the Operator is paused (spec.paused)"
 KEEPS_OLD = ("True", "Success", f'resolved to "{image("1.0.0")}"')
 UNHEALTHY = ("Ready", "False", "Unhealthy", "no pods")
+
+
+def _deprecated() -> CatalogOffer:
+    """A catalog of version 1.1.0, which is deprecated."""
+    plain = offer("1.1.0")
+    assert plain.package is not None
+    return replace(plain, package=replace(plain.package, deprecated_bundles={"p.v1.1.0": "has a bug"}))
+
+
+DEPRECATED = _deprecated()
 
 
 def manual(approved: str = "", **spec: Any) -> dict[str, Any]:
@@ -143,6 +154,21 @@ ROWS: list[tuple[str, World, Conditions]] = [
             **both(
                 "Stalled", "NotResolved", "package 'p' not found: catalog \"community\" does not have it", "Blocked"
             ),
+        },
+    ),
+    (
+        "the installed bundle is deprecated: a condition of its own says so, and Ready does not change",
+        runs("1.1.0", operator(), offers=(DEPRECATED,)),
+        {
+            "Resolved": RESOLVED,
+            "Installed": RUNS_NEW,
+            "Ready": (
+                "True",
+                "Succeeded",
+                '1.1.0 of channel stable in catalog "community": the only version; it is deprecated: has a bug',
+            ),
+            "Deprecated": ("True", "Deprecated", "has a bug"),
+            "BundleDeprecated": ("True", "Deprecated", "has a bug"),
         },
     ),
     (
