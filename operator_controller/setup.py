@@ -18,6 +18,7 @@ from operator_controller.catalog_client.client import CatalogClient
 from operator_controller.operator.act import FIELD_MANAGER, OperatorActions
 from operator_controller.operator.events import EventMapper
 from operator_controller.operator.informers import Informers
+from operator_controller.operator.metrics import OperatorMetrics
 from operator_controller.operator.reconciler import OperatorReconciler
 
 NAME = FIELD_MANAGER
@@ -35,6 +36,9 @@ async def build(manager: Manager) -> None:
     )
     reconciler = make_reconciler(manager.client, informers, catalog_client)
     manager.on_started_leading(reconciler.start_leading)
+    metrics = OperatorMetrics(lambda: informers.operators.objects.values(), lambda: manager.is_leading)
+    metrics.register()
+    manager.on_close(metrics.unregister)
     manager.add_controller(make_controller(reconciler))
 
 

@@ -21,6 +21,7 @@ from operator_controller.operator.catalog_selection import select_catalogs
 from operator_controller.operator.decide import decide
 from operator_controller.operator.evaluate import Evaluation, snapshot_to_resolve
 from operator_controller.operator.informers import PACKAGE_INDEX, Informers, packages_of
+from operator_controller.operator.metrics import RESOLUTION_TIME, count_installation
 from operator_controller.operator.rejected_images import RejectedImages
 from operator_controller.operator.report import report
 from operator_controller.operator.running_bundle import read_recorded, read_running
@@ -144,13 +145,15 @@ class OperatorReconciler:
         if snapshot is None:
             return world
         async with self._resolutions:
-            return replace(world, resolution=await asyncio.to_thread(resolve_and_explain, snapshot))
+            with RESOLUTION_TIME.time():
+                return replace(world, resolution=await asyncio.to_thread(resolve_and_explain, snapshot))
 
     async def publish(self, world: World, status_report: StatusReport[OperatorStatus] | None) -> None:
         """Write the report, if there is one. Raises NotFound when the Operator is deleted."""
         self.missing_bundles.record(world)
         if status_report is not None:
             await self.publisher(world.raw, status_report)
+            count_installation(world.operator.status, status_report.status)
 
 
 # --- other Operators for the same package

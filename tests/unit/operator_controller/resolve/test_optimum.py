@@ -7,8 +7,8 @@ import os
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from operator_controller.resolve.optimum import ContradictoryGoal, Optimizer, solve
 
+from operator_controller.resolve.optimum import ContradictoryGoal, Optimizer, solve
 from operator_controller.resolve.problem import Goal
 from tests.unit.operator_controller.resolve.small_universes import SmallUniverse, best, problems, shuffled
 

@@ -1,0 +1,139 @@
+"""Metrics of each Operator: its status as numbers, for dashboards and alerts; and counters of resolutions and installations.
+
+OperatorMetrics is registered by operator_controller.setup and collected by each scrape of /metrics. Only the leader exports it,
+because it alone writes the status. Values are read from the informer: a deleted Operator has no series. reconciler.py writes the
+counters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from prometheus_client import REGISTRY, Counter, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from olmkit.api.conditions import find_condition, is_condition_true
+from olmkit.api.operators import ConditionType, Operator, OperatorStatus, Reason
+
+_RESOLUTION_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+RESOLUTION_TIME = Histogram(
+    "resolution_duration_seconds",
+    "Duration of resolutions, without waiting for documents of catalogs.",
+    buckets=_RESOLUTION_BUCKETS,
+)
+INSTALLATIONS = Counter(
+    "bundle_install", "Installations and upgrades that succeeded, and that began to fail.", ["result"]
+)
+
+
+class MetricValues(NamedTuple):
+    """The label values and the value of each series of one Operator."""
+
+    info: tuple[str, str, str, str, str]
+    conditions: tuple[tuple[str, str, str], ...]
+    upgrade_available: int
+
+
+def metric_values(operator: Operator) -> MetricValues:
+    """The series of one Operator. Labels of what is not installed are empty."""
+    name, status = operator.metadata.name, operator.status
+    installed = status.installed
+    version, channel, catalog = (
+        (installed.version, installed.channel or "", installed.catalog or "") if installed is not None else ("", "", "")
+    )
+    return MetricValues(
+        (name, operator.spec.package_name, version, channel, catalog),
+        tuple((name, one.type, one.status) for one in status.conditions),
+        int(installed is not None and status.available is not None),
+    )
+
+
+def installation_result(before: OperatorStatus, after: OperatorStatus) -> str | None:
+    """`success` if another bundle has been installed, `failure` if an attempt fails that did not fail before; else None."""
+    if after.installed is not None and _installed(before) != _installed(after):
+        return "success"
+    return "failure" if _is_failing(after) and not _is_failing(before) else None
+
+
+def _installed(status: OperatorStatus) -> tuple[str, str | None] | None:
+    return None if status.installed is None else (status.installed.name, status.installed_bundle_resource)
+
+
+def _is_failing(status: OperatorStatus) -> bool:
+    """Whether the first installation, or an upgrade, fails."""
+    installed = find_condition(status.conditions, ConditionType.INSTALLED)
+    if installed is not None and installed.reason == Reason.INSTALLATION_FAILED:
+        return True
+    ready = find_condition(status.conditions, ConditionType.READY)
+    progress = find_condition(status.conditions, ConditionType.RECONCILING)
+    is_retrying = progress is not None and progress.reason == Reason.RETRYING
+    is_stalled = is_condition_true(status.conditions, ConditionType.STALLED)
+    return ready is not None and ready.reason == Reason.UPGRADING and (is_stalled or is_retrying)
+
+
+def count_installation(before: OperatorStatus, after: OperatorStatus) -> None:
+    """Count what a change of the status reports."""
+    result = installation_result(before, after)
+    if result is not None:
+        INSTALLATIONS.labels(result).inc()
+
+
+@dataclass(frozen=True)
+class OperatorMetrics(Collector):
+    """`operators` returns the objects of the informer."""
+
+    operators: Callable[[], Iterable[Mapping[str, Any]]]
+    is_leading: Callable[[], bool]
+    _unchanged: dict[str, tuple[str, MetricValues | None]] = field(default_factory=dict, compare=False, repr=False)
+    """resourceVersion and values at the last scrape, by name. Parsing a thousand Operators each time would delay the others."""
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Called for each scrape, in the event loop."""
+        if not self.is_leading():
+            return
+        info = GaugeMetricFamily(
+            "operator_info",
+            "1 for each Operator, with what is installed.",
+            labels=["operator", "package", "version", "channel", "catalog"],
+        )
+        conditions = GaugeMetricFamily(
+            "operator_condition", "1 for the current status of each condition.", labels=["operator", "type", "status"]
+        )
+        available = GaugeMetricFamily(
+            "operator_upgrade_available", "1 if an upgrade waits for a person, else 0.", labels=["operator"]
+        )
+        for values in self._values():
+            info.add_metric(values.info, 1)
+            for labels in values.conditions:
+                conditions.add_metric(labels, 1)
+            available.add_metric(values.info[:1], values.upgrade_available)
+        yield from (info, conditions, available)
+
+    def _values(self) -> Iterator[MetricValues]:
+        before, now = dict(self._unchanged), self._unchanged
+        now.clear()
+        for raw in self.operators():
+            name, version = raw["metadata"]["name"], raw["metadata"]["resourceVersion"]
+            known = before.get(name)
+            now[name] = known if known is not None and known[0] == version else (version, _values_of(raw))
+            if (values := now[name][1]) is not None:
+                yield values
+
+    def register(self) -> None:
+        """Export the metrics at /metrics."""
+        REGISTRY.register(self)
+
+    async def unregister(self) -> None:
+        """Stop exporting them."""
+        REGISTRY.unregister(self)
+
+
+def _values_of(raw: Mapping[str, Any]) -> MetricValues | None:
+    try:
+        return metric_values(Operator.load(raw))
+    except ValueError:  # an Operator that cannot be parsed has no series; the others have theirs
+        return None
