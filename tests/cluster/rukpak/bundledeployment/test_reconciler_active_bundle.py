@@ -9,7 +9,9 @@ import pytest
 
 from devcluster.images import Registry
 from olmkit.api import bundledeployments, bundles, operators
+from olmkit.api.bundledeployments import PROPERTIES_ANNOTATION
 from olmkit.runtime.client import Client
+from operator_controller.resolve.package import MAX_RECORDED_PROPERTIES_BYTES
 from rukpak.setup import build
 from tests.cluster import killable_process
 from tests.cluster.killable_process import first
@@ -83,6 +85,31 @@ async def test_the_record_of_what_runs_comes_in_the_write_that_names_it(at: Harn
     }
     named = [entry["status"] for entry in seen if entry["metadata"]["name"] == at.name]
     assert all(("activeBundle" in status) == ("installed" in status) for status in named)
+
+
+async def test_recorded_properties_are_copied_unchanged_up_to_their_limit(at: Harness, running: Client) -> None:
+    """To the Bundle, to the record of what runs, and from there to a Bundle that is made again."""
+    start, end = '[{"type":"olm.constraint","value":"\\u00e9 \\" é ', '"}]'
+    properties = start + "x" * (MAX_RECORDED_PROPERTIES_BYTES - len((start + end).encode())) + end
+    assert len(properties.encode()) == MAX_RECORDED_PROPERTIES_BYTES
+    body = at.body(at.push(plain(namespace(at.name), config_map("log", at.name))))
+    body["spec"]["template"]["metadata"] = {"annotations": {PROPERTIES_ANNOTATION: properties}}
+    await at.client.apply(bundledeployments.KIND, body, "test")
+    status = (await at.until(READY))["status"]
+    active = status["activeBundle"]
+    assert status["installed"]["properties"] == properties
+    made = await at.client.get(bundles.KIND, active)
+    assert made["metadata"]["annotations"][PROPERTIES_ANNOTATION] == properties
+
+    body = at.body(f"{at.cluster.registry}/bundles/{at.name}:nothing")
+    body["spec"]["template"]["metadata"] = {"annotations": {PROPERTIES_ANNOTATION: properties.replace("x", "y")}}
+    await at.client.apply(bundledeployments.KIND, body, "test")
+    raw = await at.until(says("HasValidBundle", "False", "UnpackFailed"))
+    assert raw["status"]["installed"]["properties"] == properties
+    await at.client.delete(bundles.KIND, active)
+    again = await at.when(bundles.KIND, active, "", partial(replaced, made["metadata"]["uid"]))
+    assert again is not None
+    assert again["metadata"]["annotations"][PROPERTIES_ANNOTATION] == properties
 
 
 async def test_a_bundle_that_is_made_again_keeps_the_digest_when_its_tag_has_moved(

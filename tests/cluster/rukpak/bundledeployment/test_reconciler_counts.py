@@ -51,8 +51,8 @@ class NotesLists(Client):
 
     group = ""
 
-    def __init__(self, kubeconfig: str | None = None) -> None:
-        super().__init__(kubeconfig)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
         self.listed: list[str] = []
 
     async def pages(self, kind: Kind, *args: Any, **options: Any) -> AsyncIterator[Any]:

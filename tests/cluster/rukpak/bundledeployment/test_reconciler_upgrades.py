@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import asyncio
 
-from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, RELEASED_ANNOTATION
+from olmkit.api import bundledeployments, bundles
+from olmkit.api.bundledeployments import (
+    INVENTORY_ANNOTATION,
+    OWNER_KIND_LABEL,
+    OWNER_NAME_LABEL,
+    RELEASED_ANNOTATION,
+    VERSION_ANNOTATION,
+)
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
+from rukpak.bundledeployment.template import bundle_name
 from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     CONFIG_MAPS,
@@ -91,6 +99,45 @@ async def test_an_upgrade_that_the_server_refuses_changes_nothing_of_that_phase(
 
     await at.install(at.push(plain(space, config_map("log", at.name, v="3"), changed), "v3"))
     await at.until(READY)
+
+
+async def test_both_bundles_are_found_with_their_annotations_until_a_pivot_is_finished(
+    at: Harness, running: Client
+) -> None:
+    space, engine = namespace(at.name), deployment("engine", at.name)
+    await _install_version(at, "1.0.0", space, config_map("log", at.name, v="1"))
+    old = (await at.until(READY))["status"]["activeBundle"]
+    assert await _bundles_of(at) == {old: "1.0.0"}
+
+    await at.create(DEPLOYMENTS, engine)  # somebody else has it: the pivot stops in the phase of the workloads
+    await _install_version(at, "2.0.0", space, config_map("log", at.name, v="2"), engine)
+    raw = await at.until(says("Stalled", "True", "Blocked", f"already new: ConfigMap {at.name}/log"))
+    assert raw["status"]["activeBundle"] == raw["status"]["installed"]["bundle"] == old
+    assert raw["status"]["installed"]["version"] == "1.0.0"
+    template = raw["spec"]["template"]["spec"]
+    assert await _bundles_of(at) == {old: "1.0.0", bundle_name(at.name, template): "2.0.0"}
+
+    await at.client.delete(DEPLOYMENTS, "engine", at.name)
+    raw = await at.until(READY)
+    new = raw["status"]["activeBundle"]
+    assert new == raw["status"]["installed"]["bundle"] == bundle_name(at.name, template)
+    await at.until(lambda _: [name for _, name in at.bundles.objects if name.startswith(f"{at.name}-")] == [new])
+    assert await _bundles_of(at) == {new: "2.0.0"}
+
+
+async def _install_version(at: Harness, version: str, *objects: Object) -> None:
+    body = at.body(at.push(plain(*objects), version))
+    body["spec"]["template"]["metadata"] = {"annotations": {VERSION_ANNOTATION: version}}
+    at.deployments.record_write(await at.client.apply(bundledeployments.KIND, body, "test"))
+
+
+async def _bundles_of(at: Harness) -> dict[str, str]:
+    """The Bundles that are found from the BundleDeployment, by its labels, with their versions."""
+    selector = f"{OWNER_KIND_LABEL}=BundleDeployment,{OWNER_NAME_LABEL}={at.name}"
+    found, _ = await at.client.list(bundles.KIND, label_selector=selector)
+    uid = (at.deployments.get(at.name) or {})["metadata"]["uid"]
+    assert all(bundle["metadata"]["ownerReferences"][0]["uid"] == uid for bundle in found)
+    return {bundle["metadata"]["name"]: bundle["metadata"]["annotations"][VERSION_ANNOTATION] for bundle in found}
 
 
 async def test_a_first_installation_that_is_rejected_is_reported(at: Harness, running: Client) -> None:
