@@ -198,7 +198,7 @@ class CatalogClient:
                     raise CatalogRequestError(f"catalogd answered {response.status}{hint}")
                 if response.digest not in known:
                     await download.finish()
-                    return await self._contents.publish(folder, download.path, response.encoding, response.digest)
+                    return await self._contents.publish(folder, download.path, response.encoding, response.digest, last)
         content = await self._contents.get(response.digest)
         if content is None:
             raise CatalogRequestError("its content on the disk was damaged")

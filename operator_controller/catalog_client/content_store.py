@@ -113,13 +113,17 @@ class ContentStore:
         finally:
             await run_in_thread(stack.close)
 
-    async def publish(self, folder: Path, received: Path, encoding: str, digest: str) -> CatalogContent:
+    async def publish(
+        self, folder: Path, received: Path, encoding: str, digest: str, previous: CatalogContent | None
+    ) -> CatalogContent:
         """Verify and store the response that is in `received`, in a folder of staging().
+
+        Documents that are the same in `previous` are not parsed again.
 
         Raises InvalidContent, ContentTooLarge and ContentNotStored.
         """
         with storage_errors():
-            await run_in_thread(lambda: _fill(folder, received, encoding, digest))
+            await run_in_thread(lambda: _fill(folder, received, encoding, digest, previous))
             async with self._changes:
                 if digest not in self._verified:  # another request may have stored it
                     await run_in_thread(lambda: self._store.publish_staged(folder, digest))
@@ -200,9 +204,9 @@ def storage_errors() -> Iterator[None]:
         raise ContentNotStored(f"its content cannot be stored: {error.strerror or type(error).__name__}") from error
 
 
-def _fill(folder: Path, received: Path, encoding: str, digest: str) -> None:
+def _fill(folder: Path, received: Path, encoding: str, digest: str, previous: CatalogContent | None) -> None:
     with fill_staging(folder, digest) as content:
-        write_content(received, encoding, digest, content)
+        write_content(received, encoding, digest, content, previous)
         received.unlink()
 
 

@@ -7,11 +7,12 @@ content, so that a truncated or mixed response never replaces what is known of a
 from __future__ import annotations
 
 import gzip
+import hashlib
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import orjson
 
@@ -22,6 +23,7 @@ from operator_controller.catalog_content.content import (
     DOCUMENTS_FILE,
     INDEX_FILE,
     MAX_DOCUMENT_BYTES,
+    CatalogContent,
     CatalogIndex,
     DocumentEntry,
     GroupKind,
@@ -41,6 +43,7 @@ _COPY_BYTES = 1024 * 1024
 _TAIL_BYTES = 16 * 1024
 _TAIL = re.compile(rb'"digest":"([^"]*)"|"package":("(?:[^"\\]|\\.)*")')
 _GVK_TEXT = orjson.dumps(GVK)
+_LineKey = tuple[int, bytes]
 
 
 class InvalidContent(ValueError):
@@ -51,12 +54,14 @@ class ContentTooLarge(ValueError):
     """The content exceeds a limit. The message says which, and what to do."""
 
 
-def write_content(received: Path, encoding: str, digest: str, folder: Path) -> None:
+def write_content(
+    received: Path, encoding: str, digest: str, folder: Path, previous: CatalogContent | None = None
+) -> None:
     """Write DOCUMENTS_FILE and INDEX_FILE into `folder` from a response with the content `digest` in IDENTITY or GZIP.
 
-    Raises InvalidContent, ContentTooLarge and OSError.
+    Documents that are the same in `previous` are not parsed again. Raises InvalidContent, ContentTooLarge and OSError.
     """
-    index = _IndexBuilder(digest)
+    index = _IndexBuilder(digest, _known_documents(previous) if previous is not None else {})
     with open(received, "rb") as raw, open(folder / DOCUMENTS_FILE, "wb", buffering=_COPY_BYTES) as target:
         source: IO[bytes] = raw if encoding == IDENTITY else gzip.GzipFile(fileobj=raw)  # type: ignore[assignment]
         for start, line, length in _copied_lines(source, target):
@@ -94,11 +99,51 @@ def too_large_message() -> str:
     return f"its resolution documents are larger than {MAX_CONTENT_BYTES // 2**20} MiB; {SHRINK_HINT}"
 
 
-class _IndexBuilder:
-    """Collects the entries of one content."""
+class _KnownDocument(NamedTuple):
+    """What the index of another content has of a document."""
 
-    def __init__(self, digest: str) -> None:
+    package: str
+    digest: str
+    kinds: Collection[GroupKind]
+
+
+def _known_documents(previous: CatalogContent) -> dict[_LineKey, _KnownDocument]:
+    """The documents of a content by what identifies them in another one; empty if it cannot be read."""
+    kinds: dict[str, list[GroupKind]] = {}
+    for kind, packages in previous.index.providers.items():
+        for package in packages:
+            kinds.setdefault(package, []).append(kind)
+    known: dict[_LineKey, _KnownDocument] = {}
+    try:
+        with open(previous.folder / DOCUMENTS_FILE, "rb", buffering=0) as file:
+            for package, (digest, start, length) in previous.index.packages.items():
+                if length <= MAX_DOCUMENT_BYTES:
+                    file.seek(start)
+                    key = _line_key(file.read(length), previous.digest)
+                    if key is not None:
+                        known[key] = _KnownDocument(package, digest, kinds.get(package, ()))
+    except OSError:
+        return {}
+    return known
+
+
+def _line_key(line: bytes, catalog_digest: str) -> _LineKey | None:
+    """Where the line has its catalogDigest, and a hash of the rest. None if that is not certain."""
+    field = b'"catalogDigest":"%s"' % catalog_digest.encode()
+    position = line.find(field)
+    if position < 0 or line.find(field, position + 1) >= 0:
+        return None
+    rest = hashlib.sha256(memoryview(line)[:position])
+    rest.update(memoryview(line)[position + len(field) :])
+    return position, rest.digest()
+
+
+class _IndexBuilder:
+    """Collects the entries of one content; documents that are `known` are not parsed."""
+
+    def __init__(self, digest: str, known: Mapping[_LineKey, _KnownDocument]) -> None:
         self._digest = digest
+        self._known = known
         self._packages: dict[str, DocumentEntry] = {}
         self._providers: dict[GroupKind, list[str]] = {}
         self._lines = 0
@@ -109,9 +154,10 @@ class _IndexBuilder:
         self._lines += 1
         if self._lines > MAX_PACKAGES:
             raise ContentTooLarge(f"it has more than {MAX_PACKAGES:,} packages; {SHRINK_HINT}")
+        key = _line_key(line, self._digest) if self._known else None
+        known = self._known.get(key) if key is not None else None
         try:
-            envelope, kinds = _parse(line) if length <= MAX_DOCUMENT_BYTES else (self._tail_envelope(line), set())
-            package, document_digest = self._checked(envelope)
+            package, document_digest, kinds = known or self._read(line, length)
         except ValueError as error:
             raise InvalidContent(f"{error} (line {self._lines:,})") from error
         if len(package) > MAX_PACKAGE_NAME_LENGTH:
@@ -132,8 +178,15 @@ class _IndexBuilder:
             {kind: tuple(sorted(packages)) for kind, packages in sorted(self._providers.items())},
         )
 
+    def _read(self, line: bytes, length: int) -> _KnownDocument:
+        """Parse the line. Raises ValueError."""
+        if length > MAX_DOCUMENT_BYTES:
+            return _KnownDocument(*self._checked(self._tail_envelope(line)), ())
+        document, kinds = _parse(line)
+        return _KnownDocument(*self._checked(document), kinds)
+
     def _checked(self, envelope: Any) -> tuple[str, str]:
-        """The names of the package and of its document. Raises ValueError."""
+        """The name of the package and the digest of its document. Raises ValueError."""
         if not isinstance(envelope, dict):
             raise ValueError("the document is no mapping")
         package, digest = envelope.get("package"), envelope.get("digest")
@@ -159,7 +212,10 @@ class _IndexBuilder:
 
 def _parse(line: bytes) -> tuple[Any, set[GroupKind]]:
     """The document and the kinds that its bundles provide. Raises ValueError."""
-    document = orjson.loads(line)
+    try:
+        document = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise ValueError(f"the document is no JSON: {error.msg}") from error
     if not isinstance(document, dict):
         return document, set()
     for name in ("channels", "bundles", "deprecations"):

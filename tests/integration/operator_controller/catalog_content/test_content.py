@@ -1,0 +1,74 @@
+"""Contents on disk as the solver process reads them, intact, damaged and removed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from olmkit.store.store import Store
+from operator_controller.catalog_content.content import DOCUMENTS_FILE, INDEX_FILE, ContentDocuments
+from operator_controller.resolve.documents import ContentMissing, Documents
+from tests.integration.operator_controller.catalog_client.test_client import FIRST, SECOND, document, lines
+from tests.integration.operator_controller.catalog_content.test_content_writer import VALID, written
+
+
+def test_documents_are_read_by_the_digest_of_a_content(tmp_path: Path) -> None:
+    written(tmp_path, VALID)
+    written(tmp_path, lines([document(SECOND, "2.0.0")]), SECOND)
+    documents: Documents = ContentDocuments(tmp_path)
+    assert documents.digests(FIRST) == {package: document(FIRST, package=package)["digest"] for package in ("p", "q")}
+    assert documents.read(FIRST, "q") == document(FIRST, package="q")
+    assert documents.read(SECOND, "p") == document(SECOND, "2.0.0")
+
+
+@pytest.mark.parametrize("digest", [SECOND, "", "no digest", "../x"])
+def test_a_content_that_is_not_there(tmp_path: Path, digest: str) -> None:
+    written(tmp_path, VALID)
+    with pytest.raises(ContentMissing, match="its content"):
+        ContentDocuments(tmp_path).digests(digest)
+
+
+def test_no_folder_is_created(tmp_path: Path) -> None:
+    with pytest.raises(ContentMissing):
+        ContentDocuments(tmp_path / "absent").digests(FIRST)
+    assert not (tmp_path / "absent").exists()
+
+
+def test_a_content_that_is_removed_while_it_is_read(tmp_path: Path) -> None:
+    written(tmp_path, VALID)
+    documents = ContentDocuments(tmp_path)
+    assert [*documents.digests(FIRST)] == ["p", "q"]
+    Store(tmp_path).remove(FIRST)
+    with pytest.raises(ContentMissing):
+        documents.read(FIRST, "p")
+    documents.retain_only([])
+    with pytest.raises(ContentMissing):
+        documents.digests(FIRST)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"x",
+        VALID[: len(VALID) // 2],
+        VALID[::-1],
+        lines([document(FIRST, package="q"), document(FIRST)]),
+        VALID.replace(FIRST.encode(), SECOND.encode()),
+    ],
+)
+def test_a_document_of_a_damaged_file_is_missing(tmp_path: Path, damage: bytes) -> None:
+    content = written(tmp_path, VALID)
+    documents = ContentDocuments(tmp_path)
+    documents.open(FIRST)
+    (content.folder / DOCUMENTS_FILE).write_bytes(damage)
+    with pytest.raises(ContentMissing, match="its content on the disk cannot be read"):
+        documents.read(FIRST, "q")
+
+
+@pytest.mark.parametrize("damage", [b"", b"[]", b'{"format": 0}', b'{"format": 1, "packages": [], "provides": []}'])
+def test_a_content_with_a_damaged_index_is_missing(tmp_path: Path, damage: bytes) -> None:
+    (written(tmp_path, VALID).folder / INDEX_FILE).write_bytes(damage)
+    with pytest.raises(ContentMissing, match="its index or a document is damaged"):
+        ContentDocuments(tmp_path).digests(FIRST)
