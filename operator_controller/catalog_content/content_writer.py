@@ -40,8 +40,8 @@ MAX_PACKAGE_NAME_LENGTH = 253
 """Characters of a package name that is listed. spec.packageName of an Operator has no more."""
 IDENTITY, GZIP = "identity", "gzip"
 _COPY_BYTES = 1024 * 1024
-_TAIL_BYTES = 16 * 1024
-_TAIL = re.compile(rb'"digest":"([^"]*)"|"package":("(?:[^"\\]|\\.)*")')
+_TAIL_BYTES = 1024 * 1024
+_TAIL = re.compile(rb'"digest":"(sha256:[0-9a-f]{64})"|"package":("(?:[^"\\]|\\.)*")')
 _GVK_TEXT = orjson.dumps(GVK)
 _LineKey = tuple[int, bytes]
 

@@ -88,6 +88,7 @@ def large(package: str, size: int) -> bytes:
     """A document of at least that many bytes."""
     found = document(FIRST, package=package)
     found["bundles"][0]["properties"] = [{"type": "t", "value": " " * size}]
+    found["displayNames"] = {f"g/K{number}": "digest" for number in range(2000)}
     return lines([with_digest(FIRST, found)])
 
 
