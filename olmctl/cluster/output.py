@@ -30,11 +30,12 @@ _COLOURS = {"True": "green", "Ready": "green", "Healthy": "green", "False": "red
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table; `is_wide` ones are shown by `-o wide` only."""
+    """A column of a table; `is_wide` ones are shown by `-o wide` only. `empty` stands in a cell without a value."""
 
     name: str
     is_wide: bool = False
     is_status: bool = False
+    empty: str = NONE
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,9 @@ def no_headers_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def print_table(
     columns: Sequence[Column], rows: Iterable[Sequence[object]], *, is_wide: bool = False, headers: bool = True
 ) -> None:
-    """Print an aligned table. Empty cells are `<none>`; text is cleaned."""
+    """Print an aligned table, with cleaned text."""
     shown = [index for index, column in enumerate(columns) if is_wide or not column.is_wide]
-    lines = [[_cell(row[index]) for index in shown] for row in rows]
+    lines = [[_cell(row[index]) or columns[index].empty for index in shown] for row in rows]
     if headers:
         lines.insert(0, [columns[index].name for index in shown])
     widths = [max(width(line[place]) for line in lines) for place in range(len(shown))] if lines else []
@@ -80,7 +81,7 @@ def print_table(
 def _cell(value: object) -> str:
     if isinstance(value, Indented):
         return value.prefix + clean(value.text)
-    return clean("" if value is None else str(value)) or NONE
+    return clean("" if value is None else str(value))
 
 
 def print_object(value: Any, form: str) -> None:

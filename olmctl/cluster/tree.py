@@ -18,7 +18,7 @@ from olmkit.api import bundledeployments, bundles, operators
 from olmkit.api.meta import Object
 from olmkit.errors import NotFound
 
-_COLUMNS = (Column("NAME"), Column("STATE", is_status=True), Column("MESSAGE"))
+_COLUMNS = (Column("NAME"), Column("STATE", is_status=True), Column("MESSAGE", empty=""))
 
 
 @dataclass

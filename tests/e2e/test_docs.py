@@ -38,6 +38,7 @@ PRESUMED = {
     "config/samples/README.md": (SAMPLE_CATALOG,),
     "docs/bundle.md": (COMMUNITY, SNAPSCHEDULER),
     "docs/catalogd-http.md": (SAMPLE_CATALOG,),
+    "docs/cli.md": (SAMPLE_CATALOG,),
     "docs/operator.md": (COMMUNITY,),
     "docs/package.md": (COMMUNITY,),
     "docs/troubleshooting.md": (COMMUNITY, SNAPSCHEDULER),
