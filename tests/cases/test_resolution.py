@@ -7,7 +7,8 @@
         bundles: {p.v1.1.0: {version: 1.1.0, image: r/p:1.1.0, properties: [], problem: "", deprecated: ""}}    if not plain
     cases:
       - sentence: the id of the test
-        request: {version: 1.1.0, channel: stable}    also: policy (an upgradeConstraintPolicy), selected (names of catalogs)
+        request: {version: 1.1.0, channel: stable}    also: policy (an upgradeConstraintPolicy), selected (names of
+                                     catalogs), approved (a version, with approval Manual)
         running: {name: p.v1.0.0, catalog: community, channel: stable}    also: version, image
         chosen: p.v1.1.0             or kept: the image that stays, or refused: the message of Resolved
         explains: [parts of the explanation, in order]
@@ -117,6 +118,8 @@ def resolve_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> 
         version=request.get("version", ""),
         catalogs=tuple(request["selected"]) if "selected" in request else None,
         ignores_upgrade_edges=request.get("policy") == "Ignore",
+        is_manual="approved" in request,
+        approved_version=request.get("approved", ""),
         running=recorded(running["name"], running) if running else None,
         installing=recorded(installing, {}) if installing else None,
         preferred_catalog=case.get("preferred_catalog", ""),
