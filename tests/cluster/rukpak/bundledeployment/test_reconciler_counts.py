@@ -12,6 +12,9 @@ from olmkit.api.bundledeployments import COUNT_ANNOTATION
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.rest_mapper import CRDS
+from rukpak.setup import build
+from tests.cluster import killable_process
+from tests.cluster.killable_process import first
 from tests.cluster.rukpak.harness import (
     OWNER,
     READY,
@@ -25,6 +28,7 @@ from tests.cluster.rukpak.harness import (
     plain,
     rukpak,
     says,
+    settings,
     thing,
 )
 
@@ -90,15 +94,36 @@ async def test_a_request_of_a_time_when_rukpak_was_down_is_handled_when_it_start
     async with rukpak(at.cluster, tmp_path):
         await at.install(at.push(plain(namespace(at.name), definition(at.group))))
         await at.until(READY)
-        first = await request(at)
-        await at.until(handled(first))
+        before = await request(at)
+        await at.until(handled(before))
     boats = kind_of(at.group)
     await at.create(boats, thing(boats, "dinghy", at.name))
     second = await request(at)
-    assert handled(first)(await at.find(bundledeployments.KIND, at.name))
+    assert handled(before)(await at.find(bundledeployments.KIND, at.name))
     async with rukpak(at.cluster, tmp_path):
         raw = await at.until(handled(second))
     assert raw["status"]["customResources"] == [{"group": at.group, "kind": "Boat", "count": 1}]
+
+
+async def test_a_kill_after_any_write_does_not_lose_a_request(at: Harness, tmp_path: Path) -> None:
+    async with rukpak(at.cluster, tmp_path):
+        await at.install(at.push(plain(namespace(at.name), definition(at.group))))
+        await at.until(READY)
+    kills = 0
+    for number in range(1, 9):
+        value = await request(at)
+        async with killable_process.run_killable("rukpak", settings(at.cluster, tmp_path), build) as kill_switch:
+            kill_switch.writes_left = number
+            await first(kill_switch.killed.wait(), at.until(handled(value)))
+            was_killed = kill_switch.killed.is_set()
+        async with rukpak(at.cluster, tmp_path):
+            raw = await at.until(handled(value))
+        assert raw["status"]["customResources"] == [{"group": at.group, "kind": "Boat", "count": 0}]
+        kills += was_killed
+        if not was_killed:
+            break
+    assert kills
+    assert not was_killed
 
 
 async def test_a_request_is_handled_while_the_bundle_deployment_is_blocked(at: Harness, running: Client) -> None:
