@@ -5,9 +5,11 @@ sees `properties`, a list of {type, value}, and the function `semver_compare(a, 
 is true. The library is imported with the first rule, because most catalogs have none.
 
 Rules come from catalogs. The library limits the nesting of brackets, and runs regular expressions in linear time; it limits
-neither steps nor memory. The limits of this module keep a rule from overflowing the stack, from building large values and from
-looping over loops; they depend on the rule and the properties alone. They do not bound seconds, and the library cannot be
-interrupted: rules are evaluated in the child process of the resolver, which is killed if it exceeds its limits. Pure.
+neither steps nor memory, copies lists while it builds them, and compiles a regular expression at each use. The limits of this
+module keep a rule from overflowing the stack and estimate the worst that its loops can cost; they depend on the rule and the
+properties alone, so the same rule has the same result everywhere. What they admit takes up to some seconds for one bundle, and
+the library cannot be interrupted: rules are evaluated in the child process of the resolver, which is killed if it exceeds its
+limits. Pure.
 """
 
 from __future__ import annotations
@@ -26,19 +28,27 @@ if TYPE_CHECKING:
 MAX_RULE_LENGTH = 2048
 """Characters of a rule. The library overflows the stack at 30,000 terms in a row."""
 MAX_LOOPS = 16
-"""Calls of all, exists, exists_one, filter, map and the like in one rule."""
+"""Calls of all, exists, exists_one, filter and map in one rule."""
 MAX_ADDITIONS = 8
-"""`+` in one rule. Each at most doubles the largest text or list, so that all together allow 256 times its size."""
-MAX_STEPS = 1_000_000
-"""Rounds of the innermost of nested loops: 1,000 properties allow two levels, 100 three."""
+"""`+` in one rule."""
+MAX_COST_BYTES = 256 * 1024 * 1024
+"""Bytes of properties that the evaluation for one bundle may visit or copy in the worst case, as _cost estimates it. With
+properties of 100 bytes a loop over 1,600 of them is permitted, one within another over 130, and three over 40."""
+REGEX_COST_BYTES = 2 * 1024 * 1024
+"""Added for each use of a regular expression: it may take 0.1 s to compile."""
 MAX_ERROR_BYTES = 300
 """UTF-8 bytes of an error of the library in a message."""
 NOT_BOOLEAN = "cel expressions must have type Bool"
 
 Properties = Sequence[Mapping[str, Any]]
 
-_TEXT = r"""[rRbB]{0,2}(?:\"\"\"(?s:.*?)\"\"\"|'''(?s:.*?)'''|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
-_TOKEN = re.compile(rf"(?P<text>{_TEXT})|(?P<comment>//[^\n]*)|(?P<word>[A-Za-z_]\w*)|(?P<sign>[^\s\w])")
+_RAW_TEXT = r"""(?:[rR][bB]?|[bB][rR])(?:\"\"\"(?s:.*?)\"\"\"|\'\'\'(?s:.*?)\'\'\'|"[^"\n]*"|'[^'\n]*')"""
+_TEXT = (
+    r"""[bB]?(?:\"\"\"(?s:\\.|[^\\])*?\"\"\"|\'\'\'(?s:\\.|[^\\])*?\'\'\'|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
+)
+_TOKEN = re.compile(
+    rf"(?P<text>{_RAW_TEXT}|{_TEXT})|(?P<comment>//[^\n]*)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<sign>[^\sA-Za-z0-9_])"
+)
 _LOOPS = frozenset({"all", "exists", "exists_one", "existsOne", "filter", "map"})
 _TYPES = frozenset({"bool", "bytes", "double", "dyn", "int", "list", "map", "null_type", "string", "type", "uint"})
 _VARIABLES = _TYPES | {"properties"}
@@ -77,8 +87,8 @@ class _NotEvaluated(Exception):
 
 
 def _evaluate(rule: str, properties: Properties) -> Any:
-    program, nesting = _compiled(rule)
-    if max(len(properties), rule.count(",") + 1) ** nesting > MAX_STEPS:
+    program, shape = _compiled(rule)
+    if _cost(shape, properties) > MAX_COST_BYTES:
         raise _NotEvaluated
     import cel
 
@@ -91,12 +101,35 @@ def _evaluate(rule: str, properties: Properties) -> Any:
         raise _refused(error) from error
 
 
+def _cost(shape: _Shape, properties: Properties) -> int:
+    """The bytes that an evaluation visits at most: each round of the innermost loop may visit all properties.
+
+    A list written in the rule may contain the properties once for each of its items. `map` copies its result in each round, and
+    the result may contain such a list for each round. Each addition may double the largest value.
+    """
+    rounds = max(_longest_list(properties), shape.items) << shape.additions
+    size = (len(repr(properties)) + 1) * shape.items << shape.additions
+    visited = size * rounds**shape.nesting * (rounds * shape.items) ** shape.maps
+    return visited + rounds**shape.nesting * shape.patterns * REGEX_COST_BYTES
+
+
+def _longest_list(properties: Properties) -> int:
+    """The length of the longest list or mapping, at any depth."""
+    longest, rest = 0, list[Any]([properties])
+    while rest:
+        value = rest.pop()
+        if isinstance(value, dict | list | tuple):
+            longest = max(longest, len(value))
+            rest.extend(value.values() if isinstance(value, dict) else value)
+    return longest
+
+
 @lru_cache(maxsize=256)
-def _compiled(rule: str) -> tuple[cel.Program, int]:
-    """The program, and how deep its loops are nested. Raises BadRule."""
+def _compiled(rule: str) -> tuple[cel.Program, _Shape]:
+    """The program, and what it may cost. Raises BadRule."""
     if len(rule) > MAX_RULE_LENGTH:
         raise BadRule(f"a rule has at most {MAX_RULE_LENGTH:,} characters, and this one has {len(rule):,}")
-    loops = _loops(rule)
+    shape = _shape(rule)
     import cel
 
     try:
@@ -107,9 +140,9 @@ def _compiled(rule: str) -> tuple[cel.Program, int]:
     except BaseException as error:
         raise _refused(error) from error
     named = [name for name in functions if name[0].isalpha()]
-    for name in [*sorted(set(variables) - loops.variables - _VARIABLES), *sorted(set(named) - _FUNCTIONS)]:
+    for name in [*sorted(set(variables) - shape.variables - _VARIABLES), *sorted(set(named) - _FUNCTIONS)]:
         raise BadRule(f"undeclared reference to '{truncate(name, MAX_ERROR_BYTES)}'")
-    return program, loops.nesting
+    return program, shape
 
 
 def _refused(error: BaseException) -> BaseException:
@@ -117,30 +150,39 @@ def _refused(error: BaseException) -> BaseException:
     return BadRule("the rule cannot be evaluated") if type(error).__module__ == "pyo3_runtime" else error
 
 
-class _Loops(NamedTuple):
+class _Shape(NamedTuple):
+    """What the cost of a rule depends on: how deep its loops are nested, and how many of each there are."""
+
     nesting: int
+    maps: int
+    additions: int
+    patterns: int
+    items: int
+    """At least the items of its longest list, and one."""
     variables: frozenset[str]
+    """The variables of its loops."""
 
 
-def _loops(rule: str) -> _Loops:
-    """How deep the loops of a rule are nested, and their variables. Raises BadRule if it exceeds a limit."""
+def _shape(rule: str) -> _Shape:
+    """Raises BadRule if the rule exceeds a limit."""
     tokens = [found[0] for found in _TOKEN.finditer(rule) if found.lastgroup in ("word", "sign")]
-    is_loop: list[bool] = []
-    nesting, variables = 0, list[str]()
+    brackets: list[str] = []
+    nesting, items, variables = 0, 1, list[str]()
     for before, token, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False):
         if token in "([{":
-            is_loop.append(token == "(" and before in _LOOPS)
-            variables += [after] if is_loop[-1] else []
-            nesting = max(nesting, sum(is_loop))
-        elif token in ")]}" and is_loop:
-            is_loop.pop()
-    for count, limit, what in (
-        (len(variables), MAX_LOOPS, "loops"),
-        (tokens.count("+"), MAX_ADDITIONS, "additions"),
-    ):
+            is_loop = token == "(" and before in _LOOPS
+            brackets.append("loop" if is_loop else token)
+            variables += [after] if is_loop else []
+            nesting = max(nesting, brackets.count("loop"))
+        elif token in ")]}" and brackets:
+            brackets.pop()
+        elif token == "," and brackets and brackets[-1] in "[{":
+            items += 1
+    additions = tokens.count("+")
+    for count, limit, what in ((len(variables), MAX_LOOPS, "loops"), (additions, MAX_ADDITIONS, "additions")):
         if count > limit:
             raise BadRule(f"a rule has at most {limit} {what}, and this one has {count}")
-    return _Loops(nesting, frozenset(variables))
+    return _Shape(nesting, tokens.count("map"), additions, tokens.count("matches"), items, frozenset(variables))
 
 
 def _semver_compare(one: str, other: str) -> int:
