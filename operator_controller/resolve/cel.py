@@ -109,8 +109,9 @@ def _cost(shape: _Shape, properties: Properties) -> int:
     """
     rounds = max(_longest_list(properties), shape.items) << shape.additions
     size = (len(repr(properties)) + 1) * shape.items << shape.additions
-    visited = size * rounds**shape.nesting * (rounds * shape.items) ** shape.maps
-    return visited + rounds**shape.nesting * shape.patterns * REGEX_COST_BYTES
+    innermost: int = rounds**shape.nesting
+    copies: int = (rounds * shape.items) ** shape.maps
+    return innermost * (size * copies + shape.patterns * REGEX_COST_BYTES)
 
 
 def _longest_list(properties: Properties) -> int:

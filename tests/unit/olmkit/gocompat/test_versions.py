@@ -17,6 +17,7 @@ from olmkit.gocompat.versions import (
     Version,
     parse_bundle_version,
     parse_release,
+    parse_tolerant_version,
     parse_version,
 )
 
@@ -144,6 +145,52 @@ def test_a_bad_version_is_refused_with_the_message_of_blang(text: str, message: 
     with pytest.raises(BadVersion) as caught:
         parse_version(text)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        pytest.param("1.2.3", "1.2.3", id="a version"),
+        pytest.param(" v1.2.3 ", "1.2.3", id="blanks and a v"),
+        pytest.param("1", "1.0.0", id="one part"),
+        pytest.param("1.2", "1.2.0", id="two parts"),
+        pytest.param("01.002.0003", "1.2.3", id="leading zeros"),
+        pytest.param("00.0.000", "0.0.0", id="zeros alone"),
+        pytest.param("1.2.03-rc.1+b", "1.2.3-rc.1+b", id="a suffix after three parts"),
+        pytest.param("1.19.0-0", "1.19.0-0", id="as minKubeVersion is often written"),
+    ],
+)
+def test_a_version_is_read_tolerantly(text: str, version: str) -> None:
+    assert str(parse_tolerant_version(text)) == version
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1.2-alpha", "Short version cannot contain PreRelease/Build meta data"),
+        ("1+b", "Short version cannot contain PreRelease/Build meta data"),
+        ("", 'Invalid character(s) found in major number ""'),
+        ("vv1.2.3", 'Invalid character(s) found in major number "v1"'),
+        ("1.2.3.4", 'Invalid character(s) found in patch number "3.4"'),
+        ("1.2.3-01", 'Numeric PreRelease version must not contain leading zeroes "01"'),
+        ("latest", 'Invalid character(s) found in major number "latest"'),
+    ],
+)
+def test_what_is_no_version_for_a_tolerant_reader(text: str, message: str) -> None:
+    with pytest.raises(BadVersion) as caught:
+        parse_tolerant_version(text)
+    assert str(caught.value) == message
+
+
+@given(versions)
+def test_a_tolerant_reader_reads_what_a_strict_one_does(version: Version) -> None:
+    assert str(parse_tolerant_version(str(version))) == str(version)
+
+
+@given(st.text(alphabet="01.-+xv a²", max_size=12))
+def test_any_text_is_a_version_or_a_bad_one_for_a_tolerant_reader(text: str) -> None:
+    with suppress(BadVersion):
+        assert parse_tolerant_version(f" v{text}") == parse_tolerant_version(text)
 
 
 @pytest.mark.parametrize(

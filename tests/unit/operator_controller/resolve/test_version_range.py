@@ -112,6 +112,7 @@ def test_known_differences_to_the_ranges_of_catalogs(
             'Numeric PreRelease version must not contain leading zeroes "01" in "v1.2.3-beta.01"',
         ),
         ("foobar", '"foobar" is neither a version nor a range of versions'),
+        ("not-a-valid-version", '"not-a-valid-version" is neither a version nor a range of versions'),
         ("", '"" is neither a version nor a range of versions'),
         ("1.2.3 ||", '"1.2.3 ||" is neither a version nor a range of versions'),
         ("1.2.3,, 2", '"1.2.3,, 2" is neither a version nor a range of versions (at ", 2")'),
@@ -188,6 +189,30 @@ def test_the_api_admits_valid_ranges(text: str) -> None:
 @pytest.mark.parametrize("text", REFUSED)
 def test_the_api_rejects_invalid_ranges(text: str) -> None:
     assert not re.search(VERSION_PATTERN, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_admitted"),
+    [
+        pytest.param("1.*.*", True, id="the pattern of OpenShift refuses a second *, which the library reads as 1.x.x"),
+        pytest.param(
+            ">=1.0.0 || *", True, id="the pattern of OpenShift refuses * after an operator, which the library reads"
+        ),
+        pytest.param("1.2.3 || 2.1.*", True, id="the pattern of OpenShift refuses 2.1.* here and admits it alone"),
+        pytest.param("|", False, id="the pattern of OpenShift admits a single bar by mistake; no library reads it"),
+        pytest.param("1.*]", False, id="the pattern of OpenShift admits a bracket by mistake; no library reads it"),
+        pytest.param("1.2.3-01", False, id="the pattern of OpenShift admits a prerelease that the library refuses"),
+    ],
+)
+def test_the_pattern_differs_from_that_of_openshift_where_the_library_disagrees_with_it(
+    text: str, is_admitted: bool
+) -> None:
+    assert bool(re.search(VERSION_PATTERN, text)) is is_admitted
+    if is_admitted:
+        MastermindsRange.parse(text)
+    else:
+        with pytest.raises(BadRange):
+            MastermindsRange.parse(text)
 
 
 parts = st.sampled_from(["0", "1", "2", "10", "x", "*", "X"])
