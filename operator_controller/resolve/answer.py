@@ -24,11 +24,13 @@ class AnswerKind(StrEnum):
     AMBIGUOUS_CATALOGS = "ambiguousCatalogs"  # catalogs of the same priority offer it
     SOURCE_CATALOG_MISSING = "sourceCatalogMissing"  # what is requested may be in a catalog whose content is not known
     SOURCE_CATALOG_NOT_SELECTED = "sourceCatalogNotSelected"  # no catalog that the spec selects offers what runs
+    NOT_INSTALLABLE = (
+        "notInstallable"  # bundles match, and the cluster lacks what each of them requires, or that is invalid
+    )
     CONFLICT = "conflict"  # what it requires cannot be had together with the requests that have precedence
     UNDECIDED = "undecided"  # the solver reached its budget: nothing changes
-    NOT_APPROVED = "notApproved"  # nothing is installed, and the installation of `available_version` awaits approval
-    PAUSED = "paused"  # nothing is installed, and the Operator is paused
     UNNEEDED = "unneeded"  # a dependency that no installation requires
+    DELETING = "deleting"  # the Operator is being deleted; `needed_by` names what still needs its package
 
 
 class ClauseKind(StrEnum):

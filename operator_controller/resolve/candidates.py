@@ -11,7 +11,9 @@ from enum import StrEnum
 
 from olmkit.gocompat.versions import Version
 from operator_controller.resolve.bundle_identity import is_same_image
+from operator_controller.resolve.cluster_requirements import KnownCluster, unmet_cluster_requirement
 from operator_controller.resolve.package import Bundle, Channel, PackageContent
+from operator_controller.resolve.requirements import read_constraints
 from operator_controller.resolve.snapshot import CatalogOffer, PackageRequest, RunningBundle
 
 
@@ -47,6 +49,15 @@ class MissingPart(StrEnum):
 
 
 @dataclass(frozen=True)
+class RuledOut:
+    """A bundle that matches the request and cannot be installed: the cluster lacks what it requires, or that is invalid."""
+
+    candidate: Candidate
+    reason: str
+    """The end of a sentence about the bundle."""
+
+
+@dataclass(frozen=True)
 class CatalogCandidates:
     """One catalog's offer: its selected channels, the candidates in them, and those that match the requested versions."""
 
@@ -55,16 +66,36 @@ class CatalogCandidates:
     channels: tuple[Channel, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     matching: tuple[Candidate, ...] = ()
+    ruled_out: tuple[RuledOut, ...] = ()
+    """They match too, and are not in `matching`."""
 
 
-def candidates_of(offer: CatalogOffer, request: PackageRequest, running: RunningBundle | None) -> CatalogCandidates:
-    """The candidates of one catalog."""
+def candidates_of(
+    offer: CatalogOffer, request: PackageRequest, running: RunningBundle | None, cluster: KnownCluster
+) -> CatalogCandidates:
+    """The candidates of one catalog. The bundle that runs is never ruled out."""
     if offer.package is None:
         return CatalogCandidates(offer, MissingPart.PACKAGE)
     channels, missing = selected_channels(offer.package, request)
     candidates = tuple(_with_running_image(one, running) for one in _channel_candidates(offer, offer.package, channels))
     matching = tuple(one for one in candidates if request.versions is None or request.versions.matches(one.version))
-    return CatalogCandidates(offer, missing, channels, candidates, matching)
+    ruled_out = [
+        RuledOut(one, reason)
+        for one in matching
+        if not (running is not None and is_same_bundle(one, running)) and (reason := _problem(one.bundle, cluster))
+    ]
+    if ruled_out:
+        names = {each.candidate.bundle.name for each in ruled_out}
+        matching = tuple(one for one in matching if one.bundle.name not in names)
+    return CatalogCandidates(offer, missing, channels, candidates, matching, tuple(ruled_out))
+
+
+def _problem(bundle: Bundle, cluster: KnownCluster) -> str:
+    """Why the bundle cannot be installed whatever else is, or ""."""
+    unmet = unmet_cluster_requirement(bundle, cluster)
+    if unmet or not bundle.dependencies:
+        return unmet
+    return read_constraints(bundle.properties).problem
 
 
 def _with_running_image(candidate: Candidate, running: RunningBundle | None) -> Candidate:

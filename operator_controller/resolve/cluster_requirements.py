@@ -1,6 +1,6 @@
 """What a bundle requires of the cluster itself: a version of Kubernetes (minKubeVersion) and kinds (nativeAPIs).
 
-Called by universe.py: a bundle with an unmet requirement is no candidate. What is not known of the cluster excludes nothing.
+Called by candidates.py: a bundle with an unmet requirement is no candidate. What is not known of the cluster excludes nothing.
 rukpak checks minKubeVersion again before it installs (rukpak/render/preflight.py). Pure.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from olmkit.api.conditions import truncate
 from olmkit.gocompat.versions import BadVersion, Version, parse_tolerant_version
-from operator_controller.resolve.cluster_snapshot import ClusterFacts
+from operator_controller.resolve.cluster_facts import ClusterFacts
 from operator_controller.resolve.formatting import MAX_VALUE_BYTES, plain_value, quoted_value
 from operator_controller.resolve.package import Bundle, GroupVersionKind
 

@@ -7,8 +7,9 @@ is named by the digest of its catalog's content and read through documents.py. C
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from operator_controller.resolve.cluster_facts import ClusterFacts
 from operator_controller.resolve.snapshot import CatalogState
 
 
@@ -63,6 +64,11 @@ class OperatorRequest:
     preferred_catalog: str = ""
     """The catalog of an installation that has begun; it decides between catalogs of the same priority."""
 
+    @property
+    def held_package(self) -> str:
+        """The package that it stands for: the one that runs, also after its spec has been changed to another one."""
+        return (self.running.package if self.running else "") or self.package
+
 
 @dataclass(frozen=True)
 class CatalogSource:
@@ -80,26 +86,6 @@ class CatalogSource:
 
 
 @dataclass(frozen=True)
-class ClusterKind:
-    """A kind of a CustomResourceDefinition that is Established and not Terminating, whoever made it."""
-
-    group: str
-    kind: str
-    versions: tuple[str, ...]
-    """The versions that are served."""
-
-
-@dataclass(frozen=True)
-class ClusterFacts:
-    """What bundles may require of the cluster itself. What is not known excludes nothing."""
-
-    kube_version: str = ""
-    custom_kinds: tuple[ClusterKind, ...] = ()
-    native_kinds: tuple[str, ...] | None = None
-    """Every kind that discovery lists, as `<group>/<version>/<kind>`; None if it is not known."""
-
-
-@dataclass(frozen=True)
 class ClusterSnapshot:
     """Everything that the resolution of all Operators depends on, apart from the documents that `content` names.
 
@@ -108,5 +94,8 @@ class ClusterSnapshot:
 
     operators: tuple[OperatorRequest, ...]
     catalogs: tuple[CatalogSource, ...]
-    facts: ClusterFacts = ClusterFacts()
+    facts: ClusterFacts = field(default_factory=ClusterFacts)
+    taken_names: tuple[tuple[str, str], ...] = ()
+    """Names under which no dependency can be created, and what has each of them: an Operator for another package, or a
+    BundleDeployment without an Operator."""
     is_ordered: bool = False

@@ -1,90 +1,71 @@
 """Resolves all Operators of a ClusterSnapshot: `solve_components(snapshot, documents) -> answers`.
 
 Called by the solver process of the Resolver, by the offline command and by tests. Operators that may affect each other form a
-component; each component is solved by itself, and only if something that it depends on has changed since the last call. Never
-raises for what a catalog or a bundle contains. Pure: the same Snapshot and documents give the same answers.
+component; each component is solved by itself, from the part of the Snapshot that it depends on, and only if that part has changed
+since the last call. Never raises for what a catalog or a bundle contains. Pure: the same Snapshot and documents give the same
+answers, in whatever order they are listed.
 """
 
 from __future__ import annotations
 
-from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_bundle_version
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
 from operator_controller.resolve.answer import Answer
-from operator_controller.resolve.cluster_snapshot import ClusterSnapshot, OperatorRequest, RecordedBundle
+from operator_controller.resolve.catalog_index import CatalogIndex
+from operator_controller.resolve.cluster_snapshot import ClusterSnapshot, OperatorRequest
+from operator_controller.resolve.component_answers import answer_component
+from operator_controller.resolve.component_part import ComponentPart, digest_of, part_of
+from operator_controller.resolve.components import find_components
 from operator_controller.resolve.documents import Documents, ParsedDocuments
-from operator_controller.resolve.explained_resolution import resolve_and_explain
-from operator_controller.resolve.operator_answer import make_answer
-from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest, RunningBundle, Snapshot
-from operator_controller.resolve.version_range import MastermindsRange
 
 
 class SolverMemory:
-    """What is kept from one call of solve_components to the next: parsed documents. Never affects an answer, only its cost."""
+    """What is kept from one call of solve_components to the next. Never affects an answer, only its cost."""
 
     def __init__(self) -> None:
         self.parsed = ParsedDocuments()
+        self.index = CatalogIndex()
+        self.answers: dict[str, tuple[Answer, ...]] = {}
+        """The answers of each component of the last call, by its digest."""
 
 
 def solve_components(
     snapshot: ClusterSnapshot, documents: Documents, memory: SolverMemory | None = None
 ) -> tuple[Answer, ...]:
-    """The answers, sorted by the names of the Operators. None for an Operator that is being deleted or not resolvable."""
+    """The answers, sorted by the names of the Operators. None for an Operator that is not resolvable."""
     memory = memory if memory is not None else SolverMemory()
     memory.parsed.drop_unused()
-    found: list[Answer] = []
-    for operator in sorted(snapshot.operators, key=lambda each: each.name):
-        if operator.is_deleting or not operator.is_resolvable:
-            continue
-        resolution = resolve_and_explain(_package_snapshot(snapshot, operator, documents, memory))
-        found.append(make_answer(operator, "", resolution))
-    return tuple(found)
+    known, memory.answers = memory.answers, {}
+    for part in find_parts(snapshot, documents, memory):
+        digest = digest_of(part)
+        answers = known.get(digest)
+        if answers is None:
+            answers = tuple(replace(each, digest=digest) for each in answer_component(part, documents, memory.parsed))
+        memory.answers[digest] = answers
+    found = [each for answers in memory.answers.values() for each in answers]
+    return tuple(sorted(found, key=lambda each: each.operator))
 
 
-def _package_snapshot(
-    snapshot: ClusterSnapshot, operator: OperatorRequest, documents: Documents, memory: SolverMemory
-) -> Snapshot:
-    """The request of one Operator with what each catalog that it may use offers of its package."""
-    offers = [
-        memory.parsed.offer(documents, source, operator.package)
-        if operator.catalogs is None or source.name in operator.catalogs
-        else CatalogOffer(source.name, source.priority, CatalogState.NOT_SELECTED, package_names=source.package_names)
-        for source in sorted(snapshot.catalogs, key=lambda each: each.name)
-    ]
-    return Snapshot(
-        request=package_request(operator),
-        offers=tuple(offers),
-        running=running_bundle(operator.running),
-        installing_bundle=operator.installing.name if operator.installing else "",
-        preferred_catalog=operator.preferred_catalog,
-    )
+def find_parts(snapshot: ClusterSnapshot, documents: Documents, memory: SolverMemory) -> list[ComponentPart]:
+    """The parts of the Snapshot, one for each component."""
+    operators = _by_seniority(snapshot)
+    memory.index.update(snapshot.catalogs, documents, operators)
+    by_package: dict[str, OperatorRequest] = {}
+    for operator in operators:
+        by_package.setdefault(operator.held_package, operator)
+    index = memory.index
+    components = find_components(by_package.keys(), index.of_package, index.providers, index.packages)
+    members: defaultdict[str, list[OperatorRequest]] = defaultdict(list)
+    first_of = {package: min(each.requested) for each in components for package in each.requested}
+    for package, operator in by_package.items():
+        members[first_of[package]].append(operator)
+    return [part_of(snapshot, each, members[min(each.requested)], index) for each in components]
 
 
-def package_request(operator: OperatorRequest) -> PackageRequest:
-    """The request of the spec. A range that cannot be read requests every version: such an Operator is not resolvable."""
-    try:
-        versions = MastermindsRange.parse(operator.version) if operator.version else None
-    except BadRange:
-        versions = None
-    approved = operator.approved_version if operator.is_manual else ""
-    return PackageRequest(operator.package, operator.channel, versions, not operator.ignores_upgrade_edges, approved)
-
-
-def running_bundle(recorded: RecordedBundle | None) -> RunningBundle | None:
-    """The recorded bundle with its version parsed."""
-    if recorded is None:
-        return None
-    return RunningBundle(
-        name=recorded.name,
-        image=recorded.image,
-        package=recorded.package,
-        version=_version(recorded.version),
-        version_text=recorded.version,
-        catalog=recorded.catalog,
-        channel=recorded.channel,
-    )
-
-
-def _version(text: str) -> Version | None:
-    try:
-        return parse_bundle_version(text)
-    except BadVersion:
-        return None
+def _by_seniority(snapshot: ClusterSnapshot) -> Sequence[OperatorRequest]:
+    """Installed first, then the older one, then by name."""
+    if snapshot.is_ordered:
+        return snapshot.operators
+    return sorted(snapshot.operators, key=lambda each: (each.running is None, each.created, each.name))

@@ -6,31 +6,26 @@ same, with single quotes; all others put names and ranges in double quotes. Each
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
-from typing import Any, assert_never
+from typing import assert_never
 
 from olmkit.api.conditions import truncate
-from olmkit.fbc import schemas
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import Version
 from operator_controller.resolve.bundle_identity import has_same_name_and_version
+from operator_controller.resolve.candidates import Candidate
 from operator_controller.resolve.formatting import (
     MAX_CHANNELS_SHOWN,
-    MAX_VALUE_BYTES,
     format_versions,
     join_names,
-    plain_value,
-    quoted_value,
 )
-from operator_controller.resolve.package import Property
 from operator_controller.resolve.resolution import (
     AmbiguousCatalogs,
     Chosen,
-    HasDependencies,
     Kept,
     NoDirectUpgrade,
     NoMatchingBundle,
+    NotInstallable,
     Resolution,
     SourceCatalogMissing,
     SourceCatalogNotSelected,
@@ -101,8 +96,9 @@ def _explain(resolution: Resolution) -> Explanation:
         case NoDirectUpgrade():
             message = _no_direct_upgrade_message(resolution, outcome)
             return _explanation(message, _joined(message, _how_to_continue(resolution, outcome)))
-        case HasDependencies():
-            return _explanation(*_dependencies_message(resolution, outcome))
+        case NotInstallable(candidate, reason):
+            message = f"bundle {quoted(candidate.bundle.name)} cannot be installed: {reason}"
+            return _explanation(message, "; ".join([message, *_others_ruled_out(resolution, candidate)]))
         case AmbiguousCatalogs():
             return _explanation(*_ambiguous_message(resolution, outcome))
         case SourceCatalogMissing():
@@ -155,7 +151,9 @@ def _not_offered(resolution: Resolution, running: RunningBundle) -> str:
         text += ", and what it offers is older"
     elif others:
         text += f", and no upgrade edge leads from it to {max(others)}"
-    return "; ".join([text, *unreadable_bundles(resolution.catalogs), *unreadable_catalogs(resolution.catalogs)])
+    ruled_out = [f"{each.candidate.version} cannot be installed: {each.reason}" for each in own.ruled_out[-1:]]
+    unread = [*unreadable_bundles(resolution.catalogs), *unreadable_catalogs(resolution.catalogs)]
+    return "; ".join([text, *ruled_out, *unread])
 
 
 # --- a bundle that is installed
@@ -176,8 +174,9 @@ def _chosen_text(resolution: Resolution, outcome: Chosen) -> str:
     parts = [f"{origin}{_selection_rule(resolution, outcome)}"]
     if candidate.deprecation:
         parts.append(f"it is deprecated: {candidate.deprecation}")
-    if running is not None and outcome.candidate == outcome.target:
+    if running is not None and outcome.candidate == outcome.target and outcome.is_best:
         parts += _better_but_unreachable(resolution, outcome)
+    parts += _better_but_ruled_out(resolution, outcome)
     own = [catalog for catalog in resolution.catalogs if catalog.offer.catalog == candidate.catalog]
     return "; ".join([*parts, *unreadable_bundles(own), *unreadable_catalogs(own)])
 
@@ -199,6 +198,8 @@ def _selection_rule(resolution: Resolution, outcome: Chosen) -> str:
     if request.approved_version == str(outcome.candidate.version):
         return ": the approved version"
     within = f" in range {quoted(request.versions.text)}" if request.versions else ""
+    if not outcome.is_best:
+        return f": the best of {count} versions{within} whose requirements can be satisfied"
     return f": the best of {count} versions{within}" if count > 1 else f": the only version{within}"
 
 
@@ -211,6 +212,8 @@ def _short_reason(resolution: Resolution, outcome: Chosen) -> str:
         return f"next step of the upgrade to {outcome.target.version}"
     if request.approved_version == str(candidate.version):
         return "approved version"
+    if not outcome.is_best:
+        return "best version whose requirements can be satisfied"
     if request.versions is not None:
         return f'best in range "{request.versions.text}"' + (
             f" of channel {request.channel}" if request.channel else ""
@@ -232,6 +235,20 @@ def _better_but_unreachable(resolution: Resolution, outcome: Chosen) -> list[str
         return []
     best = max(better, key=lambda one: one.rank)
     return [f"{best.version} is available too, but no upgrade edge leads to it from {running.version_text}"]
+
+
+def _better_but_ruled_out(resolution: Resolution, outcome: Chosen) -> list[str]:
+    """The best candidate that cannot be installed on this cluster, if it is better than the one that was chosen."""
+    better = [
+        each
+        for catalog in resolution.catalogs
+        for each in catalog.ruled_out
+        if catalog.offer.catalog == outcome.candidate.catalog and each.candidate.rank > outcome.target.rank
+    ]
+    if not better:
+        return []
+    best = max(better, key=lambda each: each.candidate.rank)
+    return [f"{best.candidate.version} cannot be installed: {best.reason}"]
 
 
 # --- requests that cannot be satisfied
@@ -301,44 +318,15 @@ def _upgrades_by_channel(outcome: NoDirectUpgrade) -> list[str]:
     return parts + ([f"{more} more channels lead to others"] if more > 0 else [])
 
 
-def _dependencies_message(resolution: Resolution, outcome: HasDependencies) -> tuple[str, str]:
-    """The message, and the message with the versions that have no dependencies."""
-    candidate, running = outcome.candidate, resolution.snapshot.running
-    requirements = [f"{_requirement(entry)} (property {entry.type})" for entry in candidate.bundle.dependencies]
-    shown, more = requirements[:MAX_REQUIREMENTS_SHOWN], len(requirements) - MAX_REQUIREMENTS_SHOWN
-    shown += [f"{more} more"] if more > 0 else []
-    refused = (
-        f'bundle "{candidate.bundle.name}" requires {" and ".join(shown)}: this version of olm-suite does not install '
-        "dependencies"
-    )
-    if outcome.alternatives:
-        message = f"{refused}; choose a version without such a requirement"
-        return message, f"{message}: {format_versions(outcome.alternatives, None)}"
-    if running is not None:
-        message = f"{refused}, and no version without such a requirement can be reached from {running.version_text}"
-    else:
-        channels = sorted({channel.name for catalog in resolution.catalogs for channel in catalog.channels})
-        of = f"channel{'s' if len(channels) > 1 else ''} {join_names(channels, 'and')}"
-        message = f"{refused}, and every version of {of} has such a requirement"
-    return message, message
-
-
-def _requirement(entry: Property) -> str:
-    value: dict[str, Any] = entry.value if isinstance(entry.value, dict) else {}
-    match entry.type:
-        case schemas.PACKAGE_REQUIRED if value:
-            name, versions = (quoted_value(value.get(key, "")) for key in ("packageName", "versionRange"))
-            return f"package {name} in range {versions}"
-        case schemas.GVK_REQUIRED if value:
-            group, version, kind = (value.get(key, "") for key in ("group", "version", "kind"))
-            return f"kind {plain_value(kind)} of {quoted_value(f'{group}/{version}')}"
-    as_json = truncate(json.dumps(entry.value, sort_keys=True), MAX_VALUE_BYTES)
-    if entry.type != "olm.constraint":
-        return as_json
-    message = value.get("failureMessage")
-    if isinstance(message, str) and message:  # a sentence by the author of the bundle, not a name
-        return f"the constraint {quoted_value(message)}"
-    return f"the constraint {as_json}"
+def _others_ruled_out(resolution: Resolution, best: Candidate) -> list[str]:
+    """The other versions that match and cannot be installed, each for a reason of its own."""
+    versions = {
+        each.candidate.version
+        for catalog in resolution.catalogs
+        for each in catalog.ruled_out
+        if each.candidate != best
+    }
+    return [f"nor can {format_versions(sorted(versions), None)}"] if versions else []
 
 
 def _ambiguous_message(resolution: Resolution, outcome: AmbiguousCatalogs) -> tuple[str, str]:

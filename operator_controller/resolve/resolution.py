@@ -18,11 +18,13 @@ class Chosen:
     """Install `candidate`. `target` is where the upgrade steps lead; it is the candidate itself if one step is enough.
 
     `without_certificates`: if the candidate needs certificates, the versions that need none and can be installed now, ascending.
+    `is_best`: no permitted candidate is better; else the requirements of bundles keep out what is.
     """
 
     candidate: Candidate
     target: Candidate
     without_certificates: tuple[Version, ...] = ()
+    is_best: bool = True
 
 
 @dataclass(frozen=True)
@@ -63,11 +65,11 @@ class NoDirectUpgrade:
 
 
 @dataclass(frozen=True)
-class HasDependencies:
-    """The best candidate depends on others. `alternatives`: the versions that do not and can be installed now, ascending."""
+class NotInstallable:
+    """Bundles match the request, and none of them can be installed on this cluster. `reason` is that of the best one."""
 
     candidate: Candidate
-    alternatives: tuple[Version, ...] = ()
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ ResolutionOutcome = (
     | NoMatchingBundle
     | TooLargeToResolve
     | NoDirectUpgrade
-    | HasDependencies
+    | NotInstallable
     | AmbiguousCatalogs
     | SourceCatalogMissing
     | SourceCatalogNotSelected
@@ -131,7 +133,7 @@ class Resolution:
     def is_final(self) -> bool:
         """Whether only a change of a spec or of a catalog's content can change the outcome. If not, a catalog is still unread."""
         match self.outcome:
-            case NoMatchingBundle() | SourceCatalogNotSelected():
+            case NoMatchingBundle() | NotInstallable() | SourceCatalogNotSelected():
                 states = {one.offer.state for one in self.catalogs}
                 return states == {CatalogState.SERVING}
             case TooLargeToResolve():

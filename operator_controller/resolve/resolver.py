@@ -16,13 +16,14 @@ from typing import Any
 from olmkit.gocompat.versions import Version
 from operator_controller.resolve.bundle_identity import BundleIdentity, channels_with, identity_in
 from operator_controller.resolve.candidates import Candidate, CatalogCandidates, candidates_of, is_same_bundle
+from operator_controller.resolve.cluster_requirements import known_cluster
 from operator_controller.resolve.resolution import (
     AmbiguousCatalogs,
     Chosen,
-    HasDependencies,
     Kept,
     NoDirectUpgrade,
     NoMatchingBundle,
+    NotInstallable,
     Resolution,
     ResolutionOutcome,
     SourceCatalogMissing,
@@ -55,12 +56,10 @@ class Permitted:
 
 
 def resolve(snapshot: Snapshot) -> Resolution:
-    """The result for one Operator. Never raises."""
+    """The result for one Operator as if nothing required anything. Never raises."""
     found = permitted(snapshot)
-    approved = [one for one in found.choices if _is_approved(one.candidate, snapshot)]
-    outcome = (approved or found.choices)[-1] if found.choices else found.otherwise
-    refused = _refuse_dependencies(outcome, snapshot.running, found.catalogs)
-    return Resolution(refused, snapshot, found.catalogs, found.successor)
+    outcome = with_alternatives(found.choices[-1], snapshot, found.catalogs) if found.choices else found.otherwise
+    return Resolution(outcome, snapshot, found.catalogs, found.successor)
 
 
 def _is_approved(candidate: Candidate, snapshot: Snapshot) -> bool:
@@ -84,10 +83,20 @@ def permitted(snapshot: Snapshot) -> Permitted:
         if source is None or source.state not in STATES_WITH_CONTENT:
             return Permitted((), _resolve_without_catalog(snapshot, running, source))
         offers = (source,)
-    catalogs = tuple(candidates_of(offer, snapshot.request, running) for offer in offers)
+    catalogs = _candidates(snapshot, running, offers)
     if running is None:
-        return _permitted_installations(snapshot, catalogs)
-    return _permitted_upgrades(snapshot, running, catalogs, successor)
+        found = _permitted_installations(snapshot, catalogs)
+    else:
+        found = _permitted_upgrades(snapshot, running, catalogs, successor)
+    choices = sorted(found.choices, key=lambda one: _is_approved(one.candidate, snapshot))
+    return replace(found, choices=tuple(choices))
+
+
+def _candidates(
+    snapshot: Snapshot, running: RunningBundle | None, offers: Iterable[CatalogOffer]
+) -> tuple[CatalogCandidates, ...]:
+    cluster = known_cluster(snapshot.facts)
+    return tuple(candidates_of(offer, snapshot.request, running, cluster) for offer in offers)
 
 
 # --- the catalog of an installed package
@@ -120,7 +129,7 @@ def _successor_catalog(
 
 def _permitted_without_source(snapshot: Snapshot, running: RunningBundle, offers: Sequence[CatalogOffer]) -> Permitted:
     """The request does not select the catalog of the running bundle: if no upgrade edge is required, all that match."""
-    catalogs = tuple(candidates_of(offer, snapshot.request, running) for offer in offers)
+    catalogs = _candidates(snapshot, running, offers)
     if snapshot.request.enforces_edges:
         return Permitted((), SourceCatalogNotSelected(running.catalog), catalogs)
     return _permitted_installations(snapshot, catalogs)
@@ -150,6 +159,12 @@ def _permitted_installations(snapshot: Snapshot, catalogs: tuple[CatalogCandidat
     matching = sorted((one for catalog in catalogs for one in catalog.matching), key=lambda one: one.rank)
     if not matching:
         return Permitted((), _no_match(catalogs), catalogs)
+    if snapshot.catalog_order is not None:
+        place = {name: -index for index, name in enumerate(snapshot.catalog_order)}
+        if snapshot.preferred_catalog:
+            place[snapshot.preferred_catalog] = 1
+        matching.sort(key=lambda one: (one.tier, place[one.catalog]))
+        return Permitted(tuple(Chosen(one, one) for one in matching), NoMatchingBundle(), catalogs)
     catalogs_by_tier: defaultdict[tuple[bool, int], set[str]] = defaultdict(set)
     for one in matching:
         catalogs_by_tier[one.tier].add(one.catalog)
@@ -162,6 +177,10 @@ def _permitted_installations(snapshot: Snapshot, catalogs: tuple[CatalogCandidat
 
 
 def _no_match(catalogs: Sequence[CatalogCandidates]) -> ResolutionOutcome:
+    ruled_out = [each for one in catalogs for each in one.ruled_out]
+    if ruled_out:
+        best = max(ruled_out, key=lambda each: each.candidate.rank)
+        return NotInstallable(best.candidate, best.reason)
     too_large = next((one.offer for one in catalogs if one.offer.state is CatalogState.TOO_LARGE), None)
     return NoMatchingBundle() if too_large is None else TooLargeToResolve(too_large.catalog, too_large.message)
 
@@ -259,36 +278,24 @@ def _no_direct_upgrade(running: RunningBundle, wanted: Candidate, catalog: Catal
 # --- what cannot be installed
 
 
-def _refuse_dependencies(
-    outcome: ResolutionOutcome, running: RunningBundle | None, catalogs: Sequence[CatalogCandidates]
-) -> ResolutionOutcome:
-    """A choice with dependencies is refused, never replaced by an older one; the running bundle is not refused again.
+def with_alternatives(chosen: Chosen, snapshot: Snapshot, catalogs: Sequence[CatalogCandidates]) -> Chosen:
+    """If the bundle needs certificates, adds the versions that need none and can be installed now.
 
-    A bundle that needs certificates is refused by operator/evaluate.py, which reads here which versions need none.
+    Such a bundle is refused by operator/evaluate.py; the running bundle is not refused again.
     """
-    if not isinstance(outcome, Chosen):
-        return outcome
-    candidate = outcome.candidate
-    if running is not None and candidate.bundle.name == running.name:
-        return outcome
-    if not candidate.bundle.dependencies and not candidate.bundle.needs_certificates:
-        return outcome
+    candidate, running = chosen.candidate, snapshot.running
+    if not candidate.bundle.needs_certificates or (running is not None and candidate.bundle.name == running.name):
+        return chosen
     own = [catalog for catalog in catalogs if catalog.offer.catalog == candidate.catalog]
-    others = [one for catalog in own for one in _without_dependencies(catalog, running)]
-    if candidate.bundle.dependencies:
-        return HasDependencies(candidate, _ascending(others))
-    return replace(outcome, without_certificates=_ascending(one for one in others if not one.bundle.needs_certificates))
+    others = {one.version for catalog in own for one in _without_certificates(catalog, running)}
+    return replace(chosen, without_certificates=tuple(sorted(others)))
 
 
-def _ascending(candidates: Iterable[Candidate]) -> tuple[Version, ...]:
-    return tuple(sorted({one.version for one in candidates}))
-
-
-def _without_dependencies(catalog: CatalogCandidates, running: RunningBundle | None) -> Iterable[Candidate]:
-    """The candidates that can be installed now and have no dependencies, whatever version is requested."""
-    independent = [one for one in catalog.candidates if not one.bundle.dependencies]
+def _without_certificates(catalog: CatalogCandidates, running: RunningBundle | None) -> Iterable[Candidate]:
+    """The candidates that can be installed now and need no certificates, whatever version is requested."""
+    usable = [one for one in catalog.candidates if not one.bundle.needs_certificates]
     if running is None:
-        return independent
+        return usable
     steps = direct_upgrades(catalog.channels, UpgradeStart(running.name, running.version)).values()
     names = frozenset[str]().union(*steps)
-    return [one for one in independent if one.bundle.name in names or is_same_bundle(one, running)]
+    return [one for one in usable if one.bundle.name in names or is_same_bundle(one, running)]

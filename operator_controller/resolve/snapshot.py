@@ -6,10 +6,11 @@ Values alone, frozen: an answer can be identified by the Snapshot that it was co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from olmkit.gocompat.versions import Version
+from operator_controller.resolve.cluster_facts import ClusterFacts
 from operator_controller.resolve.package import PackageContent
 from operator_controller.resolve.version_range import MastermindsRange
 
@@ -85,3 +86,6 @@ class Snapshot:
     """Name of the bundle whose installation has begun and is not finished. It is kept as long as it is a permitted result."""
     preferred_catalog: str = ""
     """The catalog of an installation that has begun; it decides between catalogs of the same priority."""
+    catalog_order: tuple[str, ...] | None = None
+    """For a package that nobody asked for: all catalogs, the preferred one first, to decide between equal priorities."""
+    facts: ClusterFacts = field(default_factory=ClusterFacts)

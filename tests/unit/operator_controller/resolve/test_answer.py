@@ -59,8 +59,7 @@ def test_an_answer_with_every_field_crosses_a_pipe() -> None:
         pytest.param(AnswerKind.KEPT, CatalogState.UNREACHABLE, False, id="its catalog is away"),
         pytest.param(AnswerKind.KEPT, None, False, id="its catalog was deleted"),
         pytest.param(AnswerKind.UNDECIDED, CatalogState.SERVING, False, id="the budget is reached"),
-        pytest.param(AnswerKind.NOT_APPROVED, CatalogState.SERVING, False, id="it awaits approval"),
-        pytest.param(AnswerKind.PAUSED, CatalogState.SERVING, False, id="it is paused"),
+        pytest.param(AnswerKind.DELETING, CatalogState.SERVING, False, id="its Operator is being deleted"),
         pytest.param(AnswerKind.UNNEEDED, CatalogState.SERVING, False, id="nothing needs it"),
     ],
 )

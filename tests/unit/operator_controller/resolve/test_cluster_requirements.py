@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from olmkit.gocompat.versions import parse_version
+from operator_controller.resolve.cluster_facts import ClusterFacts
 from operator_controller.resolve.cluster_requirements import known_cluster, unmet_cluster_requirement
-from operator_controller.resolve.cluster_snapshot import ClusterFacts
 from operator_controller.resolve.package import Bundle, GroupVersionKind
 
 POD, ROUTE = GroupVersionKind("", "v1", "Pod"), GroupVersionKind("route.openshift.io", "v1", "Route")

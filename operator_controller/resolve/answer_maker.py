@@ -1,0 +1,247 @@
+"""Makes the Answers for the Operators of one component from its solution. Called by component_answers.py. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from olmkit.api.conditions import truncate
+from operator_controller.resolve.answer import Answer, AnswerKind, Dependency, Member, PackageToInstall
+from operator_controller.resolve.bundle_identity import is_same_image
+from operator_controller.resolve.cluster_snapshot import OperatorRequest
+from operator_controller.resolve.constraints import Constraint, describe
+from operator_controller.resolve.deprecations import find_deprecations
+from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES, explain
+from operator_controller.resolve.explained_resolution import ExplainedResolution
+from operator_controller.resolve.formatting import join_names
+from operator_controller.resolve.operator_answer import make_answer
+from operator_controller.resolve.optimum import Solution
+from operator_controller.resolve.package_domain import PackageDomain
+from operator_controller.resolve.problem import Goal
+from operator_controller.resolve.refusal import Refusals
+from operator_controller.resolve.resolution import Chosen, Resolution
+from operator_controller.resolve.resolver import with_alternatives
+from operator_controller.resolve.universe import ComponentUniverse
+
+MAX_DEPENDENCIES_SHOWN = 5
+"""Dependencies in one explanation."""
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """A requirement of a selected version, and the selected package that satisfies it."""
+
+    constraint: Constraint
+    satisfied_by: str
+
+
+class AnswerMaker:
+    """Answers for the Operators of one component."""
+
+    def __init__(self, universe: ComponentUniverse, goal: Goal, solution: Solution) -> None:
+        self._universe, self._goal, self._solution = universe, goal, solution
+        self._selected = solution.selected
+
+    @cached_property
+    def _refusals(self) -> Refusals:
+        return Refusals(self._universe, self._goal, self._solution)
+
+    def answer(self, operator: OperatorRequest) -> Answer:
+        """The answer for one Operator."""
+        domain = self._universe.domain(operator.held_package)
+        if operator.is_deleting:
+            answer = self._plain(operator, domain, AnswerKind.DELETING, "the Operator is being deleted")
+        elif len(domain.versions) <= domain.first:
+            answer = self._explained(operator, domain, None)
+        elif not self._solution.is_proved:
+            answer = self._plain(operator, domain, AnswerKind.UNDECIDED, self._undecided())
+        else:
+            answer = self._decided(operator, domain)
+        return replace(answer, members=self.members, needed_by=self._needed_by(domain.package))
+
+    # --- the kinds of answers
+
+    def _decided(self, operator: OperatorRequest, domain: PackageDomain) -> Answer:
+        index = self._selected.get(domain.package)
+        if index is not None and index >= domain.first:
+            return self._chosen(operator, domain, index)
+        if operator.is_dependency and index is None:
+            message = f"package {domain.package} is not required by what is installed or to be installed"
+            return self._plain(operator, domain, AnswerKind.UNNEEDED, message)
+        refusal = self._refusals.refusal(domain.package)
+        unchanged = self._unchanged(domain)
+        if unchanged is not None:
+            answer = self._explained(operator, domain, unchanged)
+            note = f"its requirements are not satisfied: {refusal.sentence}"
+            return replace(answer, text=_limited(f"{answer.text}; {note}"), clauses=refusal.clauses)
+        answer = self._plain(operator, domain, AnswerKind.CONFLICT, refusal.message)
+        return replace(answer, text=_limited(refusal.text), clauses=refusal.clauses)
+
+    def _unchanged(self, domain: PackageDomain) -> Chosen | None:
+        """The running bundle as its catalog offers it: it is not refused again if its own requirements are not satisfied."""
+        running = domain.snapshot.running
+        for each in domain.versions[domain.first :]:
+            if running is not None and each.choice is not None and each.is_running:
+                image = each.choice.candidate.bundle.image
+                if image == running.image or is_same_image(image, running.image):
+                    return each.choice
+        return None
+
+    def _chosen(self, operator: OperatorRequest, domain: PackageDomain, index: int) -> Answer:
+        choice = domain.versions[index].choice
+        if choice is None:  # index 0 is what runs, and choices follow it
+            raise ValueError(f"index {index} of {domain.package} is what runs")
+        is_best = index == len(domain.versions) - 1
+        answer = self._explained(operator, domain, replace(choice, is_best=is_best))
+        notes = self._dependency_notes(domain.package)
+        if not is_best:
+            better = self._refusals.better(domain.package)
+            answer = replace(answer, available_version=better.version, available_reason=better.reason)
+            notes = [better.reason, *notes]
+        return replace(
+            answer,
+            text=_limited("; ".join([answer.text, *notes])),
+            dependencies=self._dependencies(domain.package),
+            to_install=self._to_install(operator, domain.package),
+        )
+
+    def _plain(self, operator: OperatorRequest, domain: PackageDomain, kind: AnswerKind, message: str) -> Answer:
+        return Answer(
+            operator=operator.name,
+            uid=operator.uid,
+            digest="",
+            kind=kind,
+            is_resolved=False,
+            message=message,
+            text=_limited(message),
+            is_final=self._is_final(domain),
+            deprecations=find_deprecations(_resolution(domain, None)),
+        )
+
+    def _explained(self, operator: OperatorRequest, domain: PackageDomain, choice: Chosen | None) -> Answer:
+        if choice is not None:
+            choice = with_alternatives(choice, domain.snapshot, domain.permitted.catalogs)
+        resolution = _resolution(domain, choice)
+        explained = ExplainedResolution(resolution, explain(resolution), find_deprecations(resolution))
+        return make_answer(operator, "", explained)
+
+    def _undecided(self) -> str:
+        level = self._solution.exhausted
+        where = f" (level {level.value})" if level else ""
+        return (
+            f"the solver reached its limit before a set of versions was proved to be the best{where}: nothing changes; set "
+            "spec.version or spec.channel to leave fewer choices"
+        )
+
+    def _is_final(self, domain: PackageDomain) -> bool:
+        return True
+
+    # --- other packages
+
+    @cached_property
+    def _edges(self) -> dict[str, list[_Edge]]:
+        """The requirements of each selected version, with the package that satisfies each; none if nothing is proved."""
+        if not self._solution.is_proved:
+            return {}
+        return {package: list(self._edges_of(package, index)) for package, index in self._selected.items()}
+
+    def _edges_of(self, package: str, index: int) -> Iterable[_Edge]:
+        for requirement in self._universe.requirements(package, index):
+            for each in requirement.alternatives:
+                selected = self._selected.get(each.package, -1)
+                if any(low <= selected <= high for low, high in each.intervals):
+                    yield _Edge(self._universe.constraint(requirement), each.package)
+                    break
+
+    @cached_property
+    def members(self) -> tuple[Member, ...]:
+        """The end state of the component; empty if it is not proved to be the best."""
+        found: list[Member] = []
+        if not self._solution.is_proved:
+            return ()
+        for package, index in sorted(self._selected.items()):
+            each = self._universe.version(package, index)
+            requires = tuple(sorted({edge.satisfied_by for edge in self._edges[package]}))
+            version = str(each.version) if each.version is not None else ""
+            found.append(Member(package, each.bundles[0].name, version, requires, is_changed=not each.is_running))
+        return tuple(found)
+
+    def _dependencies(self, package: str) -> tuple[Dependency, ...]:
+        return tuple(
+            Dependency(
+                package=edge.satisfied_by,
+                version=str(each.version or ""),
+                catalog=self._catalog(edge.satisfied_by),
+                bundle=each.bundles[0].name,
+                sentence=f"{describe(edge.constraint)} is satisfied by {edge.satisfied_by} {each.version}",
+            )
+            for edge in self._edges[package]
+            for each in (self._universe.version(edge.satisfied_by, self._selected[edge.satisfied_by]),)
+        )
+
+    def _catalog(self, package: str) -> str:
+        each = self._universe.version(package, self._selected[package])
+        if each.choice is not None:
+            return each.choice.candidate.catalog
+        operator = self._universe.domain(package).operator
+        return operator.running.catalog if operator and operator.running else ""
+
+    def _dependency_notes(self, package: str) -> list[str]:
+        known = dict.fromkeys(f"{each.package} {each.version}" for each in self._dependencies(package))
+        shown = list(known)[:MAX_DEPENDENCIES_SHOWN]
+        more = len(known) - len(shown)
+        shown += [f"{more} more"] if more else []
+        return [f"it requires {join_names(shown, 'and')}"] if shown else []
+
+    def _to_install(self, operator: OperatorRequest, package: str) -> tuple[PackageToInstall, ...]:
+        """The packages without an Operator that it needs, also indirectly."""
+        return tuple(
+            PackageToInstall(
+                name, str(self._universe.version(name, self._selected[name]).version), self._catalog(name), needed
+            )
+            for name in sorted(self._reached_from(package))
+            if self._universe.domain(name).operator is None
+            for needed in (self._needed_for(name),)
+        )
+
+    def _reached_from(self, package: str) -> list[str]:
+        """The packages that a selected one needs, also indirectly."""
+        found = dict.fromkeys([package])
+        queue = [package]
+        for each in queue:  # the loop body appends to the queue
+            for edge in self._edges[each]:
+                if edge.satisfied_by not in found:
+                    found[edge.satisfied_by] = None
+                    queue.append(edge.satisfied_by)
+        return queue[1:]
+
+    def _needed_for(self, package: str) -> tuple[str, ...]:
+        """The Operators that need a package."""
+        operators = [
+            operator.name
+            for name in self._selected
+            if (operator := self._universe.domain(name).operator) is not None and package in self._reached_from(name)
+        ]
+        return tuple(sorted(operators))
+
+    def _needed_by(self, package: str) -> tuple[str, ...]:
+        """The packages that run and require something of what runs of this one alone, and those selected that require it."""
+        universe = self._universe
+        found = {name for name, edges in self._edges.items() if any(each.satisfied_by == package for each in edges)}
+        for other in universe.running if package in universe.running else ():
+            operator = universe.domain(other).operator
+            if other == package or (operator is not None and operator.is_deleting):
+                continue
+            if any(universe.holders(other, each) == [package] for each in universe.required(other, 0)):
+                found.add(other)
+        return tuple(sorted(found))
+
+
+def _resolution(domain: PackageDomain, choice: Chosen | None) -> Resolution:
+    found = domain.permitted
+    return Resolution(choice or found.otherwise, domain.snapshot, found.catalogs, found.successor)
+
+
+def _limited(text: str) -> str:
+    return truncate(text, MAX_EXPLANATION_BYTES)

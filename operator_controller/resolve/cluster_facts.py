@@ -1,0 +1,25 @@
+"""What bundles may require of the cluster itself. Part of a ClusterSnapshot; read by universe.py and candidates.py. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ClusterKind:
+    """A kind of a CustomResourceDefinition that is Established and not Terminating, whoever made it."""
+
+    group: str
+    kind: str
+    versions: tuple[str, ...]
+    """The versions that are served."""
+
+
+@dataclass(frozen=True)
+class ClusterFacts:
+    """What bundles may require of the cluster itself. What is not known excludes nothing."""
+
+    kube_version: str = ""
+    custom_kinds: tuple[ClusterKind, ...] = ()
+    native_kinds: tuple[str, ...] | None = None
+    """Every kind that discovery lists, as `<group>/<version>/<kind>`; None if it is not known."""

@@ -1,0 +1,152 @@
+"""Solves one component and answers each of its Operators: `answer_component(part, documents, parsed) -> answers`.
+
+Called by component_solver.py. What an approval or a pause keeps out is not part of the end state. The Operator that it belongs to
+gets the answer that it would get without them, from a second solve; operator/approval.py holds it back. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from operator_controller.resolve.answer import Answer
+from operator_controller.resolve.answer_maker import AnswerMaker
+from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest
+from operator_controller.resolve.component_part import ComponentPart
+from operator_controller.resolve.documents import Documents, ParsedDocuments
+from operator_controller.resolve.optimum import Solution, solve
+from operator_controller.resolve.package_domain import PackageDomain, make_domain
+from operator_controller.resolve.problem import Goal
+from operator_controller.resolve.requests import package_request, running_bundle
+from operator_controller.resolve.resolver import permitted
+from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest, Snapshot
+from operator_controller.resolve.universe import ComponentUniverse, make_goal
+
+MAX_DEPENDENCY_NAME_LENGTH = 45
+"""Characters of the name of an Operator, which is that of its package if it is made for a dependency."""
+
+
+@dataclass(frozen=True)
+class SolvedComponent:
+    """One component with its best solution."""
+
+    part: ComponentPart
+    universe: ComponentUniverse
+    goal: Goal
+    solution: Solution
+
+
+def answer_component(part: ComponentPart, documents: Documents, parsed: ParsedDocuments) -> list[Answer]:
+    """The answers for the Operators of a component."""
+    solved = solve_part(part, documents, parsed)
+    maker = AnswerMaker(solved.universe, solved.goal, solved.solution)
+    held = {each.name for each in part.operators if solved.universe.domain(each.held_package).pending}
+    if not held:
+        return [maker.answer(each) for each in part.operators if each.is_resolvable]
+    released = tuple(replace(each, is_manual=False, is_paused=False) for each in part.operators)
+    free = solve_part(replace(part, operators=released), documents, parsed)
+    free_maker = AnswerMaker(free.universe, free.goal, free.solution)
+    return [
+        replace(free_maker.answer(each), to_install=(), members=maker.members)
+        if each.name in held
+        else maker.answer(each)
+        for each in part.operators
+        if each.is_resolvable
+    ]
+
+
+def solve_part(part: ComponentPart, documents: Documents, parsed: ParsedDocuments) -> SolvedComponent:
+    """The best solution of a component."""
+    domains = _Domains(part, documents, parsed)
+    running = tuple(each.held_package for each in part.operators if each.running is not None)
+    universe = ComponentUniverse(
+        domain_of=domains.domain,
+        running=running,
+        providers={kind: packages for kind, packages in part.providers},
+        packages=frozenset(part.packages),
+        facts=part.facts,
+        home_catalogs=domains.home_place,
+        why_not_created=domains.why_not_created,
+    )
+    goal = make_goal(universe, [each.held_package for each in part.operators])
+    return SolvedComponent(part, universe, goal, solve(universe, goal))
+
+
+class _Domains:
+    """Makes the domains of one component."""
+
+    def __init__(self, part: ComponentPart, documents: Documents, parsed: ParsedDocuments) -> None:
+        self._part, self._documents, self._parsed = part, documents, parsed
+        self._operators: Mapping[str, OperatorRequest] = {each.held_package: each for each in part.operators}
+        self._catalogs_of: dict[str, list[str]] = {}
+        for catalog, package, _ in part.documents:
+            self._catalogs_of.setdefault(package, []).append(catalog)
+        self._taken = dict(part.taken_names)
+        self._home: tuple[str, ...] | None = None
+
+    def domain(self, package: str) -> PackageDomain:
+        """The domain of a package."""
+        operator = self._operators.get(package)
+        snapshot = self._dependency(package) if operator is None else self._requested(operator)
+        return make_domain(package, operator, snapshot, permitted(snapshot))
+
+    def _requested(self, operator: OperatorRequest) -> Snapshot:
+        order = self._home_catalogs() if operator.is_dependency else None
+        return Snapshot(
+            request=package_request(operator),
+            offers=tuple(self._offer(source, operator) for source in self._part.catalogs),
+            running=running_bundle(operator.running),
+            installing_bundle=operator.installing.name if operator.installing else "",
+            preferred_catalog=operator.preferred_catalog,
+            catalog_order=order,
+            facts=self._part.facts,
+        )
+
+    def _offer(self, source: CatalogSource, operator: OperatorRequest) -> CatalogOffer:
+        """What a catalog offers of an Operator's package; nothing if the spec does not select it."""
+        if operator.catalogs is None or source.name in operator.catalogs:
+            return self._parsed.offer(self._documents, source, operator.package)
+        return CatalogOffer(source.name, source.priority, CatalogState.NOT_SELECTED, package_names=source.package_names)
+
+    def _dependency(self, package: str) -> Snapshot:
+        """A package without an Operator: nothing is offered if no Operator for it can be made."""
+        refused = bool(self.why_not_created(package))
+        names = self._catalogs_of.get(package, ())
+        offers = tuple(
+            self._parsed.offer(self._documents, source, package)
+            for source in self._part.catalogs
+            if source.name in names and not refused
+        )
+        return Snapshot(PackageRequest(package), offers, catalog_order=self._home_catalogs(), facts=self._part.facts)
+
+    def why_not_created(self, package: str) -> str:
+        """Why no Operator can be created for a package that has none; "" if it can."""
+        if package in self._taken:
+            return f"its name is taken by {self._taken[package]}"
+        if len(package) > MAX_DEPENDENCY_NAME_LENGTH:
+            return f"its name has more than {MAX_DEPENDENCY_NAME_LENGTH} characters, so no Operator can have it"
+        return ""
+
+    def home_place(self, package: str) -> int:
+        """The place of the best catalog of a package among those of the Operators."""
+        order = self._home_catalogs()
+        return min(
+            (order.index(each) for each in self._catalogs_of.get(package, ()) if each in order), default=len(order)
+        )
+
+    def _home_catalogs(self) -> tuple[str, ...]:
+        """The catalogs of the Operators, the senior one first; then the others by name."""
+        if self._home is None:
+            found = dict.fromkeys(filter(None, (self._catalog_of(each) for each in self._part.operators)))
+            found |= dict.fromkeys(each.name for each in self._part.catalogs)
+            self._home = tuple(found)
+        return self._home
+
+    def _catalog_of(self, operator: OperatorRequest) -> str:
+        """The catalog that an Operator's package comes from, or most probably will."""
+        if operator.running is not None and operator.running.catalog:
+            return operator.running.catalog
+        if operator.preferred_catalog or operator.is_dependency:
+            return operator.preferred_catalog
+        choices = permitted(self._requested(operator)).choices
+        return choices[-1].candidate.catalog if choices else ""

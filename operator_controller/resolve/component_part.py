@@ -1,0 +1,91 @@
+"""The part of a ClusterSnapshot that one component depends on, and its digest. Called by component_solver.py. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from operator_controller.resolve.catalog_index import CatalogIndex
+from operator_controller.resolve.cluster_facts import ClusterFacts
+from operator_controller.resolve.cluster_snapshot import CatalogSource, ClusterSnapshot, OperatorRequest
+from operator_controller.resolve.components import Component
+from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogState
+
+FORMAT = 1
+"""Goes into every digest: increased when the same part would get another answer from another version of this program."""
+
+
+@dataclass(frozen=True)
+class ComponentPart:
+    """Everything that the answers of one component depend on. Operators are sorted by seniority, catalogs by name."""
+
+    operators: tuple[OperatorRequest, ...]
+    catalogs: tuple[CatalogSource, ...]
+    facts: ClusterFacts
+    taken_names: tuple[tuple[str, str], ...]
+    """Names that no dependency of this component can have, and what has them."""
+    packages: tuple[str, ...]
+    """Packages with an Operator, and possible dependencies."""
+    documents: tuple[tuple[str, str, str], ...]
+    """The catalog, the package and the digest of each document of these packages."""
+    providers: tuple[tuple[tuple[str, str], tuple[str, ...]], ...]
+    """The packages among them that may own a kind."""
+
+
+def part_of(
+    snapshot: ClusterSnapshot, component: Component, operators: Iterable[OperatorRequest], index: CatalogIndex
+) -> ComponentPart:
+    """The part of one component; `operators` are its own."""
+    members = tuple(operators)
+    catalogs = sorted(snapshot.catalogs, key=lambda each: each.name)
+    packages = tuple(sorted(component.packages))
+    documents = [
+        (catalog.name, package, digest)
+        for catalog in catalogs
+        for package in packages
+        if (digest := index.digest(catalog.name, package)) is not None
+    ]
+    offered = {package for _, package, _ in documents}
+    is_found = all(each.package in offered for each in members)
+    kinds = frozenset[tuple[str, str]]().union(*(index.of_package(each).kinds for each in packages))
+    owned = {
+        kind: tuple(each for each in index.providers[kind] if each in component.packages)
+        for kind in kinds
+        if kind in index.providers
+    }
+    return ComponentPart(
+        operators=members,
+        catalogs=tuple(_reduced(each, component.packages, is_found) for each in catalogs),
+        facts=_asked_facts(snapshot.facts, kinds),
+        taken_names=tuple(sorted(each for each in snapshot.taken_names if each[0] in component.packages)),
+        packages=packages,
+        documents=tuple(documents),
+        providers=tuple(sorted(owned.items())),
+    )
+
+
+def _reduced(source: CatalogSource, packages: frozenset[str], is_found: bool) -> CatalogSource:
+    """The catalog with the names of packages that count: all of them only if a similar name may have to be suggested."""
+    names = source.package_names if not is_found else tuple(each for each in source.package_names if each in packages)
+    has_content = source.state in STATES_WITH_CONTENT
+    message = "" if source.state is CatalogState.SERVING else source.message
+    return replace(source, package_names=names, message=message, content=source.content if has_content else "")
+
+
+def _asked_facts(facts: ClusterFacts, kinds: frozenset[tuple[str, str]]) -> ClusterFacts:
+    """The facts without the kinds that nothing requires."""
+    asked = [each for each in facts.custom_kinds if (each.group, each.kind) in kinds]
+    custom = sorted(asked, key=lambda each: (each.group, each.kind))
+    return replace(facts, custom_kinds=tuple(custom))
+
+
+def digest_of(part: ComponentPart) -> str:
+    """The digest of the part. The digests of whole contents are left out: those of the documents are in."""
+    value: dict[str, Any] = asdict(part)
+    for each in value["catalogs"]:
+        each.pop("content")
+    text = json.dumps([FORMAT, value], sort_keys=True, separators=(",", ":"))
+    return "sha256:" + hashlib.sha256(text.encode(errors="replace")).hexdigest()

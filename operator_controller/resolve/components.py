@@ -1,0 +1,147 @@
+"""Which Operators may affect each other: the components that are solved apart.
+
+Called by component_solver.py. An index of each package's document says which packages and kinds its bundles require, and which
+kinds they own; it is made from the JSON without parsing the bundles. From the package of an Operator, requirements lead to all
+packages that may become its dependencies, whatever the versions. Two Operators are in one component if these packages meet, or
+if two of them may own the same kind. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from olmkit.fbc.schemas import CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE_REQUIRED
+from olmkit.gocompat.fields import canonical_keys
+from operator_controller.resolve.package import GroupKind, GroupVersionKind, Property
+from operator_controller.resolve.requirements import read_constraints
+
+_GVK_FIELDS = frozenset(GroupVersionKind._fields)
+_TYPES = frozenset({GVK, GVK_REQUIRED, PACKAGE_REQUIRED, CONSTRAINT})
+
+
+@dataclass(frozen=True)
+class PackageIndex:
+    """What the bundles of a package require and own, all versions together."""
+
+    packages: frozenset[str] = frozenset()
+    """Packages that they require."""
+    kinds: frozenset[GroupKind] = frozenset()
+    """Kinds that they require."""
+    owned: frozenset[GroupKind] = frozenset()
+    requires_any: bool = False
+    """A requirement may be met by a bundle of any package."""
+
+    def merged(self, other: PackageIndex) -> PackageIndex:
+        """Both together."""
+        return PackageIndex(
+            self.packages | other.packages,
+            self.kinds | other.kinds,
+            self.owned | other.owned,
+            self.requires_any or other.requires_any,
+        )
+
+
+EMPTY_INDEX = PackageIndex()
+
+
+def index_document(document: Any) -> PackageIndex:
+    """The index of a resolution document. What cannot be read has none."""
+    bundles = document.get("bundles") if isinstance(document, dict) else None
+    found: list[tuple[str, Any]] = []
+    for bundle in bundles if isinstance(bundles, list) else ():
+        listed = bundle.get("properties") if isinstance(bundle, dict) else None
+        for entry in listed if isinstance(listed, list) else ():
+            if isinstance(entry, dict) and isinstance(entry.get("type"), str) and entry["type"] in _TYPES:
+                found.append((entry["type"], entry.get("value")))
+    return index_properties(found)
+
+
+def index_properties(properties: Iterable[tuple[str, Any]]) -> PackageIndex:
+    """The index of properties, given as types and values."""
+    packages: set[str] = set()
+    kinds: set[GroupKind] = set()
+    owned: set[GroupKind] = set()
+    requires_any = False
+    for kind, value in properties:
+        if kind == GVK:
+            owned |= _group_kind(value)
+        elif kind == GVK_REQUIRED and (known := _group_kind(value)):
+            kinds |= known
+        elif kind == PACKAGE_REQUIRED and isinstance(value, dict) and isinstance(value.get("packageName"), str):
+            packages.add(value["packageName"])
+        else:
+            scope = read_constraints([Property(kind, value)]).scope
+            packages |= scope.packages
+            kinds |= scope.kinds
+            requires_any = requires_any or scope.any_package
+    return PackageIndex(frozenset(packages), frozenset(kinds), frozenset(owned), requires_any)
+
+
+def _group_kind(value: Any) -> set[GroupKind]:
+    """The group and kind of a value, if it has them."""
+    if not isinstance(value, dict):
+        return set()
+    fields = value if value.keys() <= _GVK_FIELDS else canonical_keys(value, GroupVersionKind._fields)
+    group, kind = fields.get("group") or "", fields.get("kind")
+    return {(group, kind)} if isinstance(group, str) and isinstance(kind, str) else set()
+
+
+@dataclass(frozen=True)
+class Component:
+    """Packages that have to be resolved together. `packages` are those with an Operator and all possible dependencies."""
+
+    requested: frozenset[str]
+    packages: frozenset[str]
+
+
+def find_components(
+    requested: Collection[str],
+    index: Callable[[str], PackageIndex],
+    providers: Mapping[GroupKind, Collection[str]],
+    all_packages: Callable[[], Collection[str]],
+) -> list[Component]:
+    """The components of the packages with an Operator, sorted by the first name of each.
+
+    `index` is that of a package in all catalogs, and of what runs of it; `providers` are the packages that may own a kind.
+    """
+    groups = _DisjointSets()
+    pending, reached = sorted(requested), set(requested)
+    for package in pending:  # the loop body appends to the list
+        own = index(package)
+        linked = set(own.packages).union(*(providers.get(kind, ()) for kind in own.kinds))
+        if own.requires_any:
+            linked |= set(all_packages())
+        groups.find(package)
+        for other in linked:
+            groups.join(package, other)
+        for kind in own.owned:
+            groups.join(package, kind)
+        pending.extend(sorted(linked - reached))
+        reached |= linked
+    by_root: dict[Hashable, set[str]] = {}
+    for package in reached:
+        by_root.setdefault(groups.find(package), set()).add(package)
+    found = [Component(frozenset(names & set(requested)), frozenset(names)) for names in by_root.values()]
+    return sorted((each for each in found if each.requested), key=lambda each: min(each.requested))
+
+
+class _DisjointSets:
+    """Sets of values that were joined."""
+
+    def __init__(self) -> None:
+        self._parent: dict[Hashable, Hashable] = {}
+
+    def find(self, value: Hashable) -> Hashable:
+        """The representative of the set."""
+        parent = self._parent
+        parent.setdefault(value, value)
+        while parent[value] != value:
+            parent[value] = parent[parent[value]]
+            value = parent[value]
+        return value
+
+    def join(self, one: Hashable, other: Hashable) -> None:
+        """Make one set of both."""
+        self._parent[self.find(one)] = self.find(other)

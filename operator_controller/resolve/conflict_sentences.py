@@ -1,0 +1,270 @@
+"""Sentences about the clauses of a conflict: who requires what, which versions exist, and what keeps them out.
+
+Called by refusal.py. The sentence of the guide is `A v0.1.0 requires C v0.1.0, which conflicts with B latest requiring C v0.2.0`:
+"latest" stands for a package whose version is not requested and of which every version is ruled out. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from olmkit.gocompat.text import quoted
+from olmkit.gocompat.versions import Version
+from operator_controller.resolve.answer import Clause as AnswerClause
+from operator_controller.resolve.answer import ClauseKind
+from operator_controller.resolve.clauses import (
+    AbsentClause,
+    AskedClause,
+    Clause,
+    ExclusionClause,
+    KeptClause,
+    OwnershipClause,
+    PresentClause,
+    RequirementClause,
+    SelectedClause,
+    VersionsClause,
+)
+from operator_controller.resolve.constraints import Constraint, PackageConstraint, describe
+from operator_controller.resolve.formatting import format_versions, join_names
+from operator_controller.resolve.problem import Interval, VersionSet
+from operator_controller.resolve.universe import ComponentUniverse
+
+MAX_PACKAGES_DESCRIBED = 3
+"""Packages of which a sentence names the versions that exist."""
+
+
+class ConflictSentences:
+    """Sentences about one conflict. The first clause is about the package in question."""
+
+    def __init__(self, universe: ComponentUniverse, clauses: Sequence[Clause]) -> None:
+        self._universe, self._clauses = universe, clauses
+        self._requirements = [each for each in clauses if isinstance(each, RequirementClause)]
+        self._wanted = next(each for each in clauses if isinstance(each, AskedClause))
+        self._covered: defaultdict[str, set[int]] = defaultdict(set)
+        for clause in clauses:
+            for package, (low, high) in _intervals(clause):
+                self._covered[package] |= set(range(low, high + 1))
+
+    def sentence(self) -> str:
+        """The conflict in one sentence."""
+        return self._unsatisfiable() or self._between_two() or self._fixed() or self._owned() or self._listed()
+
+    def details(self) -> list[str]:
+        """The versions that exist of the packages that are required, and what keeps others out."""
+        packages = dict.fromkeys(
+            name for each in self._requirements for name in (*_named(_constraint(each)), *_targets(each))
+        )
+        found = (self.existing(name) for name in [*packages][:MAX_PACKAGES_DESCRIBED])
+        return [text for text in found if text]
+
+    def listed(self) -> tuple[AnswerClause, ...]:
+        """Every clause by itself."""
+        return tuple(self._listed_clause(each) for each in self._clauses)
+
+    # --- the forms of a conflict
+
+    def _unsatisfiable(self) -> str:
+        """Nothing satisfies a requirement."""
+        for each in self._requirements:
+            if not each.requirement.alternatives:
+                return f"{self._chain(each.package)}{self._requires(each)}, which {self._why_nothing_satisfies(each)}"
+        return ""
+
+    def _between_two(self) -> str:
+        """Two requirements meet in one package, and no version of it satisfies both."""
+        own = self._reachable(self._wanted.package)
+        tops = self._tops()
+        for ours in sorted(tops, key=lambda each: each.package not in own):
+            for theirs in sorted(tops, key=lambda each: each.package in own):
+                if theirs.package != ours.package and _targets(theirs) & _targets(ours):
+                    last = self._chain(ours.package)
+                    addition = f", and {last.removesuffix(', ')}" if last else ""
+                    return (
+                        f"{self._chain(theirs.package)}{self._requires(theirs)}, which conflicts with "
+                        f"{self._label(ours.package, ours.interval)} requiring {describe(_constraint(ours))}{addition}"
+                    )
+        return ""
+
+    def _fixed(self) -> str:
+        """A requirement meets a package whose version is requested, decided or installed."""
+        for each in self._tops():
+            for clause in self._clauses:
+                if isinstance(clause, OwnershipClause | ExclusionClause | RequirementClause) or clause is self._wanted:
+                    continue
+                if clause.package in _targets(each):
+                    what = self._listed_clause(clause).sentence
+                    return f"{self._chain(each.package)}{self._requires(each)}, which conflicts with this: {what}"
+        return ""
+
+    def _owned(self) -> str:
+        """Two bundles own the same kind, or one excludes another."""
+        for clause in self._clauses:
+            if isinstance(clause, OwnershipClause | ExclusionClause):
+                roots = [self._chain(package) for package, _ in _intervals(clause)]
+                return f"{''.join(dict.fromkeys(roots))}{self._listed_clause(clause).sentence}"
+        return ""
+
+    def _listed(self) -> str:
+        return "; ".join(dict.fromkeys(each.sentence for each in self.listed()))
+
+    def _tops(self) -> list[RequirementClause]:
+        """The requirements, of each package only those of its most preferred version."""
+        top = {
+            package: max(each.interval[1] for each in self._requirements if each.package == package)
+            for package in {each.package for each in self._requirements}
+        }
+        return [each for each in self._requirements if each.interval[1] == top[each.package]]
+
+    def _reachable(self, package: str) -> set[str]:
+        found, queue = {package}, [package]
+        for name in queue:  # the loop body appends to the queue
+            targets = {target for each in self._requirements if each.package == name for target in _targets(each)}
+            queue.extend(sorted(targets - found))
+            found |= targets
+        return found
+
+    def _chain(self, package: str) -> str:
+        """The requirements that lead from a package that is asked for or runs to this one, each with a comma behind it."""
+        if any(
+            isinstance(each, AskedClause | PresentClause | SelectedClause) and each.package == package
+            for each in self._clauses
+        ):
+            return ""
+        before: dict[str, RequirementClause] = {}
+        roots = [
+            each.package for each in self._clauses if isinstance(each, AskedClause | PresentClause | SelectedClause)
+        ]
+        queue = list(dict.fromkeys(roots))
+        for name in queue:  # the loop body appends to the queue
+            for each in self._tops():
+                for target in sorted(_targets(each)) if each.package == name else ():
+                    if target not in before and target not in roots:
+                        before[target] = each
+                        queue.append(target)
+        steps: list[str] = []
+        while package in before:
+            steps.append(self._requires(before[package]))
+            package = before[package].package
+        return "".join(f"{step}, " for step in reversed(steps))
+
+    # --- parts of sentences
+
+    def _requires(self, clause: RequirementClause) -> str:
+        return f"{self._label(clause.package, clause.interval)} requires {describe(_constraint(clause))}"
+
+    def _label(self, package: str, interval: Interval) -> str:
+        """The package with the versions that a statement is about."""
+        domain = self._universe.domain(package)
+        choices = set(range(domain.first, len(domain.versions)))
+        is_pinned = domain.operator is not None and bool(domain.operator.version)
+        if choices and choices <= self._covered[package] and interval[1] >= domain.first and not is_pinned:
+            return f"{package} latest"
+        versions = sorted(self._versions(package, interval))
+        if not versions:
+            return package
+        return f"{package} v{versions[0]}" if len(versions) == 1 else f"{package} v{versions[0]} to v{versions[-1]}"
+
+    def _versions(self, package: str, interval: Interval) -> set[Version]:
+        low, high = interval
+        listed = self._universe.domain(package).versions[low : high + 1]
+        return {each.version for each in listed if each.version is not None}
+
+    def _why_nothing_satisfies(self, clause: RequirementClause) -> str:
+        """Continues `which …`."""
+        constraint = _constraint(clause)
+        if isinstance(constraint, PackageConstraint):
+            domain = self._universe.domain(constraint.package)
+            if domain.operator is not None and domain.operator.is_deleting:
+                return "is being deleted"
+            for catalog in domain.permitted.catalogs:
+                for each in catalog.ruled_out:
+                    if constraint.versions.matches(each.candidate.version):
+                        return f"cannot be installed: {each.reason}"
+            if domain.versions or domain.operator is not None:
+                return f"conflicts with {self.existing(constraint.package)}"
+        return "no catalog offers"
+
+    def existing(self, package: str) -> str:
+        """Which versions of a package there are, and what limits them."""
+        domain = self._universe.domain(package)
+        versions = sorted({each.version for each in domain.versions if each.version is not None})
+        operator = domain.operator
+        if operator is None:
+            refused = self._universe.why_not_created(package)
+            if refused:
+                return f"{package} cannot be installed as a dependency: {refused}"
+            return f"{package} has {format_versions(versions, None)}" if versions else ""
+        if operator.is_deleting:
+            return f"{package}, which is being deleted"
+        if operator.running is not None:
+            more = [each for each in versions if str(each) != operator.running.version]
+            to = f"can be upgraded to {format_versions(more, None)}" if more else "has no upgrade"
+            return f"{package} v{operator.running.version}, which is installed and {to}"
+        requested = quoted(operator.version) if operator.version else "the newest version"
+        return f'Operator "{operator.name}", which requests {requested} of {package}'
+
+    # --- clauses by themselves
+
+    def _listed_clause(self, clause: Clause) -> AnswerClause:
+        match clause:
+            case AskedClause(package=package, interval=interval):
+                return AnswerClause(package, ClauseKind.REQUEST, f"{self._label(package, interval)} is requested")
+            case SelectedClause(package=package, index=index):
+                label = self._label(package, (index, index))
+                return AnswerClause(package, ClauseKind.REQUEST, f"{label} is selected first")
+            case PresentClause(package=package) | KeptClause(package=package):
+                return AnswerClause(package, ClauseKind.INSTALLED, self._installed(package))
+            case AbsentClause(package=package):
+                return AnswerClause(package, ClauseKind.INSTALLED, f"{package} is not needed otherwise")
+            case VersionsClause(package=package):
+                return AnswerClause(
+                    package, ClauseKind.INSTALLED, self.existing(package) or f"no catalog offers {package}"
+                )
+            case RequirementClause(package=package):
+                return AnswerClause(package, ClauseKind.REQUIREMENT, self._requires(clause))
+            case ExclusionClause(package=package, interval=interval, exclusion=exclusion):
+                excluded = describe(exclusion.source) if exclusion.source is not None else ""  # type: ignore[arg-type]
+                text = f"{self._label(package, interval)} requires {excluded}, and {self._sets(exclusion.excluded)} is selected"
+                return AnswerClause(package, ClauseKind.EXCLUSION, text)
+            case OwnershipClause(key=key, first=first, second=second):
+                text = f"{self._sets([first])} and {self._sets([second])} both own {_kind(key)}"
+                return AnswerClause(first.package, ClauseKind.OWNERSHIP, text)
+
+    def _installed(self, package: str) -> str:
+        operator = self._universe.domain(package).operator
+        version = operator.running.version if operator and operator.running else ""
+        return f"{package} v{version} is installed"
+
+    def _sets(self, sets: Iterable[VersionSet]) -> str:
+        labels = [self._label(each.package, (each.intervals[0][0], each.intervals[-1][1])) for each in sets]
+        return join_names(labels, "or")
+
+
+def _constraint(clause: RequirementClause) -> Constraint:
+    return ComponentUniverse.constraint(clause.requirement)
+
+
+def _named(constraint: Constraint) -> list[str]:
+    return [constraint.package] if isinstance(constraint, PackageConstraint) else []
+
+
+def _targets(clause: RequirementClause) -> set[str]:
+    return {each.package for each in clause.requirement.alternatives}
+
+
+def _kind(key: object) -> str:
+    group, kind = key if isinstance(key, tuple) else ("", str(key))
+    return f"kind {kind} of group {group}" if group else f"kind {kind}"
+
+
+def _intervals(clause: Clause) -> list[tuple[str, Interval]]:
+    """The packages and versions that a clause rules something out for."""
+    match clause:
+        case (
+            RequirementClause(package=package, interval=interval) | ExclusionClause(package=package, interval=interval)
+        ):
+            return [(package, interval)]
+        case OwnershipClause(first=first, second=second):
+            return [(each.package, interval) for each in (first, second) for interval in each.intervals]
+    return []

@@ -1,0 +1,72 @@
+"""Why a request is refused, or why a better version is not selected: sentences from a minimal set of conflicting clauses.
+
+Called by answer_maker.py. The sentence of the guide: `Unable to resolve because A v0.1.0 requires C v0.1.0, which conflicts with
+B latest requiring C v0.2.0`. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from olmkit.api.conditions import truncate
+from operator_controller.resolve.answer import Clause
+from operator_controller.resolve.clauses import AskedClause
+from operator_controller.resolve.conflict import ConflictFinder
+from operator_controller.resolve.conflict_sentences import ConflictSentences
+from operator_controller.resolve.optimum import Solution
+from operator_controller.resolve.problem import Goal, Interval
+from operator_controller.resolve.universe import ComponentUniverse
+
+MAX_MESSAGE_BYTES = 1024
+"""UTF-8 bytes of the message of a refusal, without the versions that exist."""
+UNEXPLAINED = "its requirements cannot be satisfied together with those of what is installed and requested"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """`message` is for the condition Resolved, `text` continues it with what exists; `sentence` is the conflict alone."""
+
+    message: str
+    text: str
+    sentence: str
+    clauses: tuple[Clause, ...] = ()
+
+
+@dataclass(frozen=True)
+class Better:
+    """A version that is not selected, and why."""
+
+    version: str
+    reason: str
+
+
+class Refusals:
+    """Explains the refusals of one solution."""
+
+    def __init__(self, universe: ComponentUniverse, goal: Goal, solution: Solution) -> None:
+        self._universe = universe
+        self._finder = ConflictFinder(universe, goal, solution)
+
+    def refusal(self, package: str) -> Refusal:
+        """Why the request for the package is refused."""
+        found = self._sentences(package, None)
+        if found is None:
+            message = f"Unable to resolve because {UNEXPLAINED}"
+            return Refusal(message, message, UNEXPLAINED)
+        sentence = found.sentence()
+        message = truncate(f"Unable to resolve because {sentence}", MAX_MESSAGE_BYTES)
+        return Refusal(message, "; ".join([message, *found.details()]), sentence, found.listed())
+
+    def better(self, package: str) -> Better:
+        """The best version of a package that was not selected, and why."""
+        top = self._universe.size(package) - 1
+        version = str(self._universe.version(package, top).version)
+        found = self._sentences(package, (top, top))
+        reason = found.sentence() if found is not None else UNEXPLAINED
+        return Better(version, f"{version} is available too, but {reason}")
+
+    def _sentences(self, package: str, interval: Interval | None) -> ConflictSentences | None:
+        conflict = self._finder.find(package, interval)
+        if conflict is None or not any(isinstance(each, AskedClause) for each in conflict.clauses):
+            return None
+        return ConflictSentences(self._universe, conflict.clauses)

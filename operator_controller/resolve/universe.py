@@ -1,0 +1,245 @@
+"""One component as a problem for the solver: packages with versions in order of preference, and what each requires.
+
+Made by component_solver.py. Implements problem.Universe lazily: a document is parsed when the solver, or an alternative of a
+requirement, first reaches its package. The hard rules of DESIGN 4 are here, and only here:
+
+- What runs is index 0, as it is. Its recorded requirements count as far as they hold among what runs, so that the present state
+  is always a solution; bundles that run may go on owning the same kind.
+- A bundle satisfies its own requirements, and the cluster those for kinds that no bundle of the component owns.
+- What is being deleted satisfies the requirements of what runs, and no others.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from operator_controller.resolve.cluster_facts import ClusterFacts
+from operator_controller.resolve.constraints import (
+    AllConstraint,
+    AnyConstraint,
+    Constraint,
+    KindConstraint,
+    NotConstraint,
+    PackageConstraint,
+    holds,
+    scope_of,
+)
+from operator_controller.resolve.package import Bundle, GroupKind, GroupVersionKind
+from operator_controller.resolve.package_domain import PackageDomain, PackageVersion, intervals_of
+from operator_controller.resolve.problem import Asked, Exclusion, Goal, Requirement, VersionSet
+from operator_controller.resolve.requirements import BundleConstraints, read_constraints
+
+MAX_EVALUATIONS = 200_000
+"""Versions for which the expressions of one component are evaluated. What is not evaluated does not hold."""
+
+
+@dataclass
+class ComponentUniverse:
+    """The packages of one component. `domain_of` makes the domain of a package, which may be empty; called once for each."""
+
+    domain_of: Callable[[str], PackageDomain]
+    running: tuple[str, ...]
+    """Packages that run, in order of seniority."""
+    providers: Mapping[GroupKind, Collection[str]]
+    """Packages that may provide a kind."""
+    packages: frozenset[str]
+    facts: ClusterFacts
+    home_catalogs: Callable[[str], int]
+    """The place of a package's catalog among the catalogs of those that may require it."""
+    why_not_created: Callable[[str], str]
+    """Why no Operator can be created for a package that has none; "" if it can."""
+    _domains: dict[str, PackageDomain] = field(default_factory=dict)
+    _constraints: dict[int, BundleConstraints] = field(default_factory=dict)
+    _alternatives: dict[tuple[str, Constraint, bool], tuple[VersionSet, ...]] = field(default_factory=dict)
+    _evaluations: int = 0
+
+    def __post_init__(self) -> None:
+        self._runs = frozenset(self.running)
+        self._cluster_kinds = {
+            GroupVersionKind(each.group, version, each.kind)
+            for each in self.facts.custom_kinds
+            for version in each.versions
+        }
+        self._owned_now = frozenset[GroupKind]().union(
+            *(self.domain(package).versions[0].owned_kinds for package in self.running)
+        )
+
+    def domain(self, package: str) -> PackageDomain:
+        """The domain of a package."""
+        known = self._domains.get(package)
+        if known is None:
+            known = self._domains[package] = self.domain_of(package)
+        return known
+
+    def version(self, package: str, index: int) -> PackageVersion:
+        """One version of a package."""
+        return self.domain(package).versions[index]
+
+    # --- problem.Universe
+
+    def size(self, package: str) -> int:
+        """The number of versions."""
+        return len(self.domain(package).versions)
+
+    def requirements(self, package: str, index: int) -> Sequence[Requirement]:
+        """What this version requires of other packages. `source` is the constraint."""
+        this = self.version(package, index)
+        return [
+            Requirement(self.alternatives(package, each, is_running=this.is_running), each)
+            for each in self.required(package, index)
+            if this.choice is not None or self.holds_now(package, each)
+        ]
+
+    def exclusions(self, package: str, index: int) -> Sequence[Exclusion]:
+        """What this version excludes. `source` is the constraint."""
+        this = self.version(package, index)
+        found: list[Exclusion] = []
+        for each in dict.fromkeys(
+            constraint for bundle in this.bundles for constraint in self._read(bundle).exclusions
+        ):
+            if this.choice is None and not self._is_excluding_nothing_now(package, each):
+                continue
+            excluded = self.alternatives(package, AnyConstraint(each.constraints), is_running=True)
+            found += [Exclusion(excluded, each)] if excluded else []
+        return found
+
+    def owned(self, package: str, index: int) -> Collection[Hashable]:
+        """The kinds that this version owns."""
+        return self.version(package, index).owned_kinds
+
+    def shares(self, package: str, index: int, other: str, other_index: int) -> bool:
+        """Whether what runs of both packages owns already all kinds that both versions own."""
+        if not (package in self._runs and other in self._runs):
+            return False
+        common = self.version(package, index).owned_kinds & self.version(other, other_index).owned_kinds
+        return common <= self.version(package, 0).owned_kinds & self.version(other, 0).owned_kinds
+
+    def preference(self, package: str) -> tuple[Any, ...]:
+        """What runs is preferred, then what a person asked for, then what has an Operator, then the requiring package's catalog,
+        then the priority of the catalog, then the name."""
+        domain = self.domain(package)
+        operator = domain.operator
+        best = max((each.choice.candidate.priority for each in domain.versions if each.choice), default=0)
+        is_asked = operator is not None and not operator.is_dependency
+        return package not in self._runs, not is_asked, operator is None, self.home_catalogs(package), -best, package
+
+    # --- constraints
+
+    def required(self, package: str, index: int) -> list[Constraint]:
+        """The requirements of a version that neither itself nor the cluster satisfies."""
+        bundles = self.version(package, index).bundles
+        return [
+            each
+            for each in dict.fromkeys(constraint for bundle in bundles for constraint in self._read(bundle).required)
+            if not all(holds(each, package, bundle) for bundle in bundles) and not self._cluster_satisfies(each)
+        ]
+
+    def alternatives(self, package: str, constraint: Constraint, *, is_running: bool) -> tuple[VersionSet, ...]:
+        """The versions of other packages for which the constraint holds, the preferred package first.
+
+        Packages that are being deleted count only for a version that runs.
+        """
+        key = package, constraint, is_running
+        known = self._alternatives.get(key)
+        if known is None:
+            found = [
+                VersionSet(other, intervals_of(indices))
+                for other in sorted(self._scope(constraint) - {package}, key=self.preference)
+                if (is_running or not self._is_deleting(other)) and (indices := self._indices(other, constraint))
+            ]
+            known = self._alternatives[key] = tuple(found)
+        return known
+
+    def holds_now(self, package: str, constraint: Constraint) -> bool:
+        """Whether what runs of another package satisfies the constraint."""
+        return bool(self.holders(package, constraint))
+
+    def holders(self, package: str, constraint: Constraint) -> list[str]:
+        """The other packages that run and satisfy the constraint."""
+        return [
+            other
+            for other in self.running
+            if other != package and all(holds(constraint, other, bundle) for bundle in self.version(other, 0).bundles)
+        ]
+
+    @staticmethod
+    def constraint(requirement: Requirement) -> Constraint:
+        """The constraint that a requirement was made from."""
+        return cast("Constraint", requirement.source)
+
+    def _is_excluding_nothing_now(self, package: str, constraint: NotConstraint) -> bool:
+        return all(
+            holds(constraint, other, bundle)
+            for other in self.running
+            if other != package
+            for bundle in self.version(other, 0).bundles
+        )
+
+    def _is_deleting(self, package: str) -> bool:
+        operator = self.domain(package).operator
+        return operator is not None and operator.is_deleting
+
+    def _scope(self, constraint: Constraint) -> frozenset[str]:
+        """The packages that may have a version for which the constraint holds."""
+        scope = scope_of([constraint])
+        if scope.any_package:
+            return self.packages
+        return scope.packages.union(*(self.providers.get(kind, ()) for kind in scope.kinds))
+
+    def _indices(self, package: str, constraint: Constraint) -> list[int]:
+        domain = self.domain(package)
+        match constraint:
+            case PackageConstraint(package=name, versions=versions):
+                return domain.indices_in(versions) if name == package else []
+            case KindConstraint(kind=kind):
+                return domain.indices_by_kind.get(kind, [])
+        if self._evaluations + len(domain.versions) > MAX_EVALUATIONS:
+            return []
+        self._evaluations += len(domain.versions)
+        return [
+            index
+            for index, each in enumerate(domain.versions)
+            if all(holds(constraint, package, bundle) for bundle in each.bundles)
+        ]
+
+    def _cluster_satisfies(self, constraint: Constraint) -> bool:
+        """Whether the cluster has the kind, and no bundle of the component owns it: such a kind may go with its bundle."""
+        match constraint:
+            case KindConstraint(kind=kind):
+                return kind in self._cluster_kinds and kind.group_kind not in self._owned_now
+            case AllConstraint(constraints=children):
+                return bool(children) and all(self._cluster_satisfies(child) for child in children)
+            case AnyConstraint(constraints=children):
+                return any(self._cluster_satisfies(child) for child in children)
+        return False
+
+    def _read(self, bundle: Bundle) -> BundleConstraints:
+        known = self._constraints.get(id(bundle))
+        if known is None:
+            known = self._constraints[id(bundle)] = read_constraints(bundle.properties)
+        return known
+
+
+def make_goal(universe: ComponentUniverse, requested: Sequence[str]) -> Goal:
+    """What is asked for: the packages with an Operator, in order of seniority; those that persons asked for come first.
+
+    Asked for are those that have a version besides what runs. What is not asked for and runs is present.
+    """
+    asked = [
+        package for package in requested if len(universe.domain(package).versions) > universe.domain(package).first
+    ]
+    by_persons = [package for package in asked if not _is_dependency(universe, package)]
+    running = [package for package in asked if _is_dependency(universe, package) and package in universe.running]
+    return Goal(
+        asked=tuple(Asked(package, universe.domain(package).first) for package in [*by_persons, *running]),
+        present=universe.running,
+    )
+
+
+def _is_dependency(universe: ComponentUniverse, package: str) -> bool:
+    operator = universe.domain(package).operator
+    return operator is not None and operator.is_dependency

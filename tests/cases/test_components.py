@@ -1,0 +1,195 @@
+"""Resolution of several packages as data: each file of tests/cases/components contains catalogs, Operators and expected results.
+
+catalogs:                        one entry per Catalog
+  - name: community              also: priority, state, message
+    packages:
+      A: {0.1.0: [C 0.1.0]}      versions, each replaces the one before, with what each requires and provides:
+                                 C >=0.1.0, kind g/v1/K, provides g/v1/K, or a property as a mapping
+      B: {channels, bundles}     or a resolution document without names
+cases:
+  - sentence: the id of the test
+    operators: [A@0.1.0, B]      in order of creation; or a mapping with fields of OperatorRequest
+    installed: {C: 0.1.0}        what runs, with an Operator; also: C@community, and what of it is to be replaced
+    dependencies: [C]            the installed packages that nobody asked for
+    facts: {kube_version, custom_kinds: [g/v1/K]}
+    taken: {C: what has the name}
+    selected: {A: 0.1.0}         the end state of all packages, those that stay included
+    refused: {B: the message of Resolved}
+    explains: {B: [parts of the explanation, in order]}
+    kinds: {B: an AnswerKind}
+    to_install: {A: [C]}         the packages without an Operator that an Operator needs
+    needed_by: {C: [A]}
+    available: {A: 0.2.0}
+    clauses: {B: [kinds of the clauses]}
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from operator_controller.resolve.answer import Answer
+from operator_controller.resolve.cluster_facts import ClusterFacts, ClusterKind
+from operator_controller.resolve.cluster_snapshot import (
+    CatalogSource,
+    ClusterSnapshot,
+    OperatorRequest,
+    RecordedBundle,
+)
+from operator_controller.resolve.component_solver import solve_components
+from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
+from operator_controller.resolve.package import read_package
+from operator_controller.resolve.snapshot import CatalogState
+from tests.unit.operator_controller.resolve.documents import DocumentsInMemory
+
+FOLDER = Path(__file__).parent / "components"
+KNOWN_KEYS = {
+    "sentence", "operators", "installed", "dependencies", "facts", "taken", "selected", "refused", "explains", "kinds",
+    "to_install", "needed_by", "available", "clauses", "catalogs",
+}  # fmt: skip
+
+
+def gvk(text: str) -> dict[str, str]:
+    group, version, kind = text.split("/")
+    return {"group": group, "version": version, "kind": kind}
+
+
+def property_of(text: str | dict[str, Any]) -> dict[str, Any]:
+    """`C >=0.1.0`, `kind g/v1/K`, `provides g/v1/K`, or a property."""
+    if isinstance(text, dict):
+        return text
+    name, _, rest = text.partition(" ")
+    match name:
+        case "kind":
+            return {"type": "olm.gvk.required", "value": gvk(rest)}
+        case "provides":
+            return {"type": "olm.gvk", "value": gvk(rest)}
+    return {"type": "olm.package.required", "value": {"packageName": name, "versionRange": rest}}
+
+
+def document(package: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    """The resolution document of a package."""
+    if "channels" in content:
+        return {"package": package, "defaultChannel": "stable", **content}
+    names = [f"{package}.v{version}" for version in content]
+    entries = [{"name": name, "replaces": before} for name, before in zip(names, ["", *names], strict=False)]
+    bundles = [
+        {
+            "name": name,
+            "version": version,
+            "image": f"registry/{package}:{version}",
+            "properties": [property_of(each) for each in properties or ()],
+        }
+        for name, (version, properties) in zip(names, content.items(), strict=True)
+    ]
+    channels = [{"name": "stable", "entries": entries}]
+    return {"package": package, "defaultChannel": "stable", "channels": channels, "bundles": bundles}
+
+
+def recorded(package: str, version: str, catalog: Mapping[str, Any]) -> RecordedBundle:
+    """A bundle of a catalog as its installation records it."""
+    bundle = read_package(document(package, catalog["packages"][package])).bundles[f"{package}.v{version}"]
+    properties = bundle.recorded_properties
+    return RecordedBundle(bundle.name, bundle.image, package, version, catalog["name"], "stable", properties)
+
+
+def requests(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> dict[str, OperatorRequest]:
+    """The Operators by package: first those that are installed, in the order of the case."""
+    found: dict[str, OperatorRequest] = {}
+    for number, (name, version) in enumerate(case.get("installed", {}).items()):
+        package, _, place = name.partition("@")
+        catalog = next(each for each in catalogs if place in ("", each["name"]) and package in each["packages"])
+        is_dependency = package in case.get("dependencies", ())
+        running = recorded(package, str(version), catalog)
+        found[package] = OperatorRequest(
+            package,
+            f"uid-{package}",
+            f"2026-01-01T00:00:{number:02}Z",
+            package,
+            running=running,
+            is_dependency=is_dependency,
+        )
+    for number, each in enumerate(case.get("operators", ())):
+        fields = (
+            dict(each)
+            if isinstance(each, dict)
+            else {"package": each.partition("@")[0], "version": each.partition("@")[2]}
+        )
+        package = fields["package"]
+        new = OperatorRequest(package, f"uid-{package}", f"2026-01-02T00:00:{number:02}Z", package)
+        if "installing" in fields:
+            fields["installing"] = recorded(package, fields["installing"], catalogs[0])
+        found[package] = replace(found.get(package, new), **fields)
+    return found
+
+
+def resolve_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> dict[str, Answer]:
+    """The answers by package."""
+    documents = DocumentsInMemory()
+    sources = [
+        CatalogSource(
+            name=each["name"],
+            priority=each.get("priority", 0),
+            state=CatalogState(each.get("state", "serving")),
+            content=documents.add({name: document(name, content) for name, content in each["packages"].items()}),
+            message=each.get("message", ""),
+            package_names=tuple(each["packages"]),
+        )
+        for each in catalogs
+    ]
+    facts = case.get("facts", {})
+    kinds = [gvk(text) for text in facts.get("custom_kinds", ())]
+    cluster = ClusterFacts(
+        facts.get("kube_version", ""),
+        tuple(ClusterKind(each["group"], each["kind"], (each["version"],)) for each in kinds),
+        tuple(facts["native_kinds"]) if "native_kinds" in facts else None,
+    )
+    by_package = requests(case, catalogs)
+    taken = tuple(case.get("taken", {}).items())
+    snapshot = ClusterSnapshot(tuple(by_package.values()), tuple(sources), cluster, taken)
+    answers = solve_components(snapshot, documents)
+    backwards = ClusterSnapshot(snapshot.operators[::-1], snapshot.catalogs[::-1], cluster, taken)
+    assert solve_components(backwards, documents) == answers
+    return {each.operator: each for each in answers}
+
+
+def load_cases() -> list[Any]:
+    files = {path.stem: yaml.safe_load(path.read_text()) for path in sorted(FOLDER.glob("*.yaml"))}
+    return [
+        pytest.param(case, case.get("catalogs", content.get("catalogs", [])), id=f"{stem}: {case['sentence']}")
+        for stem, content in files.items()
+        for case in content["cases"]
+    ]
+
+
+@pytest.mark.parametrize(("case", "catalogs"), load_cases())
+def test_the_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> None:
+    assert case.keys() <= KNOWN_KEYS
+    answers = resolve_case(case, catalogs)
+    if "selected" in case:
+        members = {member.package: member.version for each in answers.values() for member in each.members}
+        assert members == {package: str(version) for package, version in case["selected"].items()}, answers
+    refused = {name: each.message for name, each in answers.items() if not each.is_resolved}
+    assert refused == case.get("refused", {})
+    for name, parts in case.get("explains", {}).items():
+        position = 0
+        for part in parts:
+            assert part in answers[name].text[position:], answers[name].text
+            position = answers[name].text.index(part, position)
+    found: dict[str, dict[str, Any]] = {
+        "kinds": {name: str(each.kind) for name, each in answers.items()},
+        "to_install": {name: [one.package for one in each.to_install] for name, each in answers.items()},
+        "needed_by": {name: list(each.needed_by) for name, each in answers.items()},
+        "available": {name: each.available_version for name, each in answers.items()},
+        "clauses": {name: [str(clause.kind) for clause in each.clauses] for name, each in answers.items()},
+    }
+    for key, values in found.items():
+        assert {name: values[name] for name in case.get(key, {})} == case.get(key, {}), answers
+    assert all(len(each.text.encode()) <= MAX_EXPLANATION_BYTES for each in answers.values())
+
+
+def test_there_are_cases() -> None:
+    assert len(load_cases()) > 2
