@@ -15,6 +15,8 @@ from devcluster.processes import REPOSITORY
 
 _NEEDED = ("catalog", "bundles")
 _OPTIONAL = ("goldens", "invalid")
+_DEPENDENCIES = "deps"
+"""A corpus of its own: its archive has catalog/ and bundles/ too."""
 
 
 def default_folder(environment: Mapping[str, str] = os.environ) -> Path:
@@ -46,12 +48,31 @@ def open_corpus(folder: Path) -> Path:
     return publish_once(cache_folder() / "corpus" / digest.hexdigest()[:16], lambda target: _unpack(present, target))
 
 
+def open_dependency_corpus(folder: Path) -> Path:
+    """Return a folder with catalog/ and bundles/ of packages that require others, and of packages that they require.
+
+    That is deps/ of `folder`, or the cache when `folder` contains deps.tar.xz instead. Raises DevclusterError when it contains
+    neither.
+    """
+    unpacked, archive = folder / _DEPENDENCIES, folder / f"{_DEPENDENCIES}.tar.xz"
+    if unpacked.is_dir():
+        return unpacked
+    if not archive.is_file():
+        raise DevclusterError(f"{folder} contains neither {unpacked.name}/ nor {archive.name}.")
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    return publish_once(cache_folder() / "corpus" / digest[:16], lambda target: _extract(archive, target))
+
+
+def _extract(path: Path, target: Path) -> None:
+    try:
+        with tarfile.open(path) as archive:
+            archive.extractall(target, filter="data")
+    except (tarfile.TarError, OSError) as error:
+        raise DevclusterError(f"{path} cannot be unpacked: {error}") from error
+
+
 def _unpack(archives: list[Path], target: Path) -> None:
     for path in archives:
-        try:
-            with tarfile.open(path) as archive:
-                archive.extractall(target, filter="data")
-        except (tarfile.TarError, OSError) as error:
-            raise DevclusterError(f"{path} cannot be unpacked: {error}") from error
+        _extract(path, target)
         if not (target / path.name.removesuffix(".tar.xz")).is_dir():
             raise DevclusterError(f"{path} does not contain the folder {path.name.removesuffix('.tar.xz')}.")

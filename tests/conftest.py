@@ -11,7 +11,7 @@ import pytest
 
 from devcluster import programs
 from devcluster.cluster import Cluster, ClusterOptions, start
-from devcluster.corpus import default_folder, open_corpus
+from devcluster.corpus import default_folder, open_corpus, open_dependency_corpus
 from devcluster.errors import DevclusterError
 
 _BUILD_FAILED = pytest.StashKey[str]()
@@ -65,4 +65,13 @@ def corpus() -> Path:
     except DevclusterError as error:
         if os.environ.get("OLM_CORPUS"):
             pytest.fail(str(error), pytrace=False)
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def dependency_corpus() -> Path:
+    """A folder with catalog/ and bundles/ of real packages that require others; skips if there is none."""
+    try:
+        return open_dependency_corpus(default_folder())
+    except DevclusterError as error:
         pytest.skip(str(error))

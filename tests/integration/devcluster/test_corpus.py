@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.corpus import open_corpus
+from devcluster.corpus import open_corpus, open_dependency_corpus
 from devcluster.errors import DevclusterError
 
 
@@ -51,6 +51,20 @@ def test_other_archives_are_another_corpus(tmp_path: Path) -> None:
     first = open_corpus(archives(corpus_folder(tmp_path / "corpus"), tmp_path / "first"))
     (tmp_path / "corpus" / "catalog" / "hello" / "file").write_text("changed")
     assert open_corpus(archives(tmp_path / "corpus", tmp_path / "second")) != first
+
+
+def test_the_corpus_of_dependencies_is_a_folder_or_an_archive(tmp_path: Path) -> None:
+    source = corpus_folder(tmp_path / "source")
+    with pytest.raises(DevclusterError, match=r"contains neither deps/ nor deps\.tar\.xz"):
+        open_dependency_corpus(tmp_path)
+    with tarfile.open(tmp_path / "deps.tar.xz", "w:xz") as archive:
+        for name in ("catalog", "bundles"):
+            archive.add(source / name, name)
+    opened = open_dependency_corpus(tmp_path)
+    assert opened.is_relative_to(tmp_path / "cache")
+    assert (opened / "catalog" / "hello" / "file").read_text() == "catalog"
+    (tmp_path / "deps").mkdir()
+    assert open_dependency_corpus(tmp_path) == tmp_path / "deps"
 
 
 @pytest.mark.parametrize(
