@@ -53,7 +53,7 @@ LEFT = (
 """Objects that pages leave behind."""
 NEEDED = ("bash", "cmp", "curl", "jq")
 
-_METRIC = re.compile(r"\b(?:catalogd|leader)_\w+")
+_METRIC = re.compile(r"\b(?:catalogd|leader|operator)_\w+")
 _COMMAND = re.compile(r"\bkubectl ((?:-n \S+ )?)(\w[\w-]*)([^|\n]*)")
 _FLAG = re.compile(r"(?<!\S)(--[a-z][a-z-]*)")
 
@@ -150,9 +150,10 @@ def test_the_objects_of_a_page_are_accepted(page: Path, published: Cluster) -> N
 
 @pytest.mark.parametrize("page", with_blocks("promql"), ids=name_of)
 def test_the_metrics_of_a_page_are_served(page: Path, published: Cluster, suite: Suite) -> None:
-    address = f"http://{suite.addresses['catalogd'].metrics}/metrics"
-    with urllib.request.urlopen(address) as answer:
-        served = set(re.findall(r"^# TYPE (\S+)", answer.read().decode(), re.MULTILINE))
+    served: set[str] = set()
+    for addresses in suite.addresses.values():
+        with urllib.request.urlopen(f"http://{addresses.metrics}/metrics") as answer:
+            served.update(re.findall(r"^# TYPE (\S+)", answer.read().decode(), re.MULTILINE))
     named = {name for block in blocks(page) if block.language == "promql" for name in _METRIC.findall(block.text)}
     assert named
     assert named - served == set()
