@@ -28,8 +28,8 @@ from operator_controller.catalog_content.content import (
     DocumentEntry,
     GroupKind,
 )
-from operator_controller.resolve.package import SHRINK_HINT
 
+SPLIT_HINT = "ask its publisher to split it or to remove old entries"
 MAX_CONTENT_BYTES = 128 * 1024 * 1024
 """Bytes of all documents of a catalog, as received and as decompressed. The largest real catalogs have 6 million."""
 MAX_PACKAGES = 10_000
@@ -96,7 +96,7 @@ def _refuse_too_large(size: int) -> None:
 
 def too_large_message() -> str:
     """Why a content above MAX_CONTENT_BYTES is refused."""
-    return f"its resolution documents are larger than {MAX_CONTENT_BYTES // 2**20} MiB; {SHRINK_HINT}"
+    return f"the resolution documents of its catalog are larger than {MAX_CONTENT_BYTES // 2**20} MiB; {SPLIT_HINT}"
 
 
 class _KnownDocument(NamedTuple):
@@ -153,7 +153,7 @@ class _IndexBuilder:
         """Add a line. Raises InvalidContent and ContentTooLarge."""
         self._lines += 1
         if self._lines > MAX_PACKAGES:
-            raise ContentTooLarge(f"it has more than {MAX_PACKAGES:,} packages; {SHRINK_HINT}")
+            raise ContentTooLarge(f"its catalog has more than {MAX_PACKAGES:,} packages; {SPLIT_HINT}")
         key = _line_key(line, self._digest) if self._known else None
         known = self._known.get(key) if key is not None else None
         try:
@@ -167,7 +167,9 @@ class _IndexBuilder:
         self._packages[package] = DocumentEntry(document_digest, start, length)
         self._provided += len(kinds)
         if self._provided > MAX_PROVIDED_KINDS:
-            raise ContentTooLarge(f"its packages provide more than {MAX_PROVIDED_KINDS:,} kinds; {SHRINK_HINT}")
+            raise ContentTooLarge(
+                f"the packages of its catalog provide more than {MAX_PROVIDED_KINDS:,} kinds; {SPLIT_HINT}"
+            )
         for kind in kinds:
             self._providers.setdefault(kind, []).append(package)
 

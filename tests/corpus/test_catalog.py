@@ -16,6 +16,11 @@ from catalogd.ingest.content import BLOBS_FILE, Content
 from catalogd.ingest.content_writer import ContentWriter
 from olmkit.api.package_annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
 from olmkit.fbc.folder import read_folder
+from olmkit.store.store import Store
+from operator_controller.catalog_content.content import CatalogContent
+from operator_controller.catalog_content.content_writer import IDENTITY
+from operator_controller.catalog_content.content_writer import write_content as write_documents
+from operator_controller.resolve.package import read_package
 
 pytestmark = pytest.mark.corpus
 DIGEST = "sha256:" + "c" * 64
@@ -143,3 +148,15 @@ def test_catalogs_that_opm_refuses_are_read(corpus: Path, tmp_path: Path) -> Non
             made.mkdir()
             write_content(package, made)
             assert Content(made).summary.blob_count == len((package / "catalog.json").read_text().splitlines())
+
+
+def test_the_resolution_documents_of_all_packages_are_read_by_operator_controller(folder: Path, tmp_path: Path) -> None:
+    served = Content(folder)
+    with Store(tmp_path).publish(DIGEST) as target:
+        write_documents(served.resolution_path, IDENTITY, DIGEST, target)
+    content = CatalogContent.open(tmp_path, DIGEST)
+    assert [*content.index.packages] == list(served.summary.package_names)
+    for package in content.index.packages:
+        assert read_package(content.read_document(package)).name == package
+    for (group, kind), packages in content.index.providers.items():
+        assert list(packages) == list(served.providers(f"{group}/{kind}"))

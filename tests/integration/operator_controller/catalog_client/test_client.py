@@ -314,7 +314,9 @@ async def test_a_catalog_that_was_too_large_is_requested_again_after_a_restart(s
         for _ in range(2):
             found = await catalog_client.get_offer(catalog(server.address, SECOND), "p")
             assert (found.offer.state, found.needs_recheck) == (CatalogState.TOO_LARGE, False)
-            assert found.offer.message == "it has more than 10,000 packages; ask its publisher to remove old entries"
+            assert found.offer.message == (
+                "its catalog has more than 10,000 packages; ask its publisher to split it or to remove old entries"
+            )
         assert server.requested == [FIRST, SECOND]
     server.answer, server.digest = server.valid, SECOND
     async with client(tmp_path) as successor:

@@ -161,6 +161,9 @@ def test_a_damaged_compressed_response_is_refused(tmp_path: Path, damage: Callab
         written(tmp_path, damage(gzip.compress(VALID)), FIRST, GZIP)
 
 
+SPLIT = "ask its publisher to split it or to remove old entries"
+
+
 def spaces(size: int) -> bytes:
     """A compressed response of that many spaces, which is a thousandth of it."""
     return gzip.compress(b" " * (size // 4)) * 4
@@ -172,19 +175,19 @@ def spaces(size: int) -> bytes:
         pytest.param(
             lambda: spaces(MAX_CONTENT_BYTES + 4),
             GZIP,
-            "its resolution documents are larger than 128 MiB; ask its publisher to remove old entries",
+            f"the resolution documents of its catalog are larger than 128 MiB; {SPLIT}",
             id="bytes",
         ),
         pytest.param(
             lambda: lines(document(FIRST, package=f"p{number}") for number in range(100_000)),
             IDENTITY,
-            f"it has more than {MAX_PACKAGES:,} packages; ask its publisher to remove old entries",
+            f"its catalog has more than {MAX_PACKAGES:,} packages; {SPLIT}",
             id="packages",
         ),
         pytest.param(
             lambda: lines([providing("p", *({"kind": f"K{number}"} for number in range(MAX_PROVIDED_KINDS + 1)))]),
             IDENTITY,
-            "its packages provide more than 100,000 kinds; ask its publisher to remove old entries",
+            f"the packages of its catalog provide more than 100,000 kinds; {SPLIT}",
             id="kinds",
         ),
     ],
