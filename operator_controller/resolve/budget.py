@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-MAX_CONFLICTS = 50_000
-MAX_PROPAGATIONS = 50_000_000
-MAX_CALLS = 5_000
-MAX_ROUNDS = 5_000
-MAX_CLAUSES = 500_000
+MAX_CONFLICTS = 20_000
+MAX_PROPAGATIONS = 30_000_000
+"""About ten seconds of the solver."""
+MAX_CALLS = 3_000
+"""Calls cost time without conflicts too: each reads a model of all packages that matter."""
+MAX_ROUNDS = 2_000
+MAX_CLAUSES = 300_000
 
 
 class BudgetExhausted(Exception):

@@ -48,8 +48,8 @@ def order_clauses(start: AskedClause, clauses: Iterable[Clause], universe: Unive
         if clause == start or clause in remaining:
             remaining.pop(clause, None)
             found += [clause, *_missing_versions(clause, universe)]
-            named = {*_subjects(clause), *_objects(clause)}
-            pending += reversed([one for one in remaining if not named.isdisjoint(_subjects(one))])
+            for named in (_subjects(clause), _objects(clause)):  # the end of `pending` comes first
+                pending += reversed([one for one in remaining if not set(named).isdisjoint(_subjects(one))])
         if not pending:
             pending += [one for one in remaining][:1]
     return tuple(found)

@@ -12,10 +12,13 @@ from operator_controller.resolve.lazy_encoding import LazyEncoding
 
 
 class FewestPackages:
-    """Minimises the number of selected packages that are not in `free`, and closes the encoding to more of them."""
+    """Minimises the number of selected packages that are not in `always`, and closes the encoding to more of them.
 
-    def __init__(self, encoding: LazyEncoding, free: Collection[str]) -> None:
-        self._encoding, self._free = encoding, free
+    `always`: packages that each solution selects, as far as that is known.
+    """
+
+    def __init__(self, encoding: LazyEncoding, always: Collection[str]) -> None:
+        self._encoding, self._always = encoding, always
         self._assumed: dict[int, tuple[int, ...]] = {}  # for each literal those that take its place one after the other
         self._seen = 0
         self.in_conflicts: set[str] = set()
@@ -30,13 +33,13 @@ class FewestPackages:
                 self._relax(self._shrink(self._encoding.solver.core))
             elif not self._find_packages():
                 break
-        self._encoding.close({*self._free, *self.in_conflicts})
+        self._encoding.close({*self._always, *self.in_conflicts})
         for literal in self._assumed:
             self._encoding.solver.add_clause([literal])
 
     def _find_packages(self) -> bool:
         """Whether the solution selects packages that were not known before."""
-        found = [name for name in self._encoding.packages(self._seen) if name not in self._free]
+        found = [name for name in self._encoding.packages(self._seen) if name not in self._always]
         self._seen += len(list(self._encoding.packages(self._seen)))
         for name in found:
             literal = -self._encoding.literal(name, 0)

@@ -32,16 +32,21 @@ Group = RequirementClause | ExclusionClause | OwnershipClause
 class LazyEncoding(OrderEncoding):
     """The clauses of one universe in one solver.
 
-    `phases`: as in OrderEncoding. `with_selectors`: each group of clauses holds only as long as its selector, a literal, is
-    assumed.
+    `phases`, `thresholds`: as in OrderEncoding. `with_selectors`: each group of clauses holds only as long as its selector, a
+    literal, is assumed.
     """
 
-    def __init__(self, universe: Universe, phases: Mapping[str, int], with_selectors: bool = False) -> None:
-        super().__init__(universe, phases)
+    def __init__(
+        self,
+        universe: Universe,
+        phases: Mapping[str, int],
+        thresholds: Mapping[str, Sequence[int]] | None = None,
+        with_selectors: bool = False,
+    ) -> None:
+        super().__init__(universe, phases, thresholds)
         self._with_selectors = with_selectors
         self.statistics = Statistics()
-        self.greatest: Collection[str] = phases
-        """The packages of which models are to select the greatest version, of several that the clauses do not tell apart."""
+        self._greatest: Collection[str] = phases
         self.selection: Selection = {}
         """The last solution."""
         self.selectors: dict[int, Group] = {}
@@ -73,6 +78,14 @@ class LazyEncoding(OrderEncoding):
             raise BudgetExhausted
 
     # --- solving
+
+    def seek_greatest(self, package: str) -> None:
+        """Of versions of this package that the clauses do not tell apart, models select the greatest from here on.
+
+        At first this applies to the packages with phases. Of other packages they select one whose clauses are encoded.
+        """
+        self._greatest = (package,)
+        self.variables_of(package).index = -1
 
     def solve(self, assumptions: Sequence[int]) -> bool:
         """Whether the problem has a solution with these literals. It stands in `selection`; else `solver.core` says why not.
@@ -108,20 +121,17 @@ class LazyEncoding(OrderEncoding):
         """
         model, selection = self.solver.model, dict(self._settled)
         undecided: list[tuple[PackageVariables, int, int]] = []
-        for known in self._open:
-            literals = known.literals
-            if model[literals[0] - 1] > 0:
-                position = len(literals) - 1
-                while model[literals[position] - 1] < 0:
-                    position -= 1
-                low = known.thresholds[position]
-                high = (known.thresholds[position + 1] if position + 1 < len(literals) else known.size) - 1
+        for known in self._selected_packages(model):
+            if known.index < 0 or model[known.lower - 1] < 0 or model[known.upper - 1] > 0:
+                low, high = self._selected_interval(known, model)
                 place = bisect_right(known.encoded, high)
-                index = known.encoded[place - 1] if place else -1
-                if index < low or (index < high and known.name in self.greatest):
+                known.index = known.encoded[place - 1] if place else -1
+                if known.index < low or (known.index < high and known.name in self._greatest):
                     undecided.append((known, low, high))
-                    index = high
-                selection[known.name] = index
+                    known.index = -1
+                    selection[known.name] = high
+                    continue
+            selection[known.name] = known.index
         may_be_solution = True
         for known, low, high in undecided:
             index_or_none = self._satisfied_version(known, low, high, selection)
@@ -137,7 +147,7 @@ class LazyEncoding(OrderEncoding):
         for index in range(high, max(low - 1, high - MAX_VERSIONS_TRIED), -1):
             if all(_is_satisfied(each, selection) for each in self.requirements(known.name, index)):
                 return index
-            if known.name in self.greatest and not _contains(known.encoded, index):
+            if known.name in self._greatest and not _contains(known.encoded, index):
                 self.activate(known.name, index, selection)
         return None
 

@@ -78,36 +78,48 @@ class Optimizer:
         self._budget = budget or Budget()
         self._selected: Selection = {}
         self._activated: list[tuple[str, int]] = []
+        self._thresholds: dict[str, list[int]] = {}
         self._cold_size = 0
 
     def solve(self, universe: Universe, goal: Goal) -> Solution:
         """The best solution of this problem, whatever was solved before. Raises ContradictoryGoal."""
         if self._activated and len(self._activated) <= MAX_GROWTH * self._cold_size:
-            optimum = _Optimum(universe, goal, self._budget, self._selected)
+            optimum = _Optimum(universe, goal, self._budget, self._selected, self._thresholds)
             solution = optimum.solve(self._activated)
             if solution.is_proved:
-                self._selected, self._activated = solution.selected, optimum.encoding.activated
+                self._remember(solution, optimum.encoding)
                 return solution
         optimum = _Optimum(universe, goal, self._budget)
         solution = optimum.solve()
-        self._selected = solution.selected
-        self._activated = optimum.encoding.activated if solution.is_proved else []
+        self._remember(solution, optimum.encoding)
         self._cold_size = len(self._activated)
         return solution
 
+    def _remember(self, solution: Solution, encoding: LazyEncoding) -> None:
+        self._selected, self._thresholds = solution.selected, encoding.all_thresholds()
+        self._activated = encoding.activated if solution.is_proved else []
+
 
 class _Optimum:
-    """One solve. `before`: a selection that is probably near the best."""
+    """One solve. `before` and `thresholds`: of a solve of nearly the same problem."""
 
-    def __init__(self, universe: Universe, goal: Goal, budget: Budget, before: Selection | None = None) -> None:
+    def __init__(
+        self,
+        universe: Universe,
+        goal: Goal,
+        budget: Budget,
+        before: Selection | None = None,
+        thresholds: Mapping[str, Sequence[int]] | None = None,
+    ) -> None:
         self._universe, self._goal, self._budget = universe, goal, budget
         if before is None:
             packages = [*(asked.package for asked in goal.asked), *goal.present, *goal.kept]
             before = {package: universe.size(package) for package in packages}
-        self.encoding = LazyEncoding(universe, before)
+        self.encoding = LazyEncoding(universe, before, thresholds)
         self._satisfied: list[Asked] = []
         self._refused: list[Asked] = []
         self._highest: dict[str, int] = {}  # upper bounds that the versions decided so far imply
+        self._needed: set[str] = set()  # packages that those versions need
         self._decided: set[str] = set()
 
     def solve(self, activated: Iterable[tuple[str, int]] = ()) -> Solution:
@@ -189,10 +201,10 @@ class _Optimum:
     def _minimise_others(self) -> None:
         goal, selection = self._goal, self.encoding.selection
         kept = [package for package in goal.kept if package in selection]
-        self._always = {*(asked.package for asked in self._satisfied), *goal.present, *kept}
-        fewest = FewestPackages(self.encoding, self._always)
+        always = {*(asked.package for asked in self._satisfied), *goal.present, *kept, *self._needed}
+        fewest = FewestPackages(self.encoding, always)
         fewest.minimise()
-        self._open = (self._always | fewest.in_conflicts) - self._decided
+        self._open = (always | fewest.in_conflicts) - self._decided
 
     def _choose_other_versions(self) -> None:
         refused = {asked.package: asked.first for asked in self._refused}
@@ -203,7 +215,7 @@ class _Optimum:
     def _choose_version(self, package: str, highest: int) -> None:
         """Fix the package to its greatest index that has a solution, or to absent."""
         encoding = self.encoding
-        encoding.greatest = (package,)
+        encoding.seek_greatest(package)
         low = encoding.selection.get(package, -1)
         high = min(highest, self._highest.get(package, highest))
         is_first = True
@@ -228,3 +240,4 @@ class _Optimum:
             if len(requirement.alternatives) == 1:
                 other, highest = requirement.alternatives[0].package, requirement.alternatives[0].intervals[-1][1]
                 self._highest[other] = min(highest, self._highest.get(other, highest))
+                self._needed.add(other)

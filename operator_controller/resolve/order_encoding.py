@@ -7,15 +7,16 @@ of versions is two literals. Variables are made when a clause needs them.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import itemgetter
 
 from operator_controller.resolve.problem import Interval, Universe, VersionSet
 from operator_controller.resolve.solver import SatSolver
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PackageVariables:
     """The variables of one package: thresholds ascending, of which the first is 0, and a literal of each."""
 
@@ -26,17 +27,24 @@ class PackageVariables:
     literal_of: dict[int, int] = field(default_factory=dict)
     encoded: list[int] = field(default_factory=list)
     """Ascending: the versions of which everything is encoded that they require and exclude."""
+    index: int = -1
+    """The version that was last read from a model, which stands as long as the next literal is true and the one after it is not;
+    -1 if it has to be found again."""
+    lower: int = 0
+    upper: int = 0
 
 
 class OrderEncoding:
     """The variables of one universe in one solver.
 
     `phases`: the solver tries first that a package is selected with an index up to the one given here; other packages not at
-    all.
+    all. `thresholds`: the indices of variables that are probably needed, of each package ascending and from 0 on.
     """
 
-    def __init__(self, universe: Universe, phases: Mapping[str, int]) -> None:
-        self._universe, self._phases = universe, phases
+    def __init__(
+        self, universe: Universe, phases: Mapping[str, int], thresholds: Mapping[str, Sequence[int]] | None = None
+    ) -> None:
+        self._universe, self._phases, self._thresholds = universe, phases, thresholds or {}
         self.solver = SatSolver()
         self._packages: dict[str, PackageVariables] = {}
         self._selectable: list[PackageVariables] = []  # those with versions
@@ -44,7 +52,8 @@ class OrderEncoding:
         self._settled: dict[str, int] = {}
         self._is_closed = False
         self._parts: dict[VersionSet, int] = {}
-        self._false = -self.solver.new_variable()
+        self._selects: Callable[[Sequence[int]], tuple[int, ...]] | None = None
+        self._false = self.solver.new_variable()
         self.solver.add_clause([-self._false])
 
     def literal(self, package: str, index: int) -> int:
@@ -61,7 +70,7 @@ class OrderEncoding:
 
     def size(self, package: str) -> int:
         """The number of versions of the package."""
-        return (self.variables_of(package)).size
+        return self.variables_of(package).size
 
     def packages(self, start: int = 0) -> Iterator[str]:
         """The packages with versions that have variables, in the order in which they got them, from that position on."""
@@ -73,6 +82,10 @@ class OrderEncoding:
         inner = known.thresholds[bisect_left(known.thresholds, low + 1) : bisect_left(known.thresholds, high + 1)]
         return [low, *inner]
 
+    def all_thresholds(self) -> dict[str, list[int]]:
+        """The indices of the variables of each package with versions."""
+        return {known.name: known.thresholds for known in self._selectable}
+
     def settle(self, package: str, index: int) -> None:
         """From here on this version of the package is selected; with -1 none is."""
         self.solver.add_clause([self.literal(package, index) if index >= 0 else -self.literal(package, 0)])
@@ -80,23 +93,48 @@ class OrderEncoding:
             self.solver.add_clause([-self.literal(package, index + 1)])
             self._settled[package] = index
         self._open.remove(self._packages[package])
+        self._selects = None
 
     def close(self, packages: Collection[str]) -> None:
         """From here on no other packages than these are selected."""
         self._is_closed = True
         self._open = [known for known in self._open if known.name in packages]
+        self._selects = None
 
     def _touch(self, package: str) -> PackageVariables:
         known = self._packages[package] = PackageVariables(package, self._universe.size(package))
         if known.size > 0:
-            variable = self.solver.new_variable(phase=package in self._phases)
-            known.thresholds, known.literals, known.literal_of = [0], [variable], {0: variable}
+            highest = self._phases.get(package, -1)
+            known.thresholds = [index for index in self._thresholds.get(package, (0,)) if index < known.size]
+            known.literals = [self.solver.new_variable(phase=index <= highest) for index in known.thresholds]
+            known.literal_of = dict(zip(known.thresholds, known.literals, strict=True))
+            for lower, upper in pairwise(known.literals):
+                self.solver.add_clause([-upper, lower])
             self._selectable.append(known)
             if self._is_closed:
-                self.solver.add_clause([-variable])
+                self.solver.add_clause([-known.literals[0]])
             else:
                 self._open.append(known)
+                self._selects = None
         return known
+
+    def _selected_packages(self, model: Sequence[int]) -> list[PackageVariables]:
+        """Those that are not settled."""
+        if self._selects is None:
+            # The variable 1 is there twice, so that the result is a tuple also if there are no packages.
+            self._selects = itemgetter(0, 0, *(known.literals[0] - 1 for known in self._open))
+        values = self._selects(model)[2:]
+        return [known for known, value in zip(self._open, values, strict=True) if value > 0]
+
+    def _selected_interval(self, known: PackageVariables, model: Sequence[int]) -> Interval:
+        """The versions that the clauses do not tell apart, one of which the model selects."""
+        position = len(known.literals) - 1
+        while model[known.literals[position] - 1] < 0:
+            position -= 1
+        is_last = position + 1 == len(known.literals)
+        known.lower = known.literals[position]
+        known.upper = self._false if is_last else known.literals[position + 1]
+        return known.thresholds[position], (known.size if is_last else known.thresholds[position + 1]) - 1
 
     def _add_threshold(self, known: PackageVariables, index: int) -> int:
         position = bisect_left(known.thresholds, index)
@@ -107,6 +145,7 @@ class OrderEncoding:
         known.thresholds.insert(position, index)
         known.literals.insert(position, variable)
         known.literal_of[index] = variable
+        known.index = -1
         return variable
 
     def outside(self, package: str, run: Interval) -> list[int]:

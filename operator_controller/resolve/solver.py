@@ -58,12 +58,14 @@ class SatSolver:
         if self._unused_phases:
             self._minisat.set_phases(self._unused_phases)
             self._unused_phases = []
-        self._minisat.conf_budget(max(0, conflicts))
-        self._minisat.prop_budget(max(0, propagations))
+        self._model, self._core = [], ()
+        if conflicts <= 0 or propagations <= 0:  # to MiniSat 0 means no limit
+            return Outcome.EXHAUSTED
+        self._minisat.conf_budget(conflicts)
+        self._minisat.prop_budget(propagations)
         result = self._minisat.solve_limited(assumptions=list(assumptions))
         counts = self._minisat.accum_stats()
         self.conflicts, self.propagations = counts["conflicts"], counts["propagations"]
-        self._model, self._core = [], ()
         if result is None:
             return Outcome.EXHAUSTED
         if not result:
