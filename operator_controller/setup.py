@@ -1,11 +1,12 @@
-"""Sets up operator-controller: catalog client, informers, reconciler, controller. Called by __main__."""
+"""Sets up operator-controller: catalog client, informers, Resolver, reconciler, controller. Called by __main__."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from olmkit.api import bundledeployments, bundles, catalogs, operators
+from olmkit.api import bundledeployments, bundles, catalogs, customresourcedefinitions, operators
 from olmkit.api.meta import Kind
+from olmkit.jobs import KeptWorker, Sandbox
 from olmkit.runtime.client import Client
 from olmkit.runtime.controller import Controller
 from olmkit.runtime.informer import Informer
@@ -20,6 +21,10 @@ from operator_controller.operator.events import EventMapper
 from operator_controller.operator.informers import Informers
 from operator_controller.operator.metrics import OperatorMetrics
 from operator_controller.operator.reconciler import OperatorReconciler
+from operator_controller.resolver.cluster_facts import ClusterFactsReader
+from operator_controller.resolver.resolver import Resolver
+from operator_controller.resolver.solve_request import SOLVE, SOLVE_LIMITS
+from operator_controller.resolver.solver_process import SolverProcess
 
 NAME = FIELD_MANAGER
 """Name of the process, of its lease and of its reporting controller."""
@@ -34,12 +39,20 @@ async def build(manager: Manager) -> None:
     manager.add_runnable(
         lambda: clean_cache(informers.catalogs, informers.operators, catalog_client), every_replica=False
     )
-    reconciler = make_reconciler(manager.client, informers, catalog_client)
+    definitions = manager.informer(customresourcedefinitions.KIND, transform=customresourcedefinitions.trim)
+    worker = make_worker(catalog_client)
+    manager.on_close(worker.close)
+    facts = ClusterFactsReader(manager.client, definitions)
+    resolver = Resolver(SolverProcess(worker, catalog_client.folder), catalog_client, informers.catalogs, facts)
+    reconciler = make_reconciler(manager.client, informers, resolver)
     manager.on_started_leading(reconciler.start_leading)
     metrics = OperatorMetrics(lambda: informers.operators.objects.values(), lambda: manager.is_leading)
     metrics.register()
     manager.on_close(metrics.unregister)
     manager.add_controller(make_controller(reconciler))
+    manager.add_runnable(resolver.run, every_replica=False)
+    for informer in (informers.catalogs, definitions):
+        manager.add_ready_check(f"informer {informer.kind.plural}", informer.synced.is_set)
 
 
 async def _connect(manager: Manager) -> CatalogClient:
@@ -61,22 +74,32 @@ def make_informers(informer: Callable[[Kind], Informer]) -> Informers:
     )
 
 
-def make_reconciler(client: Client, informers: Informers, catalog_client: CatalogClient) -> OperatorReconciler:
+def make_worker(catalog_client: CatalogClient) -> KeptWorker:
+    """The process that solves, which may read the contents of catalogs and nothing else."""
+    sandbox = Sandbox(reads=(catalog_client.folder,), network=False)
+    return KeptWorker(limits=SOLVE_LIMITS, preload=[SOLVE.module], sandbox=sandbox)
+
+
+def make_reconciler(client: Client, informers: Informers, resolver: Resolver) -> OperatorReconciler:
     """The reconciler; what it remembers follows the informers."""
     publisher = Publisher(client, operators.KIND, NAME, informers.operators)
-    reconciler = OperatorReconciler(OperatorActions(client, informers), publisher, informers, catalog_client)
+    reconciler = OperatorReconciler(OperatorActions(client, informers), publisher, informers, resolver)
     informers.deployments.subscribe(reconciler.rejected_images.record)
     informers.operators.subscribe(reconciler.missing_bundles.forget_deleted)
     return reconciler
 
 
 def make_controller(reconciler: OperatorReconciler) -> Controller:
-    """The controller, and the informers whose changes enqueue Operators."""
-    informers = reconciler.informers
+    """The controller, the informers whose changes enqueue Operators, and the Resolver, which also does."""
+    informers, resolver = reconciler.informers, reconciler.resolver
     controller = Controller("operator", reconciler.steps(), workers=MAX_CONCURRENT_RECONCILES)
     event_mapper = EventMapper(informers)
-    controller.watch(informers.operators, event_mapper.keys_of_operator)
-    controller.watch(informers.catalogs, event_mapper.keys_of_catalog)
-    controller.watch(informers.deployments, event_mapper.keys_of_deployment)
-    controller.watch(informers.bundles, event_mapper.keys_of_bundle)
+    resolver.connect(reconciler.read_request, controller.enqueue)
+    for informer, operators_of in (
+        (informers.operators, event_mapper.keys_of_operator),
+        (informers.deployments, event_mapper.keys_of_deployment),
+        (informers.bundles, event_mapper.keys_of_bundle),
+    ):
+        controller.watch(informer, operators_of)
+        resolver.watch(informer, operators_of)
     return controller

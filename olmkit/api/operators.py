@@ -81,6 +81,7 @@ class Reason(StrEnum):
     PROGRESSING = "Progressing"  # Ready False, Reconciling True: installed, and its workloads are rolling out
     UNHEALTHY = "Unhealthy"  # Ready False: installed, but unhealthy
     WAITING_FOR_CATALOG = "WaitingForCatalog"  # Reconciling True: a catalog is being read, or there is none
+    RESOLVING = "Resolving"  # Reconciling True: the request is being resolved, which takes unusually long
     INSTALLING = "Installing"  # Reconciling True: the bundle is being installed
     FOLLOWING_CATALOG = (
         "FollowingCatalog"  # Ready False, Reconciling True: its Catalog was deleted; another one takes its place

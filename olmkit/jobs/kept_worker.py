@@ -64,16 +64,22 @@ class KeptWorker:
             try:
                 outcome = await self._outcome(task)
             except BaseException:
-                self._drop()
+                self.stop()
                 raise
         if isinstance(outcome, OlmError):
             raise outcome
         return outcome
 
+    def stop(self) -> None:
+        """End the process, and with it the task that it runs. The next task gets another one."""
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+
     async def close(self) -> None:
         """End the process and the fork server, and wait until they are gone."""
         process = self._process
-        self._drop()
+        self.stop()
         if process is not None:
             await process.ended()
         await self._forks.close()
@@ -86,12 +92,12 @@ class KeptWorker:
                 answer = await self._available_process().ask(task.job.function, request)
             return await asyncio.to_thread(outcome_of_line, task.job, answer)
         except TimeoutError:
-            self._drop()
+            self.stop()
             return timeout_error(self._limits)
         except WorkerLost as lost:
             return lost_error() if lost.status is None else error_of_exit(lost.status, self._limits)
         except (OSError, ValueError):
-            self._drop()
+            self.stop()
             return lost_error()
 
     def _available_process(self) -> WorkerProcess:
@@ -99,13 +105,7 @@ class KeptWorker:
         process = self._process
         if process is not None and not process.is_over and process.asked < self._tasks_per_process:
             return process
-        self._drop()
+        self.stop()
         self._process = WorkerProcess(self._forks, Role.KEEP, self._limits, self._memory, MAX_ANSWER_BYTES)
         self.started += 1
         return self._process
-
-    def _drop(self) -> None:
-        """End the process, and with it the task that it runs."""
-        if self._process is not None:
-            self._process.close()
-            self._process = None

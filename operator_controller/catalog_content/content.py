@@ -41,10 +41,7 @@ class DocumentEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class CatalogIndex:
-    """The packages of one content, sorted by name, and the packages with a bundle that provides a (group, kind).
-
-    A package with a very large document may be listed as a provider of a kind that it does not provide.
-    """
+    """The packages of one content, sorted by name, and the packages with a bundle that provides a (group, kind)."""
 
     packages: Mapping[str, DocumentEntry]
     providers: Mapping[GroupKind, tuple[str, ...]]

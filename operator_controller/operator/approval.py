@@ -11,7 +11,7 @@ from olmkit.api.bundledeployments import VERSION_ANNOTATION
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, AvailableBundle, Operator, Reason
 from operator_controller.operator.bundle_deployment import requests_bundle
 from operator_controller.operator.world import World
-from operator_controller.resolve.candidates import Candidate
+from operator_controller.resolve.answer import SelectedBundle
 
 PAUSED = "the Operator is paused (spec.paused)"
 
@@ -37,19 +37,19 @@ def approved_version(operator: Operator) -> str | None:
     return operator.metadata.annotations.get(APPROVED_VERSION_ANNOTATION, "").strip()
 
 
-def find_hold(world: World, candidate: Candidate | None, explanation: str) -> Hold | None:
-    """The Hold on the candidate; None if it may be installed. `explanation` says why it was chosen.
+def find_hold(world: World, bundle: SelectedBundle | None, explanation: str) -> Hold | None:
+    """The Hold on the bundle; None if it may be installed. `explanation` says why it was chosen.
 
     A bundle that the BundleDeployment requests already was approved before.
     """
     existing = world.owned_bundle_deployment
-    is_new = candidate is not None and (existing is None or not requests_bundle(existing, candidate))
-    waiting = candidate if is_new else None
+    is_new = bundle is not None and (existing is None or not requests_bundle(existing, bundle))
+    waiting = bundle if is_new else None
     if world.operator.spec.paused:
         available = _available(waiting, Reason.PAUSED, f"{PAUSED}; {explanation}") if waiting is not None else None
         return Hold(Reason.PAUSED, PAUSED, available)
     approved = approved_version(world.operator)
-    if waiting is None or approved is None or approved == str(waiting.version):
+    if waiting is None or approved is None or approved == waiting.version:
         return None
     note = (
         f'{waiting.version} waits for approval: set the annotation {APPROVED_VERSION_ANNOTATION} to "{waiting.version}"'
@@ -65,13 +65,13 @@ def requested_version(world: World) -> str:
     return existing.annotations.get(VERSION_ANNOTATION, "") if existing is not None else ""
 
 
-def _available(candidate: Candidate, reason: Reason, message: str) -> AvailableBundle:
+def _available(bundle: SelectedBundle, reason: Reason, message: str) -> AvailableBundle:
     return AvailableBundle(
-        version=str(candidate.version),
-        bundle=candidate.bundle.name,
-        image=candidate.bundle.image,
-        catalog=candidate.catalog,
-        channel=candidate.channel,
+        version=bundle.version,
+        bundle=bundle.name,
+        image=bundle.image,
+        catalog=bundle.catalog,
+        channel=bundle.channel,
         reason=reason.value,
         message=message,
     )

@@ -1,4 +1,4 @@
-"""The BundleDeployment of an Operator: the one that a candidate requires, and how it compares to the existing one.
+"""The BundleDeployment of an Operator: the one that a bundle requires, and how it compares to the existing one.
 
 Called by evaluate.py. Pure.
 """
@@ -23,27 +23,25 @@ from olmkit.api.bundles import PLAIN, REGISTRY
 from olmkit.api.meta import controller_reference
 from olmkit.api.operators import Operator
 from operator_controller.operator.world import ObservedBundleDeployment, image_reference
+from operator_controller.resolve.answer import FollowedCatalog, SelectedBundle
 from operator_controller.resolve.bundle_identity import is_same_image
-from operator_controller.resolve.candidates import Candidate
-from operator_controller.resolve.resolution import SuccessorCatalog
 from operator_controller.resolve.snapshot import RunningBundle
 
 PROVISIONER_BY_MEDIA_TYPE = {"registry+v1": REGISTRY, "plain+v0": PLAIN}
 """The provisioner that unpacks a bundle, by the bundle's media type."""
 
 
-def bundle_deployment_for(operator: Operator, candidate: Candidate) -> dict[str, Any] | None:
-    """The BundleDeployment that installs the candidate; only fields of this controller. None: its media type is unknown."""
-    bundle = candidate.bundle
+def bundle_deployment_for(operator: Operator, bundle: SelectedBundle) -> dict[str, Any] | None:
+    """The BundleDeployment that installs the bundle; only fields of this controller. None: its media type is unknown."""
     provisioner = PROVISIONER_BY_MEDIA_TYPE.get(bundle.media_type)
     if provisioner is None:
         return None
     spec = {"provisionerClassName": provisioner, "source": {"type": "image", "image": {"ref": bundle.image}}}
-    return _manifest(operator, _annotations(operator, candidate), spec)
+    return _manifest(operator, _annotations(operator, bundle), spec)
 
 
 def with_successor(
-    operator: Operator, existing: ObservedBundleDeployment, successor: SuccessorCatalog
+    operator: Operator, existing: ObservedBundleDeployment, successor: FollowedCatalog
 ) -> dict[str, Any]:
     """The existing BundleDeployment with the successor recorded as its catalog, and nothing else changed."""
     changed = {CATALOG_ANNOTATION: successor.catalog, CHANNEL_ANNOTATION: successor.channel}
@@ -61,15 +59,15 @@ def _manifest(operator: Operator, annotations: Mapping[str, str], spec: Mapping[
     }
 
 
-def _annotations(operator: Operator, candidate: Candidate) -> dict[str, str]:
+def _annotations(operator: Operator, bundle: SelectedBundle) -> dict[str, str]:
     """The record of the bundle, which remains known when its catalog is deleted."""
     return {
         PACKAGE_ANNOTATION: operator.spec.package_name,
-        BUNDLE_NAME_ANNOTATION: candidate.bundle.name,
-        VERSION_ANNOTATION: str(candidate.version),
-        CATALOG_ANNOTATION: candidate.catalog,
-        CHANNEL_ANNOTATION: candidate.channel,
-        PROPERTIES_ANNOTATION: candidate.bundle.recorded_properties,
+        BUNDLE_NAME_ANNOTATION: bundle.name,
+        VERSION_ANNOTATION: bundle.version,
+        CATALOG_ANNOTATION: bundle.catalog,
+        CHANNEL_ANNOTATION: bundle.channel,
+        PROPERTIES_ANNOTATION: bundle.properties,
     }
 
 
@@ -88,14 +86,11 @@ def differs(existing: ObservedBundleDeployment, desired: Mapping[str, Any]) -> b
     )
 
 
-def requests_bundle(existing: ObservedBundleDeployment, candidate: Candidate) -> bool:
-    """Whether the existing BundleDeployment requests the candidate: by name, version and image."""
+def requests_bundle(existing: ObservedBundleDeployment, bundle: SelectedBundle) -> bool:
+    """Whether the existing BundleDeployment requests the bundle: by name, version and image."""
     annotations, image = existing.annotations, image_reference(existing.model.spec.template.spec)
-    is_named = (annotations.get(BUNDLE_NAME_ANNOTATION), annotations.get(VERSION_ANNOTATION)) == (
-        candidate.bundle.name,
-        str(candidate.version),
-    )
-    return is_named and (image == candidate.bundle.image or is_same_image(image, candidate.bundle.image))
+    named = annotations.get(BUNDLE_NAME_ANNOTATION), annotations.get(VERSION_ANNOTATION)
+    return named == (bundle.name, bundle.version) and (image == bundle.image or is_same_image(image, bundle.image))
 
 
 def runs_template(running: RunningBundle | None, existing: ObservedBundleDeployment) -> bool:

@@ -15,7 +15,6 @@ from olmkit.api.operators import FINALIZER
 from olmkit.errors import OlmError
 from olmkit.runtime.reconciler import Decision
 from operator_controller.operator.evaluate import Evaluation, evaluate
-from operator_controller.operator.timing import CATALOG_RETRY_DELAY
 from operator_controller.operator.world import (
     AddFinalizer,
     ApplyBundleDeployment,
@@ -41,16 +40,15 @@ def decide(world: World) -> Decision[Plan, Evaluation | None]:
 def _decide_installation(world: World, evaluation: Evaluation) -> Plan | OlmError:
     if evaluation.blocker is not None and evaluation.successor_record is None:
         return evaluation.blocker
-    after = CATALOG_RETRY_DELAY if world.needs_recheck else None
     desired = evaluation.to_apply
     if desired is None:
-        return Keep(after)
+        return Keep()
     finalizers = tuple(world.operator.metadata.finalizers)
     if FINALIZER not in finalizers:
         return AddFinalizer((*finalizers, FINALIZER))
     existing = world.owned_bundle_deployment
     precondition = apply_precondition(existing.model.metadata.uid if existing else None)
-    return ApplyBundleDeployment({**desired, "metadata": {**desired["metadata"], **precondition}}, after)
+    return ApplyBundleDeployment({**desired, "metadata": {**desired["metadata"], **precondition}})
 
 
 def _decide_deletion(world: World) -> Plan:

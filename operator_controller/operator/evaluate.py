@@ -1,6 +1,6 @@
 """Evaluates an Operator's spec: whether it is resolved, to which bundle, and what prevents its installation.
 
-Called by decide.py, whose Evaluation report.py receives, and by reconciler.py's observe for what has to be resolved. A list of
+Called by decide.py, whose Evaluation report.py receives. It does not resolve: the World has the answer of the Resolver. A list of
 rules: the first that applies wins. Pure.
 """
 
@@ -10,19 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from olmkit.api.bundledeployments import (
-    BUNDLE_NAME_ANNOTATION,
-    CATALOG_ANNOTATION,
-    PACKAGE_ANNOTATION,
-)
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
 from olmkit.api.bundles import digest_of_reference
 from olmkit.api.conditions import DesiredCondition
 from olmkit.api.operators import ConditionType, Reason
 from olmkit.errors import Blocked, OlmError, Waiting
-from olmkit.gocompat.versions import BadRange
-from operator_controller.operator.approval import Hold, approved_version, find_hold
+from olmkit.gocompat.versions import BadRange, parse_bundle_version
+from operator_controller.operator.approval import Hold, find_hold
 from operator_controller.operator.bundle_deployment import (
     PROVISIONER_BY_MEDIA_TYPE,
     bundle_deployment_for,
@@ -33,19 +28,17 @@ from operator_controller.operator.bundle_deployment import (
 )
 from operator_controller.operator.claims import other_operator_has_package, package_changed
 from operator_controller.operator.timing import (
-    CATALOG_RETRY_DELAY,
     MISSING_BUNDLE_GRACE_PERIOD,
     MISSING_BUNDLE_RETRY_DELAY,
+    RESOLUTION_GRACE_PERIOD,
     RESYNC_DELAY,
 )
 from operator_controller.operator.world import ObservedBundleDeployment, World, image_reference
-from operator_controller.resolve.candidates import Candidate
+from operator_controller.resolve.answer import Answer, FollowedCatalog, SelectedBundle
+from operator_controller.resolve.answer_state import AnswerState
 from operator_controller.resolve.deprecations import Deprecations
-from operator_controller.resolve.explained_resolution import ExplainedResolution
 from operator_controller.resolve.formatting import format_versions
 from operator_controller.resolve.package import DEFAULT_MEDIA_TYPE
-from operator_controller.resolve.resolution import Chosen, Kept, Resolution, ResolutionOutcome, SuccessorCatalog
-from operator_controller.resolve.snapshot import PackageRequest, Snapshot
 from operator_controller.resolve.version_range import EXAMPLES, MastermindsRange
 
 MAX_NAMES_SHOWN = 5
@@ -53,6 +46,8 @@ MAX_NAMES_SHOWN = 5
 
 RESOLUTION_NOT_ATTEMPTED = "validation has not been attempted as spec is invalid"
 INSTALLATION_NOT_ATTEMPTED_INVALID = "installation has not been attempted as spec is invalid"
+RESOLUTION_IN_PROGRESS = "resolution is in progress"
+INSTALLATION_NOT_ATTEMPTED_YET = "installation has not been attempted as resolution is in progress"
 INSTALLATION_NOT_ATTEMPTED = "installation has not been attempted as resolution failed"
 
 
@@ -62,21 +57,21 @@ class Evaluation:
 
     resolved: DesiredCondition
     explanation: str
-    candidate: Candidate | None = None
+    bundle: SelectedBundle | None = None
     image: str = ""
     """Image of the resolved bundle; empty if none was."""
     blocker: OlmError | None = None
-    """Blocked or Waiting: the candidate cannot be installed now."""
+    """Blocked or Waiting: the bundle cannot be installed now."""
     not_attempted: str = INSTALLATION_NOT_ATTEMPTED
     """Message of Installed while nothing runs and nothing is resolved."""
     short_reason: str = ""
-    """The rule that selected the candidate, in a few words."""
+    """The rule that selected the bundle, in a few words."""
     ready_reason: Reason = Reason.SUCCEEDED
     """Reason of Ready once the resolved bundle is installed and healthy."""
     successor_note: str = ""
     """Which Catalog takes the place of a deleted one, in one sentence; empty if none does."""
     desired: Mapping[str, Any] | None = None
-    """The BundleDeployment that installs the candidate; None without a candidate, or if its media type is unknown."""
+    """The BundleDeployment that installs the bundle; None without one, or if its media type is unknown."""
     successor_record: Mapping[str, Any] | None = None
     """The BundleDeployment that records the successor of a deleted Catalog and changes nothing else; None if not needed."""
     to_apply: Mapping[str, Any] | None = None
@@ -90,7 +85,7 @@ class Evaluation:
     deprecations: Deprecations | None = None
     """What is deprecated of what is followed; None if it is not known."""
     hold: Hold | None = None
-    """Why nothing is changed, although the spec is resolved; None if the candidate may be installed."""
+    """Why nothing is changed, although the spec is resolved; None if the bundle may be installed."""
 
     @property
     def is_resolved(self) -> bool:
@@ -107,25 +102,28 @@ def evaluate(world: World) -> Evaluation:
 
     It does not resolve: the World contains the answer. Raises ValueError if it is needed and missing.
     """
-    evaluation = _evaluate_without_catalogs(world)
+    evaluation = evaluate_without_answer(world)
     if evaluation is not None:
         return _compare(world, evaluation)
     if world.resolution is None:
         raise ValueError("the World lacks the resolution of its Operator")
-    evaluation = _with_hold(world, _evaluate_resolution(world, world.resolution))
-    if evaluation.candidate is not None:
-        evaluation = replace(evaluation, desired=bundle_deployment_for(world.operator, evaluation.candidate))
-    note, deprecations = world.resolution.explanation.successor_note, world.resolution.deprecations
+    answer = world.resolution.answer
+    if answer is None:
+        return _compare(world, _unanswered(world, world.resolution))
+    evaluation = _with_hold(world, _evaluate_answer(world, answer))
+    if evaluation.bundle is not None:
+        evaluation = replace(evaluation, desired=bundle_deployment_for(world.operator, evaluation.bundle))
+    note, deprecations = answer.successor_note, answer.deprecations
     evaluation = _compare(world, replace(evaluation, successor_note=note, deprecations=deprecations))
-    record = _successor_record(world, evaluation, world.resolution.resolution.successor)
+    record = _successor_record(world, evaluation, answer.followed_catalog)
     return (
         evaluation if record is None else replace(evaluation, successor_record=record, to_apply=_changed(world, record))
     )
 
 
 def _with_hold(world: World, evaluation: Evaluation) -> Evaluation:
-    """While a Hold is on the candidate, what is installed or requested stays, as if nothing better had been found."""
-    hold = find_hold(world, evaluation.candidate, evaluation.explanation)
+    """While a Hold is on the bundle, what is installed or requested stays, as if nothing better had been found."""
+    hold = find_hold(world, evaluation.bundle, evaluation.explanation)
     if hold is None or not evaluation.is_resolved:
         return replace(evaluation, hold=hold)
     existing = world.owned_bundle_deployment
@@ -135,7 +133,7 @@ def _with_hold(world: World, evaluation: Evaluation) -> Evaluation:
         evaluation,
         resolved=DesiredCondition(ConditionType.RESOLVED, "True", Reason.SUCCESS, f'resolved to "{image}"'),
         explanation=f"{hold.note}; {evaluation.explanation}",
-        candidate=None,
+        bundle=None,
         image=image,
         blocker=_bundle_deployment_blocker(world, None),
         short_reason="",
@@ -144,29 +142,25 @@ def _with_hold(world: World, evaluation: Evaluation) -> Evaluation:
     )
 
 
-def snapshot_to_resolve(world: World) -> Snapshot | None:
-    """What has to be resolved for this World; None if nothing has to be."""
-    if world.operator.metadata.deleting or _evaluate_without_catalogs(world) is not None:
-        return None
-    return make_snapshot(world, _requested_package(world))
+def _unanswered(world: World, resolution: AnswerState) -> Evaluation:
+    """The present request has no answer yet: a matter of milliseconds, unless resolving fails or a catalog is slow."""
+    if resolution.error is not None:
+        message = f"resolution failed and is retried: {resolution.error.message}"
+        return _unresolved(message, Waiting(Reason.RETRYING, message, RESYNC_DELAY))
+    if resolution.since is None or world.now - resolution.since < RESOLUTION_GRACE_PERIOD:
+        return _unresolved("", WaitingUnreported(Reason.RESOLVING, RESOLUTION_IN_PROGRESS, RESOLUTION_GRACE_PERIOD))
+    resolved = DesiredCondition(ConditionType.RESOLVED, "Unknown", Reason.RESOLUTION_UNKNOWN, RESOLUTION_IN_PROGRESS)
+    blocker = Waiting(Reason.RESOLVING, RESOLUTION_IN_PROGRESS, RESYNC_DELAY)
+    return Evaluation(resolved, RESOLUTION_IN_PROGRESS, blocker=blocker, not_attempted=INSTALLATION_NOT_ATTEMPTED_YET)
 
 
-def _requested_package(world: World) -> PackageRequest:
-    """Raises BadRange."""
-    spec = world.operator.spec
-    versions = MastermindsRange.parse(spec.version) if spec.version else None
-    enforces_edges = spec.upgrade_constraint_policy != "Ignore"
-    approved = approved_version(world.operator) or ""
-    return PackageRequest(spec.package_name, spec.channel or "", versions, enforces_edges, approved)
-
-
-def _evaluate_without_catalogs(world: World) -> Evaluation | None:
-    """The rules that need no catalog; None if none of them applies."""
+def evaluate_without_answer(world: World) -> Evaluation | None:
+    """The rules that need no answer of resolution; None if none of them applies."""
     missing = _missing_bundle(world)
     if missing is not None:
         return _unresolved(missing.message, missing)
     try:
-        _requested_package(world)
+        MastermindsRange.parse(world.operator.spec.version or "*")
     except BadRange as error:
         return _invalid(f"spec.version: {error}; {EXAMPLES}")
     blocker = other_operator_has_package(world) or package_changed(world)
@@ -206,60 +200,31 @@ def _unresolved(message: str, blocker: OlmError, explanation: str = "") -> Evalu
     return Evaluation(resolved, explanation or message, blocker=blocker)
 
 
-def make_snapshot(world: World, request: PackageRequest) -> Snapshot:
-    """The part of the World that resolution depends on."""
-    deployment, running = world.owned_bundle_deployment, world.running
-    annotations = deployment.annotations if deployment else {}
-    own = annotations if annotations.get(PACKAGE_ANNOTATION) == request.package else {}
-    return Snapshot(
-        request=request,
-        offers=world.offers,
-        running=running,
-        installing_bundle=own.get(BUNDLE_NAME_ANNOTATION, "") if _is_upgrading(world) else "",
-        preferred_catalog=own.get(CATALOG_ANNOTATION, ""),
-    )
-
-
-def _is_upgrading(world: World) -> bool:
-    """Whether some objects of the desired bundle are installed, and not all."""
-    deployment = world.owned_bundle_deployment
-    reconciling = deployment.condition(DeploymentCondition.RECONCILING) if deployment else None
-    return (
-        world.running is not None
-        and reconciling is not None
-        and reconciling.status == "True"
-        and reconciling.reason == DeploymentReason.UPGRADING
-    )
-
-
-def _evaluate_resolution(world: World, explained: ExplainedResolution) -> Evaluation:
-    resolution, explanation = explained.resolution, explained.explanation
-    if not explanation.is_resolved:
-        reason = _resolution_blocker(world, resolution, explanation.message)
-        return _unresolved(explanation.message, reason, explanation.text)
-    resolved = DesiredCondition(ConditionType.RESOLVED, "True", Reason.SUCCESS, explanation.message)
-    outcome = resolution.outcome
-    if not isinstance(outcome, Chosen):
+def _evaluate_answer(world: World, answer: Answer) -> Evaluation:
+    if not answer.is_resolved:
+        return _unresolved(answer.message, _resolution_blocker(world, answer), answer.text)
+    resolved = DesiredCondition(ConditionType.RESOLVED, "True", Reason.SUCCESS, answer.message)
+    bundle = answer.bundle
+    if bundle is None:
         image = world.running.image if world.running else ""
         blocker = _bundle_deployment_blocker(world, None)
-        return Evaluation(resolved, explanation.text, image=image, blocker=blocker, ready_reason=_ready_reason(outcome))
-    candidate = outcome.candidate
+        return Evaluation(resolved, answer.text, image=image, blocker=blocker, ready_reason=_ready_reason(answer))
     return Evaluation(
         resolved,
-        explanation.text,
-        candidate,
-        candidate.bundle.image,
-        _unknown_media_type(world, candidate)
-        or _unsupported(world, outcome)
-        or _bundle_deployment_blocker(world, candidate),
-        short_reason=explanation.short_reason,
+        answer.text,
+        bundle,
+        bundle.image,
+        _unknown_media_type(world, bundle)
+        or _unsupported(world, bundle, answer.versions_without_certificates)
+        or _bundle_deployment_blocker(world, bundle),
+        short_reason=answer.short_reason,
     )
 
 
 def _compare(world: World, evaluation: Evaluation) -> Evaluation:
     """Adds how the existing BundleDeployment and the running bundle compare with the desired ones."""
     existing, desired = world.owned_bundle_deployment, evaluation.desired
-    is_desired = evaluation.candidate is None or (desired is not None and _changed(world, desired) is None)
+    is_desired = evaluation.bundle is None or (desired is not None and _changed(world, desired) is None)
     return replace(
         evaluation,
         to_apply=_changed(world, desired) if desired is not None and evaluation.blocker is None else None,
@@ -276,11 +241,11 @@ def _changed(world: World, desired: Mapping[str, Any]) -> Mapping[str, Any] | No
 
 
 def _successor_record(
-    world: World, evaluation: Evaluation, successor: SuccessorCatalog | None
+    world: World, evaluation: Evaluation, successor: FollowedCatalog | None
 ) -> Mapping[str, Any] | None:
     """The BundleDeployment that records the successor, before any upgrade: a rejected upgrade must not lose it.
 
-    None if there is no successor, if the candidate is the running bundle (its BundleDeployment records the catalog too), or if
+    None if there is no successor, if the bundle is the running bundle (its BundleDeployment records the catalog too), or if
     another bundle is being installed already.
     """
     deployment = world.owned_bundle_deployment
@@ -292,60 +257,60 @@ def _successor_record(
         or deployment.model.metadata.deleting
     ):
         return None
-    is_chosen = evaluation.candidate is not None and evaluation.runs_image
+    is_chosen = evaluation.bundle is not None and evaluation.runs_image
     if (is_chosen and evaluation.blocker is None) or not evaluation.runs_template:
         return None
     return with_successor(world.operator, deployment, successor)
 
 
-def _ready_reason(outcome: ResolutionOutcome) -> Reason:
+def _ready_reason(answer: Answer) -> Reason:
     """Why the running bundle stays although its catalog has no upgrade for it."""
-    if isinstance(outcome, Kept) and outcome.is_not_offered:
+    if answer.is_not_offered:
         return Reason.NOT_OFFERED
-    is_deleted = isinstance(outcome, Kept) and outcome.catalog_state is None
-    return Reason.CATALOG_DELETED if is_deleted else Reason.CATALOG_UNAVAILABLE
+    return Reason.CATALOG_DELETED if answer.catalog_state is None else Reason.CATALOG_UNAVAILABLE
 
 
-def _resolution_blocker(world: World, resolution: Resolution, message: str) -> OlmError:
-    if resolution.is_final:
-        return _blocked_unless_stale(world, Reason.RESOLUTION_FAILED, message)
-    after = CATALOG_RETRY_DELAY if world.needs_recheck else RESYNC_DELAY
-    return Waiting(Reason.WAITING_FOR_CATALOG, message, after)
+def _resolution_blocker(world: World, answer: Answer) -> OlmError:
+    if answer.is_final:
+        return _blocked_unless_stale(world, Reason.RESOLUTION_FAILED, answer.message)
+    return Waiting(Reason.WAITING_FOR_CATALOG, answer.message, RESYNC_DELAY)
 
 
 def _blocked_unless_stale(world: World, reason: Reason, message: str) -> OlmError:
-    """Blocked, since only new content of a catalog helps; Waiting if that content may come without an event."""
-    if world.needs_recheck:
-        return Waiting(Reason.WAITING_FOR_CATALOG, message, CATALOG_RETRY_DELAY)
+    """Blocked, since only new content of a catalog helps; Waiting while a catalog is being read again."""
+    if world.resolution is not None and world.resolution.needs_recheck:
+        return Waiting(Reason.WAITING_FOR_CATALOG, message, RESYNC_DELAY)
     return Blocked(reason, message)
 
 
-def _unknown_media_type(world: World, candidate: Candidate) -> OlmError | None:
-    media_type = candidate.bundle.media_type
-    if media_type in PROVISIONER_BY_MEDIA_TYPE:
+def _unknown_media_type(world: World, bundle: SelectedBundle) -> OlmError | None:
+    if bundle.media_type in PROVISIONER_BY_MEDIA_TYPE:
         return None
-    return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, f"unknown bundle mediatype: {media_type}")
+    message = f"unknown bundle mediatype: {bundle.media_type}"
+    return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, message)
 
 
-def _unsupported(world: World, chosen: Chosen) -> OlmError | None:
+def _unsupported(world: World, bundle: SelectedBundle, without_certificates: Sequence[str]) -> OlmError | None:
     """What rukpak would reject after unpacking, according to the catalog, or to an earlier rejection of the same image."""
-    candidate, bundle, running = chosen.candidate, chosen.candidate.bundle, world.running
+    running = world.running
     if bundle.media_type != DEFAULT_MEDIA_TYPE or (running is not None and running.name == bundle.name):
         return None
     rejection = world.rejected_images.get(digest_of_reference(bundle.image), "")
     if rejection:
         return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, rejection)
-    if not bundle.needs_certificates:
-        return None
     known = (("has webhooks", bundle.webhooks), ("owns API services", bundle.api_services))
     what = " and ".join(f"{words} ({_first_names(names)})" for words, names in known if names)
+    if not what:
+        return None
     refused = f'bundle "{bundle.name}" {what}, which are not supported yet'
     as_plain = "install its manifests as a plain+v0 bundle that brings its own certificates"
-    if chosen.without_certificates:
-        versions = format_versions(chosen.without_certificates, candidate.version)
+    if without_certificates:
+        versions = format_versions(
+            [*map(parse_bundle_version, without_certificates)], parse_bundle_version(bundle.version)
+        )
         message = f"{refused}: choose a version for which the catalog names none ({versions}), or {as_plain}"
     else:
-        none = f'catalog "{candidate.catalog}" offers no version without them that can be installed now'
+        none = f'catalog "{bundle.catalog}" offers no version without them that can be installed now'
         message = f"{refused}: {none}; {as_plain}"
     return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, message)
 
@@ -356,7 +321,7 @@ def _first_names(names: Sequence[str]) -> str:
     return ", ".join([*sorted(names)[:MAX_NAMES_SHOWN], *more])
 
 
-def _bundle_deployment_blocker(world: World, candidate: Candidate | None) -> OlmError | None:
+def _bundle_deployment_blocker(world: World, bundle: SelectedBundle | None) -> OlmError | None:
     """Why the BundleDeployment cannot be written: it belongs to another owner, or is being deleted."""
     deployment = world.bundle_deployment
     if deployment is None:
@@ -365,7 +330,7 @@ def _bundle_deployment_blocker(world: World, candidate: Candidate | None) -> Olm
     if world.owned_bundle_deployment is None:
         return _not_owned_blocker(world, name, f'{owner.kind} "{owner.name}"' if owner else "")
     if deployment.model.metadata.deleting:
-        then = f"{candidate.version} will be installed again" if candidate else "a version will be selected"
+        then = f"{bundle.version} will be installed again" if bundle else "a version will be selected"
         message = f'BundleDeployment "{name}" is being deleted: {then} when the deletion is complete'
         ready = deployment.condition(DeploymentCondition.READY)
         left = f" ({ready.message})" if ready is not None and ready.reason == DeploymentReason.REMOVING else ""

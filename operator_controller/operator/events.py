@@ -1,6 +1,7 @@
-"""Maps watch events to keys: which Operators a change of an Operator, Catalog, BundleDeployment or Bundle enqueues.
+"""Maps watch events to keys: which Operators a change of an Operator, BundleDeployment or Bundle enqueues.
 
-Registered with the controller by operator_controller.setup. Reads the informers alone; never decides.
+Registered by operator_controller.setup with the controller, and with the Resolver, which enqueues the Operators whose answer has
+changed. Reads the informers alone; never decides.
 """
 
 from __future__ import annotations
@@ -9,10 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from olmkit.api.bundledeployments import OWNER_NAME_LABEL
-from olmkit.api.catalogs import Catalog
 from olmkit.api.meta import Object
 from olmkit.runtime.informer import Change
-from operator_controller.catalog_client.client import served_digest
 from operator_controller.operator.informers import PACKAGE_INDEX, Informers, packages_of
 
 
@@ -32,12 +31,6 @@ class EventMapper:
                     names |= self._operators_for(obj["spec"]["packageName"])
         return names
 
-    def keys_of_catalog(self, change: Change) -> Iterable[str]:
-        """All Operators if the content that is served, the priority or the labels have changed, else none."""
-        if resolution_inputs(change.old) == resolution_inputs(change.new):
-            return ()
-        return [name for _, name in self.informers.operators.objects]
-
     def keys_of_deployment(self, change: Change) -> Iterable[str]:
         """The Operator of its name; if it was created, deleted or installed its first bundle, also all others for its package."""
         new, old = change.new, change.old
@@ -56,24 +49,6 @@ class EventMapper:
 
     def _operators_for(self, package: str) -> set[str]:
         return {raw["metadata"]["name"] for raw in self.informers.operators.by_index(PACKAGE_INDEX, package)}
-
-
-def resolution_inputs(catalog: Object | None) -> tuple[object, ...] | None:
-    """The part of a Catalog that resolution depends on; changes of the rest concern no Operator."""
-    if catalog is None:
-        return None
-    model = Catalog.load(catalog)
-    served = served_digest(model)
-    is_ignored = model.metadata.deleting or model.is_unavailable
-    labels = tuple(sorted(model.metadata.labels.items()))
-    return (
-        model.metadata.uid,
-        served,
-        model.status.content_url if served else "",
-        model.spec.priority,
-        labels,
-        is_ignored,
-    )
 
 
 def _claim(operator: Object | None) -> tuple[object, ...] | None:

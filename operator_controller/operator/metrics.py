@@ -1,8 +1,8 @@
-"""Metrics of each Operator: its status as numbers, for dashboards and alerts; and counters of resolutions and installations.
+"""Metrics of each Operator: its status as numbers, for dashboards and alerts; and a counter of installations.
 
 OperatorMetrics is registered by operator_controller.setup and collected by each scrape of /metrics. Only the leader exports it,
 because it alone writes the status. Values are read from the informer: a deleted Operator has no series. reconciler.py writes the
-counters.
+counter.
 """
 
 from __future__ import annotations
@@ -11,20 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from prometheus_client import REGISTRY, Counter, Histogram
+from prometheus_client import REGISTRY, Counter
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.api.operators import ConditionType, Operator, OperatorStatus, Reason
 
-_RESOLUTION_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-
-RESOLUTION_TIME = Histogram(
-    "resolution_duration_seconds",
-    "Duration of resolutions, without waiting for documents of catalogs.",
-    buckets=_RESOLUTION_BUCKETS,
-)
 INSTALLATIONS = Counter(
     "bundle_install", "Installations and upgrades that succeeded, and that began to fail.", ["result"]
 )

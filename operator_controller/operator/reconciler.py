@@ -1,11 +1,11 @@
 """Reconciles Operators: observes one, runs the five steps, and writes its status.
 
-Created by operator_controller.setup. Reads informers and catalogs; writes nothing but the status: a Plan is carried out by act.
+Created by operator_controller.setup. Reads informers and asks the Resolver; writes nothing but the status: a Plan is carried out
+by act.
 """
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -15,15 +15,15 @@ from olmkit.api.operators import Operator, OperatorStatus
 from olmkit.runtime.informer import Change
 from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Reconciler
-from operator_controller.catalog_client.client import CatalogClient
 from operator_controller.operator.act import OperatorActions
-from operator_controller.operator.catalog_selection import select_catalogs
+from operator_controller.operator.catalog_selection import selected_catalogs
 from operator_controller.operator.decide import decide
-from operator_controller.operator.evaluate import Evaluation, snapshot_to_resolve
+from operator_controller.operator.evaluate import Evaluation
 from operator_controller.operator.informers import PACKAGE_INDEX, Informers, packages_of
-from operator_controller.operator.metrics import RESOLUTION_TIME, count_installation
+from operator_controller.operator.metrics import count_installation
 from operator_controller.operator.rejected_images import RejectedImages
 from operator_controller.operator.report import report
+from operator_controller.operator.resolution_request import make_request
 from operator_controller.operator.running_bundle import read_recorded, read_running
 from operator_controller.operator.world import (
     Done,
@@ -33,10 +33,8 @@ from operator_controller.operator.world import (
     World,
     is_owned,
 )
-from operator_controller.resolve.explained_resolution import resolve_and_explain
-
-MAX_CONCURRENT_RESOLUTIONS = 2
-"""Threads that resolve at the same time. They share the interpreter with the event loop, which must not wait for many."""
+from operator_controller.resolve.cluster_snapshot import OperatorRequest
+from operator_controller.resolver.resolver import Resolver
 
 
 class MissingBundles:
@@ -78,10 +76,9 @@ class OperatorReconciler:
     actions: OperatorActions
     publisher: Publisher
     informers: Informers
-    catalog_client: CatalogClient
+    resolver: Resolver
     rejected_images: RejectedImages = field(default_factory=RejectedImages)
     missing_bundles: MissingBundles = field(default_factory=MissingBundles)
-    _resolutions: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_RESOLUTIONS))
 
     def steps(self) -> Reconciler[World, Plan, Evaluation | None, Done, StatusReport[OperatorStatus] | None]:
         """The pass over one Operator."""
@@ -91,9 +88,25 @@ class OperatorReconciler:
         """Forget what another leader may have changed since."""
         self.publisher.reset()
         self.missing_bundles.clear()
+        self.resolver.clear()
 
     async def observe(self, key: str) -> World | None:
         """None: the Operator does not exist."""
+        world = self._observe_objects(key)
+        if world is None or world.operator.metadata.deleting:
+            return world
+        request = make_request(world)
+        if request is None or not request.is_resolvable:
+            return world
+        return replace(world, resolution=self.resolver.answer_to(request))
+
+    def read_request(self, key: str) -> OperatorRequest | None:
+        """The request of an Operator, for the Resolver; None if it does not take part in resolution."""
+        world = self._observe_objects(key)
+        return make_request(world) if world is not None else None
+
+    def _observe_objects(self, key: str) -> World | None:
+        """The World without the answer of resolution."""
         raw = self.informers.operators.get(key)
         if raw is None:
             return None
@@ -106,19 +119,14 @@ class OperatorReconciler:
             bundle_deployment=ObservedBundleDeployment.load(deployment) if deployment is not None else None,
             is_watch_open=not self.informers.deployments.stale,
         )
-        if operator.metadata.deleting:
-            return self._with_running(world)
-        package = operator.spec.package_name
-        selected, others = select_catalogs(operator, self.informers.catalogs.objects.values())
-        results = [await self.catalog_client.get_offer(catalog, package) for catalog in selected]
-        world = replace(
-            world,
-            offers=tuple(sorted((*(one.offer for one in results), *others), key=lambda offer: offer.catalog)),
-            claims=package_claims(self.informers, package),
-            rejected_images=self.rejected_images.snapshot(),
-            needs_recheck=any(result.needs_recheck for result in results),
-        )
-        return await self._with_resolution(self._with_running(world))
+        if not operator.metadata.deleting:
+            world = replace(
+                world,
+                claims=package_claims(self.informers, operator.spec.package_name),
+                rejected_images=self.rejected_images.snapshot(),
+                selected_catalogs=selected_catalogs(operator, self.informers.catalogs.objects.values()),
+            )
+        return self._with_running(world)
 
     def _with_running(self, world: World) -> World:
         """The World with the running bundle, read from the active Bundle, or from its record if that is missing."""
@@ -138,15 +146,6 @@ class OperatorReconciler:
             missing_bundle=active,
             missing_since=self.missing_bundles.since(world.operator.metadata.name, active, world.now),
         )
-
-    async def _with_resolution(self, world: World) -> World:
-        """The World with the answer of resolution: computed once per pass, in a thread, because packages may be large."""
-        snapshot = snapshot_to_resolve(world)
-        if snapshot is None:
-            return world
-        async with self._resolutions:
-            with RESOLUTION_TIME.time():
-                return replace(world, resolution=await asyncio.to_thread(resolve_and_explain, snapshot))
 
     async def publish(self, world: World, status_report: StatusReport[OperatorStatus] | None) -> None:
         """Write the report, if there is one. Raises NotFound when the Operator is deleted."""

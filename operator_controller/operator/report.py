@@ -37,7 +37,7 @@ from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
 
 STATUS_UNKNOWN = "bundledeployment status is unknown"
 _FAILED = (DeploymentReason.INSTALL_FAILED, DeploymentReason.UNPACK_FAILED, DeploymentReason.BUNDLE_LOAD_FAILED)
-_REPORTED_WAITING_REASONS = (Reason.WAITING_FOR_CATALOG, Reason.INSTALLING)
+_REPORTED_WAITING_REASONS = (Reason.WAITING_FOR_CATALOG, Reason.RESOLVING, Reason.INSTALLING)
 """Reasons of a Waiting that Reconciling reports as they are; it reports all others as Retrying."""
 Outcome = Done | Exception
 
@@ -145,8 +145,8 @@ def _available_events(
 
 def _wanted_version(world: World, evaluation: Evaluation) -> str | None:
     """The version that was selected or stays; if there is none, the version of the spec."""
-    if evaluation.candidate is not None:
-        return str(evaluation.candidate.version)
+    if evaluation.bundle is not None:
+        return evaluation.bundle.version
     if evaluation.is_resolved and evaluation.hold is not None:
         available = evaluation.hold.available
         return requested_version(world) or (available.version if available is not None else None)
@@ -258,8 +258,8 @@ def _from_bundle_deployment(
         ]
     message = _progress_message(world, evaluation, ready.message if ready else _initial_state(evaluation))
     is_stalled = deployment.is_true(DeploymentCondition.STALLED)
-    if (is_stalled or _failure(deployment)) and world.running is None and ready is not None and evaluation.candidate:
-        message = truncate(f"cannot install {evaluation.candidate.version}: {ready.message}", MAX_EXPLANATION_BYTES)
+    if (is_stalled or _failure(deployment)) and world.running is None and ready is not None and evaluation.bundle:
+        message = truncate(f"cannot install {evaluation.bundle.version}: {ready.message}", MAX_EXPLANATION_BYTES)
     if is_stalled:
         return _not_ready(_not_ready_reason(world, is_installed=evaluation.runs_template), message, None)
     if not evaluation.runs_template:
@@ -290,15 +290,15 @@ def _initial_state(evaluation: Evaluation) -> str:
 
 def _progress_message(world: World, evaluation: Evaluation, state: str) -> str:
     """What is being installed, and its progress."""
-    candidate, running = evaluation.candidate, world.running
-    if candidate is None:
+    bundle, running = evaluation.bundle, world.running
+    if bundle is None:
         return truncate(state, MAX_EXPLANATION_BYTES)
-    if running is not None and running.name == candidate.bundle.name:
-        message = state if evaluation.runs_image else f"installing another image of {candidate.version}: {state}"
+    if running is not None and running.name == bundle.name:
+        message = state if evaluation.runs_image else f"installing another image of {bundle.version}: {state}"
         return truncate(message, MAX_EXPLANATION_BYTES)
     verb = f"upgrading from {running.version_text} to" if running is not None else "installing"
-    progress = _without_activity(state, candidate.bundle.name)
-    return truncate(f"{verb} {candidate.version}{f': {progress}' if progress else ''}", MAX_EXPLANATION_BYTES)
+    progress = _without_activity(state, bundle.name)
+    return truncate(f"{verb} {bundle.version}{f': {progress}' if progress else ''}", MAX_EXPLANATION_BYTES)
 
 
 def _without_activity(state: str, bundle: str) -> str:

@@ -54,6 +54,7 @@ def read_recorded(
         version_text=installed.version,
         catalog=installed.catalog or "",
         channel=installed.channel or "",
+        properties=_properties(installed.apis),
     )
     return running, installed
 
@@ -67,6 +68,7 @@ def _read_annotations(name: str, annotations: Mapping[str, str], image: str) -> 
         version_text=annotations.get(VERSION_ANNOTATION, ""),
         catalog=annotations.get(CATALOG_ANNOTATION, ""),
         channel=annotations.get(CHANNEL_ANNOTATION, ""),
+        properties=annotations.get(PROPERTIES_ANNOTATION, ""),
     )
     installed = InstalledBundle(
         name=running.name,
@@ -99,6 +101,12 @@ def _apis(text: str) -> Iterable[ProvidedApi]:
         if isinstance(group, str) and isinstance(version, str) and isinstance(kind, str):
             display_name = names.get(f"{group}/{version}/{kind}") or None
             yield ProvidedApi(group=group, version=version, kind=kind, display_name=display_name)
+
+
+def _properties(apis: Iterable[ProvidedApi]) -> str:
+    """The properties annotation of these kinds."""
+    entries = [{"type": GVK, "value": {"group": api.group, "kind": api.kind, "version": api.version}} for api in apis]
+    return json.dumps(entries, separators=(",", ":"))
 
 
 def _parse_properties(text: str) -> list[dict[str, Any]]:

@@ -1,11 +1,11 @@
-"""All delays of the reconciler of Operators. Imported by evaluate.py, decide.py and claims.py. Pure."""
+"""All delays of the reconciler of Operators. Imported by evaluate.py and claims.py. Pure."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-CATALOG_RETRY_DELAY = timedelta(seconds=10)
-"""Time until a catalog that cannot be read is requested again: no event announces that it can be."""
+RESOLUTION_GRACE_PERIOD = timedelta(seconds=3)
+"""Time for which a resolution in progress is not reported."""
 RESYNC_DELAY = timedelta(minutes=10)
 """Time to the next pass, in case an event is missed."""
 MISSING_BUNDLE_RETRY_DELAY = timedelta(seconds=5)

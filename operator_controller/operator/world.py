@@ -15,8 +15,8 @@ from olmkit.api.bundledeployments import BundleDeployment
 from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.api.meta import Condition, OwnerReference
 from olmkit.api.operators import KIND, InstalledBundle, Operator
-from operator_controller.resolve.explained_resolution import ExplainedResolution
-from operator_controller.resolve.snapshot import CatalogOffer, RunningBundle
+from operator_controller.resolve.answer_state import AnswerState
+from operator_controller.resolve.snapshot import RunningBundle
 
 ConditionType = bundledeployments.ConditionType
 
@@ -87,8 +87,6 @@ class World:
     raw: Mapping[str, Any]
     """The Operator as read."""
     operator: Operator
-    offers: tuple[CatalogOffer, ...] = ()
-    """One per Catalog, sorted by name; empty for an Operator that is being deleted."""
     bundle_deployment: ObservedBundleDeployment | None = None
     running: RunningBundle | None = None
     """The bundle that runs, read from the BundleDeployment's active Bundle, or from its record if the Bundle is missing."""
@@ -104,10 +102,10 @@ class World:
     """Images that rukpak rejects on any cluster: the message by digest."""
     is_watch_open: bool = True
     """Whether the watch of BundleDeployments is open, so that none exists that is not known here."""
-    needs_recheck: bool = False
-    """Whether a change may come without an event: a catalog cannot be read, or served other content than its status names."""
-    resolution: ExplainedResolution | None = None
-    """The answer to evaluate.snapshot_to_resolve(); None if that is None."""
+    selected_catalogs: tuple[str, ...] | None = None
+    """The names of the Catalogs that spec.catalogSelector selects, sorted; None without a selector."""
+    resolution: AnswerState | None = None
+    """The answer to evaluate.request_to_resolve(); None if that is None."""
 
     @property
     def owned_bundle_deployment(self) -> ObservedBundleDeployment | None:

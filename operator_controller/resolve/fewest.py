@@ -48,13 +48,14 @@ class FewestPackages:
         return any(name in self._encoding.selection for name in found)
 
     def _shrink(self, core: tuple[int, ...]) -> list[int]:
-        """Leave out members without which the rest conflicts already by unit propagation."""
+        """Leave out each member without which the rest still conflicts."""
         kept = sorted(core, key=abs)
         for literal in reversed(tuple(kept)):
-            if len(kept) > 1:
+            if literal in kept and len(kept) > 1:
                 rest = [each for each in kept if each != literal]
-                if self._encoding.solver.is_refuted(rest):
-                    kept = rest
+                if not self._encoding.call(rest):
+                    smaller = set(self._encoding.solver.core)
+                    kept = [each for each in rest if each in smaller]
         return kept
 
     def _relax(self, core: list[int]) -> None:

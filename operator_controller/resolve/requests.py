@@ -15,14 +15,7 @@ def package_request(operator: OperatorRequest) -> PackageRequest:
     except BadRange:
         versions = None
     approved = operator.approved_version if operator.is_manual else ""
-    return PackageRequest(
-        operator.package,
-        operator.channel,
-        versions,
-        not operator.ignores_upgrade_edges,
-        is_dependency=operator.is_dependency and versions is None and not operator.channel,
-        approved_version=approved,
-    )
+    return PackageRequest(operator.package, operator.channel, versions, not operator.ignores_upgrade_edges, approved)
 
 
 def running_bundle(recorded: RecordedBundle | None) -> RunningBundle | None:

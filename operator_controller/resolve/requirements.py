@@ -40,8 +40,6 @@ MAX_CONSTRAINTS = 1_000
 """Constraints of one bundle, those in all, any and not included."""
 
 _GVK, _PACKAGE, _COMPOUND = ("group", "version", "kind"), ("packageName", "versionRange"), ("constraints",)
-_PLAIN_GVK, _PLAIN_PACKAGE = frozenset(_GVK), frozenset(_PACKAGE)
-"""The keys of nearly all values, which need no folding."""
 _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "gvk": _GVK, "package": _PACKAGE, "all": _COMPOUND, "any": _COMPOUND, "not": _COMPOUND, "cel": ("rule",),
 }  # fmt: skip
@@ -69,22 +67,17 @@ class BundleConstraints:
         return scope_of([*self.required, *excluded])
 
 
-_NOTHING = BundleConstraints()
-
-
 def read_constraints(properties: Iterable[Property]) -> BundleConstraints:
     """The constraints in the properties of a bundle, in their order, equal ones once."""
     reader = _Reader()
-    found: list[Constraint] = []
+    found: dict[Constraint, None] = {}
     for entry in properties:
         if entry.type not in DEPENDENCY_TYPES:
             continue
         try:
-            found += [part for part in split(reader.read(entry)) if part not in found]
+            found |= dict.fromkeys(split(reader.read(entry)))
         except _InvalidConstraint as error:
             return BundleConstraints(problem=f"its property {entry.type} is invalid: {error}")
-    if not found:
-        return _NOTHING
     return BundleConstraints(
         tuple(each for each in found if not isinstance(each, NotConstraint)),
         tuple(each for each in found if isinstance(each, NotConstraint)),
@@ -173,7 +166,7 @@ def _constraint(value: Any) -> Constraint:
 
 
 def _package(value: dict[str, Any], message: str) -> PackageConstraint:
-    fields = value if _PLAIN_PACKAGE.issuperset(value) else canonical_keys(value, _PACKAGE)
+    fields = canonical_keys(value, _PACKAGE)
     package, versions = _text(fields, "packageName"), _text(fields, "versionRange")
     if not package:
         raise _InvalidConstraint("Package name is empty")
@@ -188,7 +181,7 @@ def _package(value: dict[str, Any], message: str) -> PackageConstraint:
 
 
 def _kind(value: dict[str, Any], message: str) -> KindConstraint:
-    fields = value if _PLAIN_GVK.issuperset(value) else canonical_keys(value, _GVK)
+    fields = canonical_keys(value, _GVK)
     kind = GroupVersionKind(*(_text(fields, name) for name in _GVK))
     for name, text in zip(_GVK, kind, strict=True):
         if not text:

@@ -26,8 +26,6 @@ class PackageRequest:
     """Whether the running bundle is replaced along upgrade edges only (spec.upgradeConstraintPolicy)."""
     approved_version: str = ""
     """The version that a person has approved: it is preferred to better ones, unless it runs already."""
-    is_dependency: bool = False
-    """Nobody requested the package: every channel counts, and the default channel is preferred."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,8 @@ class RunningBundle:
     version_text: str = ""
     catalog: str = ""
     channel: str = ""
+    properties: str = ""
+    """JSON of the kinds that it provides and of its requirements."""
 
 
 class CatalogState(StrEnum):

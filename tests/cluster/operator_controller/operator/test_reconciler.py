@@ -4,6 +4,7 @@ import http.client
 import json
 import re
 import time
+from typing import Any
 
 import pytest
 
@@ -465,9 +466,14 @@ def test_a_catalog_change_without_effect_on_resolution_causes_no_pass(scene: Sce
     assert _settled_passes(suite) == passes
     again = json.loads(scene.cluster.kubectl("get", "operator.operators.operatorframework.io", name, "-o", "json"))
     assert again["metadata"]["resourceVersion"] == ready["metadata"]["resourceVersion"]
-    scene.cluster.kubectl(
-        *("patch", "catalogs.catalogd.operatorframework.io", catalog, "--type=merge", "-p", '{"spec": {"priority": 5}}')
-    )
+    resolved = _resolutions(_metrics(suite))
+    _patch_catalog(scene, catalog, {"priority": 5})
+    deadline = time.monotonic() + 30
+    while _resolutions(_metrics(suite)) == resolved and time.monotonic() < deadline:
+        scene.watch(CATALOGS).next(0.2)
+    assert _resolutions(_metrics(suite)) > resolved
+    assert _settled_passes(suite) == passes  # resolved again, with the same answer
+    _patch_catalog(scene, catalog, {"availability": "Unavailable"})
     deadline = time.monotonic() + 30
     while _passes(_metrics(suite)) == passes and time.monotonic() < deadline:
         scene.watch(CATALOGS).next(0.2)
@@ -577,6 +583,12 @@ def _install_again(scene: Scene, name: str, bundle: str, uid: str) -> None:
     scene.install(name, "1.0.0")
 
 
+def _patch_catalog(scene: Scene, catalog: str, spec: dict[str, Any]) -> None:
+    """Change the spec of a Catalog."""
+    patch = json.dumps({"spec": spec})
+    scene.cluster.kubectl("patch", "catalogs.catalogd.operatorframework.io", catalog, "--type=merge", "-p", patch)
+
+
 def _metrics(suite: Suite) -> str:
     """The metrics of operator-controller."""
     connection = http.client.HTTPConnection(suite.addresses["operator-controller"].metrics, timeout=30)
@@ -590,6 +602,11 @@ def _metrics(suite: Suite) -> str:
 def _passes(metrics: str) -> float:
     """How many passes of the Operator's controller have ended since it started."""
     return _sum(r'controller_runtime_reconcile_total\{controller="operator".*\}', metrics)
+
+
+def _resolutions(metrics: str) -> float:
+    """How often Operators were resolved since operator-controller started."""
+    return _sum(r'resolution_total\{result="success"\}', metrics)
 
 
 def _unfinished(metrics: str) -> float:

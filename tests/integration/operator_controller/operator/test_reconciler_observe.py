@@ -1,4 +1,4 @@
-"""The work of the event loop while an Operator is observed: real HTTP on loopback, real files, no API server."""
+"""The work of the event loop until an Operator is resolved: real HTTP on loopback, real files, no API server."""
 
 from __future__ import annotations
 
@@ -7,12 +7,6 @@ from typing import Any
 
 from aiohttp import web
 
-from olmkit.runtime.client import Client
-from olmkit.runtime.informer import Informer
-from operator_controller.catalog_client.client import CatalogClient
-from operator_controller.operator.informers import Informers
-from operator_controller.resolve.resolution import Chosen
-from operator_controller.setup import make_informers, make_reconciler
 from tests.counting import lines_counted
 from tests.integration.operator_controller.catalog_client.test_client import (
     FIRST,
@@ -21,6 +15,7 @@ from tests.integration.operator_controller.catalog_client.test_client import (
     serving,
     with_digest,
 )
+from tests.integration.operator_controller.resolver.running import running
 
 
 def document(size: int) -> dict[str, Any]:
@@ -39,18 +34,8 @@ def document(size: int) -> dict[str, Any]:
     return with_digest(FIRST, rest)
 
 
-def informers_with(catalog_object: dict[str, Any]) -> Informers:
-    """Informers with one Catalog and one Operator that requests its package."""
-    client = Client()
-    known = make_informers(lambda kind: Informer(client, kind))
-    metadata = {"name": "alpha", "uid": "u", "resourceVersion": "1", "generation": 1}
-    known.operators.record_write({"metadata": metadata, "spec": {"packageName": "p"}})
-    known.catalogs.record_write({**catalog_object, "metadata": {**catalog_object["metadata"], "resourceVersion": "1"}})
-    return known
-
-
 async def lines_of_the_event_loop(size: int, folder: Path) -> list[int]:
-    """Executed in a first pass, in one with cached content, and in one after a restart."""
+    """Executed until a first Operator is answered, by a pass over it, and until it is answered after a restart."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         return response(FIRST, document(size))
@@ -58,19 +43,17 @@ async def lines_of_the_event_loop(size: int, folder: Path) -> list[int]:
     executed: list[int] = []
     async with serving() as server:
         server.answer = answer
-        known = informers_with(catalog(server.address))
         for passes in (2, 1):
-            catalog_client = await CatalogClient.connect(folder)
-            reconciler = make_reconciler(Client(), known, catalog_client)
-            for _ in range(passes):
-                with lines_counted() as lines:
-                    world = await reconciler.observe("alpha")
-                executed.append(lines.executed)
-                assert world is not None
-                assert world.resolution is not None
-                assert isinstance(world.resolution.resolution.outcome, Chosen)
-                assert str(world.resolution.resolution.outcome.candidate.version) == f"1.{size - 1}.0"
-            await catalog_client.close()
+            async with running(folder) as cluster:
+                cluster.add_catalog(catalog(server.address))
+                cluster.add_operator("alpha")
+                for _ in range(passes):
+                    with lines_counted() as lines:
+                        found = (await cluster.answered("alpha")).answer
+                    executed.append(lines.executed)
+                    assert found is not None
+                    assert found.bundle is not None
+                    assert found.bundle.version == f"1.{size - 1}.0"
     return executed
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
 from operator_controller.operator.world import World
-from operator_controller.resolve.snapshot import CatalogOffer, CatalogState
+from operator_controller.resolve.snapshot import CatalogState
 from tests.unit.operator_controller.operator.report_rows import (
     BEST,
     INSTALLED,
@@ -19,7 +19,7 @@ from tests.unit.operator_controller.operator.report_rows import (
     Conditions,
     both,
 )
-from tests.unit.operator_controller.operator.worlds import deployment, image, offer, operator, world
+from tests.unit.operator_controller.operator.worlds import CatalogOffer, deployment, image, offer, operator, world
 
 WAITS = f'1.1.0 waits for approval: set the annotation {APPROVED_VERSION_ANNOTATION} to "1.1.0"'
 PAUSED = "the Operator is paused (spec.paused)"
@@ -31,7 +31,8 @@ def _deprecated() -> CatalogOffer:
     """A catalog of version 1.1.0, which is deprecated."""
     plain = offer("1.1.0")
     assert plain.package is not None
-    return replace(plain, package=replace(plain.package, deprecated_bundles={"p.v1.1.0": "has a bug"}))
+    deprecation = {"reference": {"schema": "olm.bundle", "name": "p.v1.1.0"}, "message": "has a bug"}
+    return replace(plain, package={**plain.package, "deprecations": [deprecation]})
 
 
 DEPRECATED = _deprecated()

@@ -11,7 +11,7 @@ import pytest
 from olmkit.api.operators import FINALIZER
 from olmkit.errors import Blocked, OlmError, Waiting
 from operator_controller.operator.decide import WATCH_RETRY_DELAY, decide
-from operator_controller.operator.timing import CATALOG_RETRY_DELAY, RESYNC_DELAY
+from operator_controller.operator.timing import RESYNC_DELAY
 from operator_controller.operator.world import (
     AddFinalizer,
     ApplyBundleDeployment,
@@ -22,8 +22,9 @@ from operator_controller.operator.world import (
     RemoveFinalizer,
     World,
 )
-from operator_controller.resolve.snapshot import CatalogOffer, CatalogState
+from operator_controller.resolve.snapshot import CatalogState
 from tests.unit.operator_controller.operator.worlds import (
+    CatalogOffer,
     bundle,
     bundle_annotations,
     deployment,
@@ -50,11 +51,10 @@ def _with_webhooks(version: str, *versions: str) -> CatalogOffer:
     """A catalog of these versions, of which one has a webhook."""
     plain = offer(*versions)
     assert plain.package is not None
-    bundles = {
-        name: replace(one, webhooks=("a",)) if name == f"p.v{version}" else one
-        for name, one in plain.package.bundles.items()
-    }
-    return replace(plain, package=replace(plain.package, bundles=bundles))
+    bundles = [
+        {**one, "webhooks": ["a"]} if one["name"] == f"p.v{version}" else one for one in plain.package["bundles"]
+    ]
+    return replace(plain, package={**plain.package, "bundles": bundles})
 
 
 PLANS: list[tuple[str, World, Plan | str]] = [
@@ -83,7 +83,7 @@ PLANS: list[tuple[str, World, Plan | str]] = [
     (
         "a catalog that may change without an event is checked again",
         world(bundle_deployment=deployment("1.1.0", READY), needs_recheck=True),
-        Keep(CATALOG_RETRY_DELAY),
+        Keep(),
     ),
     (
         "without its catalog the installed bundle stays",
@@ -341,18 +341,18 @@ def test_the_blocker(observed: World, error: type[Exception], message: str) -> N
         pytest.param({"offers": ()}, RESYNC_DELAY, id="a new Catalog causes an event"),
         pytest.param(
             {"offers": (CatalogOffer("x", state=CatalogState.UNREACHABLE),), "needs_recheck": True},
-            CATALOG_RETRY_DELAY,
-            id="a catalog that can be read again causes none",
+            RESYNC_DELAY,
+            id="a catalog that can be read again causes one",
         ),
         pytest.param(
             {"offers": (offer("1.0.0", bundle={"mediaType": "helm"}),), "needs_recheck": True},
-            CATALOG_RETRY_DELAY,
-            id="content that is newer than the cached one causes none",
+            RESYNC_DELAY,
+            id="content that is newer than the cached one causes one",
         ),
         pytest.param(
             {"offers": (offer("1.0.0"), offer("1.0.0", catalog="x", state=CatalogState.CACHED)), "needs_recheck": True},
-            CATALOG_RETRY_DELAY,
-            id="the end of an ambiguity causes none",
+            RESYNC_DELAY,
+            id="the end of an ambiguity causes one",
         ),
     ],
 )

@@ -12,8 +12,8 @@ import pytest
 from olmkit.api.operators import FINALIZER, OperatorStatus, Reason
 from olmkit.errors import ApiError, Conflict, Forbidden, OlmError, Unavailable
 from operator_controller.operator.decide import decide
+from operator_controller.operator.evaluate import WaitingUnreported
 from operator_controller.operator.report import Outcome, report
-from operator_controller.operator.timing import CATALOG_RETRY_DELAY
 from operator_controller.operator.world import (
     AddFinalizer,
     DeleteBundleDeployment,
@@ -23,6 +23,7 @@ from operator_controller.operator.world import (
     RemoveFinalizer,
     World,
 )
+from operator_controller.resolve.answer_state import AnswerState
 from tests.unit.operator_controller.operator.report_rows import (
     BEST,
     INSTALLED,
@@ -34,6 +35,7 @@ from tests.unit.operator_controller.operator.report_rows import (
     Conditions,
 )
 from tests.unit.operator_controller.operator.report_rows_held import ROWS as HELD_ROWS
+from tests.unit.operator_controller.operator.unanswered_rows import UNANSWERED_ROWS
 from tests.unit.operator_controller.operator.worlds import (
     NOW,
     bundle,
@@ -44,7 +46,7 @@ from tests.unit.operator_controller.operator.worlds import (
     world,
 )
 
-ALL_ROWS = [*ROWS, *HELD_ROWS]
+ALL_ROWS = [*ROWS, *HELD_ROWS, *UNANSWERED_ROWS]
 
 
 def outcome_of(observed: World) -> Outcome:
@@ -285,7 +287,13 @@ def test_every_reason_of_the_api_is_reported() -> None:
     assert reasons == {reason.value for reason in Reason}
 
 
-def test_a_recheck_is_part_of_the_plan() -> None:
+def test_a_recheck_is_the_task_of_the_resolver() -> None:
     plan = decide(world(bundle_deployment=deployment("1.1.0", [READY]), needs_recheck=True)).plan
-    assert isinstance(plan, Keep)
-    assert plan.after == CATALOG_RETRY_DELAY
+    assert plan == Keep()
+
+
+def test_a_resolution_in_progress_is_not_reported_at_first() -> None:
+    observed = world(resolution=AnswerState(since=NOW))
+    decision = decide(observed)
+    assert isinstance(decision.plan, WaitingUnreported)
+    assert report(observed, decision.evaluation, decision.plan) is None

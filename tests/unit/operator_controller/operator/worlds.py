@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,16 +16,29 @@ from olmkit.api.bundledeployments import (
     VERSION_ANNOTATION,
 )
 from olmkit.api.operators import FINALIZER, Operator
-from operator_controller.operator.evaluate import snapshot_to_resolve
+from operator_controller.operator.resolution_request import make_request
 from operator_controller.operator.running_bundle import read_running
 from operator_controller.operator.world import ObservedBundleDeployment, PackageClaim, World
-from operator_controller.resolve.explained_resolution import resolve_and_explain
-from operator_controller.resolve.package import read_package
-from operator_controller.resolve.snapshot import CatalogOffer, CatalogState
+from operator_controller.resolve.answer import Answer
+from operator_controller.resolve.answer_state import AnswerState
+from operator_controller.resolve.cluster_snapshot import CatalogSource, ClusterSnapshot, OperatorRequest
+from operator_controller.resolve.component_solver import solve_components
+from operator_controller.resolve.snapshot import CatalogState
+from tests.unit.operator_controller.resolve.documents import DocumentsInMemory
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 GVK = {"type": "olm.gvk", "value": {"group": "g.example.com", "version": "v1", "kind": "Thing"}}
 OTHER = {"type": "olm.maxOpenShiftVersion", "value": "4.14"}
+
+
+@dataclass(frozen=True)
+class CatalogOffer:
+    """What a catalog offers of package p: its document, None if it does not have it."""
+
+    catalog: str
+    state: CatalogState = CatalogState.SERVING
+    package: Mapping[str, Any] | None = None
+    message: str = ""
 
 
 def catalog(status: Mapping[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
@@ -108,7 +121,7 @@ def offer(*versions: str, **changes: Any) -> CatalogOffer:
     return CatalogOffer(
         catalog=changes.get("catalog", "community"),
         state=changes.get("state", CatalogState.SERVING),
-        package=read_package(document) if versions else None,
+        package=document if versions else None,
         message=changes.get("message", ""),
     )
 
@@ -179,15 +192,32 @@ def bundle(version: str, **changes: str) -> dict[str, Any]:
 
 
 def world(raw: dict[str, Any] | None = None, *, runs: str | dict[str, Any] = "", **changes: Any) -> World:
-    """A World with its resolution; `runs` is the installed version (or Bundle)."""
+    """A World with its resolution; `runs` is the installed version (or Bundle), `offers` are those of the catalogs."""
     raw = raw if raw is not None else operator()
     found = read_running(bundle(runs) if isinstance(runs, str) else runs) if runs else (None, None)
+    offers, needs_recheck = changes.pop("offers", (offer("1.0.0", "1.1.0"),)), changes.pop("needs_recheck", False)
     fields = {
-        "offers": (offer("1.0.0", "1.1.0"),),
         "claims": (PackageClaim(is_new=True, is_idle=True, created="2026-01-01T00:00:00Z", name="alpha"),),
         "running": found[0],
         "installed_status": found[1],
     }
     observed = World(now=NOW, raw=raw, operator=Operator.load(raw), **(fields | changes))
-    snapshot = snapshot_to_resolve(observed)
-    return observed if snapshot is None else replace(observed, resolution=resolve_and_explain(snapshot))
+    request = make_request(observed)
+    if request is None or not request.is_resolvable or "resolution" in changes:
+        return observed
+    return replace(observed, resolution=AnswerState(answer_to(request, offers), needs_recheck))
+
+
+def answer_to(request: OperatorRequest, offers: Sequence[CatalogOffer]) -> Answer:
+    """The answer of resolution to the only Operator of a cluster."""
+    documents = DocumentsInMemory()
+    sources = [
+        CatalogSource(
+            name=one.catalog,
+            state=one.state,
+            content=documents.add({"p": one.package} if one.package is not None else {}),
+            message=one.message,
+        )
+        for one in offers
+    ]
+    return solve_components(ClusterSnapshot((request,), tuple(sources)), documents)[0]

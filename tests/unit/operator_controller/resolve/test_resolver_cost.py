@@ -21,6 +21,7 @@ from operator_controller.resolve.resolver import resolve
 from operator_controller.resolve.snapshot import CatalogOffer, PackageRequest, RunningBundle, Snapshot
 from operator_controller.resolve.version_range import MastermindsRange
 from tests.counting import lines_counted
+from tests.unit.operator_controller.operator import worlds
 from tests.unit.operator_controller.operator.worlds import GVK, bundle, deployment, operator, world
 
 SIZE = 100
@@ -35,6 +36,11 @@ def lines_executed(work: Callable[[], object]) -> int:
 
 
 def chain(size: int, channels: int = 1, **changes: Any) -> PackageContent:
+    """The package of chain_document()."""
+    return read_package(chain_document(size, channels, **changes))
+
+
+def chain_document(size: int, channels: int = 1, **changes: Any) -> dict[str, Any]:
     """Versions 1.0.0, 1.1.0, … that replace one another, distributed over the channels, with skips and a skipRange each."""
     entries: list[dict[str, Any]] = [
         {
@@ -48,26 +54,24 @@ def chain(size: int, channels: int = 1, **changes: Any) -> PackageContent:
         for number in range(size)
     ]
     properties = changes.get("properties", [])
-    return read_package(
-        {
-            "package": "p",
-            "defaultChannel": "c0",
-            "channels": [{"name": f"c{place}", "entries": entries[place::channels]} for place in range(channels)],
-            "bundles": [
-                {
-                    "name": entry["name"],
-                    "version": entry["name"].removeprefix("p.v"),
-                    "image": f"r/{entry['name']}",
-                    "properties": properties,
-                    "problem": changes.get("problem", ""),
-                }
-                for entry in entries
-            ],
-            "deprecations": [
-                {"reference": {"schema": "olm.bundle", "name": entry["name"]}, "message": "old"} for entry in entries
-            ],
-        }
-    )
+    return {
+        "package": "p",
+        "defaultChannel": "c0",
+        "channels": [{"name": f"c{place}", "entries": entries[place::channels]} for place in range(channels)],
+        "bundles": [
+            {
+                "name": entry["name"],
+                "version": entry["name"].removeprefix("p.v"),
+                "image": f"r/{entry['name']}",
+                "properties": properties,
+                "problem": changes.get("problem", ""),
+            }
+            for entry in entries
+        ],
+        "deprecations": [
+            {"reference": {"schema": "olm.bundle", "name": entry["name"]}, "message": "old"} for entry in entries
+        ],
+    }
 
 
 def at(version: str) -> RunningBundle:
@@ -81,6 +85,7 @@ def request(version: str = "", channel: str = "") -> PackageRequest:
 WIDE = ">=1.0.0 <9.0.0 !=1.5.0"
 DEPENDENT = [{"type": "olm.package.required", "value": {"packageName": "q", "versionRange": "1.0.0"}}]
 MakePackage = Callable[[int], PackageContent]
+MakeDocument = Callable[[int], dict[str, Any]]
 CASES: list[tuple[str, MakePackage, PackageRequest, RunningBundle | None]] = [
     ("the first installation", chain, request(), None),
     ("a step of many", chain, request(), at("1.0.0")),
@@ -124,17 +129,17 @@ def test_parsing_costs_at_most_twice_for_twice_the_size() -> None:
 @pytest.mark.parametrize(
     ("make", "spec", "runs"),
     [
-        pytest.param(chain, {}, "", id="a first installation"),
-        pytest.param(chain, {}, "1.0.0", id="an upgrade"),
-        pytest.param(chain, {"version": "9.9.9"}, "", id="a version that does not exist"),
-        pytest.param(chain, {"version": "1.2.0"}, "1.50.0", id="a downgrade"),
-        pytest.param(lambda n: chain(1, properties=[GVK] * n), {}, "", id="properties of the bundle"),
+        pytest.param(chain_document, {}, "", id="a first installation"),
+        pytest.param(chain_document, {}, "1.0.0", id="an upgrade"),
+        pytest.param(chain_document, {"version": "9.9.9"}, "", id="a version that does not exist"),
+        pytest.param(chain_document, {"version": "1.2.0"}, "1.50.0", id="a downgrade"),
+        pytest.param(lambda n: chain_document(1, properties=[GVK] * n), {}, "", id="properties of the bundle"),
     ],
 )
-def test_deciding_and_reporting_do_not_depend_on_the_size(make: MakePackage, spec: dict[str, str], runs: str) -> None:
+def test_deciding_and_reporting_do_not_depend_on_the_size(make: MakeDocument, spec: dict[str, str], runs: str) -> None:
     def work(size: int) -> int:
         active = {"bundle_deployment": deployment(runs, active=f"alpha-{runs}")} if runs else {}
-        offers = (CatalogOffer("community", package=make(size)),)
+        offers = (worlds.CatalogOffer("community", package=make(size)),)
         observed = world(operator(spec), runs=bundle(runs, channel="c0") if runs else "", offers=offers, **active)
 
         def one_pass() -> None:

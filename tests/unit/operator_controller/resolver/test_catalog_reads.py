@@ -1,4 +1,4 @@
-"""Which changes of a Catalog and a BundleDeployment enqueue Operators."""
+"""Which changes of a Catalog make the Resolver read it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from operator_controller.operator.events import resolution_inputs
-from operator_controller.operator.informers import packages_of
-from tests.unit.operator_controller.operator.worlds import catalog, deployment
+from operator_controller.resolver.catalog_reads import resolution_inputs
+from tests.unit.operator_controller.operator.worlds import catalog
 
 Object = dict[str, Any]
 
@@ -48,9 +47,3 @@ def labelled(**labels: str) -> Object:
 )
 def test_resolution_inputs(after: Object | None, is_relevant: bool) -> None:
     assert (resolution_inputs(catalog()) != resolution_inputs(after)) is is_relevant
-
-
-def test_the_package_of_a_bundle_deployment() -> None:
-    assert packages_of(dict(deployment("1.0.0").raw)) == ["p"]
-    assert packages_of(dict(deployment("1.0.0", annotations={}).raw)) == []
-    assert packages_of({"spec": {"template": {}}}) == []

@@ -1,0 +1,91 @@
+"""The request of an Operator to the Resolver: what its spec asks for and what runs for it.
+
+Called by reconciler.py, for the Snapshot that the Resolver makes and for the question of a pass: an answer counts only for an
+equal request. Pure.
+"""
+
+from __future__ import annotations
+
+from olmkit.api.bundledeployments import (
+    BUNDLE_NAME_ANNOTATION,
+    CATALOG_ANNOTATION,
+    CHANNEL_ANNOTATION,
+    PACKAGE_ANNOTATION,
+    PROPERTIES_ANNOTATION,
+    VERSION_ANNOTATION,
+)
+from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
+from olmkit.api.bundledeployments import Reason as DeploymentReason
+from operator_controller.operator.approval import approved_version
+from operator_controller.operator.evaluate import evaluate_without_answer
+from operator_controller.operator.world import ObservedBundleDeployment, World, image_reference
+from operator_controller.resolve.cluster_snapshot import OperatorRequest, RecordedBundle
+from operator_controller.resolve.snapshot import RunningBundle
+
+
+def make_request(world: World) -> OperatorRequest | None:
+    """The part of the World that resolution depends on; None if there is nothing to resolve and nothing runs."""
+    is_deleting = world.operator.metadata.deleting
+    is_resolvable = not is_deleting and evaluate_without_answer(world) is None
+    if not is_resolvable and world.running is None:
+        return None
+    metadata, spec, deployment = world.operator.metadata, world.operator.spec, world.owned_bundle_deployment
+    annotations = deployment.annotations if deployment else {}
+    own = annotations if annotations.get(PACKAGE_ANNOTATION) == spec.package_name else {}
+    approved = approved_version(world.operator)
+    return OperatorRequest(
+        name=metadata.name,
+        uid=metadata.uid,
+        created=world.raw["metadata"].get("creationTimestamp", ""),
+        package=spec.package_name,
+        channel=spec.channel or "",
+        version=spec.version or "",
+        catalogs=world.selected_catalogs,
+        ignores_upgrade_edges=spec.upgrade_constraint_policy == "Ignore",
+        is_manual=approved is not None,
+        approved_version=approved or "",
+        is_paused=bool(spec.paused),
+        is_deleting=metadata.deleting,
+        is_resolvable=is_resolvable,
+        running=_recorded(world.running) if world.running is not None else None,
+        installing=_template_bundle(deployment) if deployment is not None and own and _is_upgrading(world) else None,
+        preferred_catalog=own.get(CATALOG_ANNOTATION, ""),
+    )
+
+
+def _recorded(running: RunningBundle) -> RecordedBundle:
+    return RecordedBundle(
+        name=running.name,
+        image=running.image,
+        package=running.package,
+        version=running.version_text,
+        catalog=running.catalog,
+        channel=running.channel,
+        properties=running.properties,
+    )
+
+
+def _template_bundle(deployment: ObservedBundleDeployment) -> RecordedBundle:
+    """The bundle of the template, as its annotations describe it."""
+    annotations = deployment.annotations
+    return RecordedBundle(
+        name=annotations.get(BUNDLE_NAME_ANNOTATION, ""),
+        image=image_reference(deployment.model.spec.template.spec),
+        package=annotations.get(PACKAGE_ANNOTATION, ""),
+        version=annotations.get(VERSION_ANNOTATION, ""),
+        catalog=annotations.get(CATALOG_ANNOTATION, ""),
+        channel=annotations.get(CHANNEL_ANNOTATION, ""),
+        properties=annotations.get(PROPERTIES_ANNOTATION, ""),
+    )
+
+
+def _is_upgrading(world: World) -> bool:
+    """Whether some objects of the desired bundle are installed, and not all."""
+    deployment = world.owned_bundle_deployment
+    reconciling = deployment.condition(DeploymentCondition.RECONCILING) if deployment else None
+    return (
+        world.running is not None
+        and reconciling is not None
+        and reconciling.status == "True"
+        and reconciling.reason == DeploymentReason.UPGRADING
+    )

@@ -1,0 +1,26 @@
+"""What the Resolver knows for one Operator: the answer to its present request, or why there is none yet.
+
+Made by operator_controller/resolver, held by the World of the Operator, read by operator/evaluate.py. Values alone. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from olmkit.errors import OlmError
+from operator_controller.resolve.answer import Answer
+
+
+@dataclass(frozen=True)
+class AnswerState:
+    """An answer belongs to the uid, the spec and the running bundle of the Operator as the World has them."""
+
+    answer: Answer | None = None
+    """None: the present request is not resolved yet."""
+    needs_recheck: bool = False
+    """Whether the answer may change without a change of an object: a catalog that counts for the Operator is read again soon."""
+    error: OlmError | None = None
+    """Why the last attempt to resolve failed, if there is no answer."""
+    since: datetime | None = None
+    """Since when the present request has awaited its answer."""

@@ -1,0 +1,170 @@
+"""What each Catalog offers to resolution: reads its content once per digest, and again after a delay if it cannot be read.
+
+Used by resolver.py. A read never delays another one, and a new digest replaces what is known only once it is read. All calls from
+one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from olmkit.api.catalogs import Catalog
+from olmkit.api.meta import Object
+from operator_controller.catalog_client.client import CatalogContentResult, package_names, served_digest
+from operator_controller.resolve.cluster_snapshot import CatalogSource
+from operator_controller.resolve.snapshot import CatalogState
+
+CATALOG_RETRY_DELAY = timedelta(seconds=10)
+"""Time until a catalog that cannot be read is requested again: no event announces that it can be."""
+FIRST_READ_TIMEOUT = timedelta(seconds=10)
+"""Time for which resolution waits for the first read of a Catalog; then the Catalog counts as unreadable until it is read."""
+MAX_CONCURRENT_READS = 4
+NOT_READ_YET = "it is being read"
+
+ReadContent = Callable[[Mapping[str, Any]], Awaitable[CatalogContentResult]]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class CatalogRead:
+    """What is known of a Catalog after a read, and whether that may change without an event."""
+
+    source: CatalogSource
+    needs_recheck: bool = False
+
+
+@dataclass
+class _Reading:
+    """The task that reads a Catalog; what counts until it has read it once, and since when."""
+
+    task: asyncio.Task[None]
+    unread: CatalogSource
+    started: float
+
+
+class CatalogReads:
+    """The CatalogSource of each Catalog. `changed` is called when a read has changed one."""
+
+    def __init__(self, read: ReadContent, changed: Callable[[], None]) -> None:
+        self._read = read
+        self._changed = changed
+        self._known: dict[str, CatalogRead] = {}
+        self._readings: dict[str, _Reading] = {}
+        self._free = asyncio.Semaphore(MAX_CONCURRENT_READS)
+        self._progress = asyncio.Event()
+
+    @property
+    def reads(self) -> tuple[CatalogRead, ...]:
+        """What is known of each Catalog, sorted by name."""
+        unread = {name: CatalogRead(each.unread, needs_recheck=True) for name, each in self._readings.items()}
+        return tuple(read for _, read in sorted((unread | self._known).items()))
+
+    def update(self, raw: Object) -> None:
+        """Read a Catalog that is new or whose resolution_inputs() have changed."""
+        catalog = Catalog.load(raw)
+        name = catalog.metadata.name
+        self._cancel(name)
+        task = asyncio.create_task(self._keep_reading(name, raw), name=f"read catalog {name}")
+        unread = _source(catalog, CatalogContentResult(CatalogState.UNREACHABLE, message=NOT_READ_YET))
+        self._readings[name] = _Reading(task, unread, asyncio.get_running_loop().time())
+
+    def remove(self, name: str) -> None:
+        """Forget a Catalog that was deleted."""
+        self._cancel(name)
+        self._known.pop(name, None)
+        self._progress.set()
+
+    def read_again(self, digests: frozenset[str], catalogs: Mapping[str, Object]) -> None:
+        """Read the Catalogs again whose content has one of the digests and could not be read from disk."""
+        for read in self.reads:
+            if read.source.content in digests and read.source.name in catalogs:
+                self.update(catalogs[read.source.name])
+
+    async def first_reads(self) -> None:
+        """Wait until every Catalog has been read once, or its read has lasted for FIRST_READ_TIMEOUT."""
+        loop = asyncio.get_running_loop()
+        while True:
+            self._progress.clear()
+            started = [each.started for name, each in self._readings.items() if name not in self._known]
+            left = max(started, default=0.0) + FIRST_READ_TIMEOUT.total_seconds() - loop.time()
+            if not started or left <= 0:
+                return
+            try:
+                async with asyncio.timeout(left):
+                    await self._progress.wait()
+            except TimeoutError:
+                return
+
+    async def close(self) -> None:
+        """Cancel all reads, and forget everything."""
+        tasks = [each.task for each in self._readings.values()]
+        for name in [*self._readings]:
+            self._cancel(name)
+        self._known.clear()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _cancel(self, name: str) -> None:
+        reading = self._readings.pop(name, None)
+        if reading is not None:
+            reading.task.cancel()
+
+    async def _keep_reading(self, name: str, raw: Object) -> None:
+        """Read it; if it cannot be read, or serves other content than its status names, again after a delay."""
+        catalog = Catalog.load(raw)
+        while True:
+            async with self._free:
+                result = await self._result(name, raw)
+            found = CatalogRead(_source(catalog, result), result.needs_recheck)
+            if self._known.get(name) != found:
+                self._known[name] = found
+                self._changed()
+            self._progress.set()
+            if not found.needs_recheck:
+                return
+            await asyncio.sleep(CATALOG_RETRY_DELAY.total_seconds())
+
+    async def _result(self, name: str, raw: Object) -> CatalogContentResult:
+        try:
+            return await self._read(raw)
+        except Exception as error:  # one Catalog must not keep the others from being resolved
+            log.error("a catalog cannot be read", extra={"catalog": name, "error": str(error)}, exc_info=error)
+            return CatalogContentResult(CatalogState.UNREACHABLE, message=str(error), needs_recheck=True)
+
+
+def resolution_inputs(catalog: Object | None) -> tuple[object, ...] | None:
+    """The part of a Catalog that resolution depends on; changes of the rest concern no Operator."""
+    if catalog is None:
+        return None
+    model = Catalog.load(catalog)
+    served = served_digest(model)
+    is_ignored = model.metadata.deleting or model.is_unavailable
+    labels = tuple(sorted(model.metadata.labels.items()))
+    return (
+        model.metadata.uid,
+        served,
+        model.status.content_url if served else "",
+        model.spec.priority,
+        labels,
+        is_ignored,
+    )
+
+
+def _source(catalog: Catalog, result: CatalogContentResult) -> CatalogSource:
+    names = package_names(catalog)
+    is_ignored = result.state in (CatalogState.UNAVAILABLE, CatalogState.PENDING)
+    return CatalogSource(
+        name=catalog.metadata.name,
+        priority=catalog.spec.priority,
+        state=result.state,
+        content=result.content.digest if result.content is not None else "",
+        message=result.message,
+        package_names=() if is_ignored else names,
+        lists_all_packages=catalog.status.package_count is not None and len(names) == catalog.status.package_count,
+    )

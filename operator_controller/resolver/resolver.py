@@ -1,0 +1,269 @@
+"""The Resolver: resolves all Operators together whenever something that resolution depends on has changed.
+
+Created by operator_controller.setup, run while this process leads. Informers and catalog reads mark it dirty; it then makes one
+numbered Snapshot of everything, has it solved in a child process that is kept (solve_job.py), and wakes the Operators whose
+answer has changed. While a Snapshot is solved, changes accumulate for the next one. Operators ask it in `observe` for the answer
+to their present request. It writes nothing to the API server, and decides nothing about an installation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from olmkit.errors import OlmError
+from olmkit.runtime.backoff import Backoff
+from olmkit.runtime.informer import Change, Informer
+from operator_controller.catalog_client.client import CatalogClient
+from operator_controller.resolve.answer import Answer
+from operator_controller.resolve.answer_state import AnswerState
+from operator_controller.resolve.cluster_snapshot import OperatorRequest
+from operator_controller.resolver.catalog_reads import (
+    CATALOG_RETRY_DELAY,
+    CatalogRead,
+    CatalogReads,
+    resolution_inputs,
+)
+from operator_controller.resolver.cluster_facts import ClusterFactsReader
+from operator_controller.resolver.metrics import RESOLUTION_TIME, RESOLUTIONS
+from operator_controller.resolver.solver_process import Snapshot, Solution, SolverProcess
+
+RESOLUTION_BACKOFF = Backoff(first=1.0, cap=300.0)
+"""Time until a Snapshot that could not be solved is solved again, if nothing changes."""
+REQUESTS_PER_TURN = 10
+"""Operators that are read before other tasks of the event loop get their turn."""
+
+MapFunc = Callable[[Change], Iterable[str]]
+"""From a change to the names of the Operators whose requests it may change."""
+ReadRequest = Callable[[str], OperatorRequest | None]
+"""The request of an Operator, by its name; None if it does not take part in resolution."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Held:
+    """The answer to one request."""
+
+    request: OperatorRequest
+    answer: Answer | None
+    needs_recheck: bool
+
+    def is_same_as(self, other: _Held | None) -> bool:
+        """Whether both tell the Operator the same, whatever they were computed from."""
+        if other is None or self.answer is None or other.answer is None:
+            return self == other
+        return self == replace(other, answer=replace(other.answer, digest=self.answer.digest))
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """A Snapshot that could not be solved, how often in a row one could not, and when it is solved again (time.monotonic())."""
+
+    snapshot: Snapshot
+    error: OlmError
+    count: int
+    retry_at: float
+
+    def is_due(self, snapshot: Snapshot) -> bool:
+        """Whether another Snapshot, or this one, may be solved now."""
+        return time.monotonic() >= self.retry_at or not snapshot.has_same_inputs(self.snapshot)
+
+
+class Resolver:
+    """All calls from one event loop. Answers are valid for one term of the lease: run() begins without any."""
+
+    def __init__(
+        self, solver: SolverProcess, client: CatalogClient, catalogs: Informer, facts: ClusterFactsReader
+    ) -> None:
+        self._solver = solver
+        self._client = client
+        self._catalogs = catalogs
+        self._facts = facts
+        self._reads = CatalogReads(client.content, self.mark_dirty)
+        self._read_request: ReadRequest = lambda name: None
+        self._wake: Callable[[str], None] = lambda name: None
+        self._watched: list[tuple[Informer, MapFunc]] = []
+        self._dirty = asyncio.Event()
+        self._to_read: set[str] = set()
+        """The Operators whose requests may have changed."""
+        self._requests: dict[str, OperatorRequest] = {}
+        self._held: dict[str, _Held] = {}
+        self._awaited: dict[str, datetime] = {}
+        """Since when an Operator has waited for the answer to its present request."""
+        self._number = 0
+        self._solved: tuple[Snapshot, Solution] | None = None
+        self._failure: _Failure | None = None
+
+    def connect(self, read_request: ReadRequest, wake: Callable[[str], None]) -> None:
+        """Where requests come from, and what is called with the name of an Operator whose answer has changed. Before run()."""
+        self._read_request, self._wake = read_request, wake
+
+    def watch(self, informer: Informer, operators: MapFunc) -> None:
+        """A change in `informer` may change the requests of these Operators. Before run()."""
+        self._watched.append((informer, operators))
+
+    def answer_to(self, request: OperatorRequest) -> AnswerState:
+        """The answer to the present request of an Operator, which is woken when there is another one."""
+        held = self._held.get(request.name)
+        if held is not None and held.request == request:
+            return AnswerState(held.answer, held.needs_recheck)
+        if self._requests.get(request.name) != request:  # its event has not been handled yet
+            self._read_again([request.name])
+        failure = self._failure
+        is_concerned = failure is not None and failure.snapshot.operators.get(request.name) == request
+        since = self._awaited.setdefault(request.name, datetime.now(UTC))
+        return AnswerState(error=failure.error if failure and is_concerned else None, since=since)
+
+    def mark_dirty(self) -> None:
+        """Something that resolution depends on may have changed."""
+        self._dirty.set()
+
+    def clear(self) -> None:
+        """Forget all answers: another process may have led since."""
+        for known in (self._requests, self._held, self._awaited):
+            known.clear()
+        self._solved = self._failure = None
+        self._solver.stop()
+
+    async def run(self) -> None:
+        """Resolve after each change, until cancelled."""
+        handlers: list[tuple[Informer, Callable[[Change], None]]] = [
+            (self._catalogs, self._on_catalog),
+            (self._facts.definitions, self._on_definition),
+        ]
+        handlers += [(informer, self._handler(operators)) for informer, operators in self._watched]
+        for informer, _ in handlers:
+            await informer.synced.wait()
+        self.clear()
+        await self._facts.read()
+        try:
+            async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
+                stack.push_async_callback(self._reads.close)
+                for informer, handle in handlers:
+                    informer.subscribe(handle)
+                    stack.callback(informer.unsubscribe, handle)
+                group.create_task(self._facts.keep_reading(self.mark_dirty), name="facts of the cluster")
+                while True:
+                    await self._dirty.wait()
+                    self._dirty.clear()
+                    await self._resolve()
+        finally:
+            self.clear()
+
+    async def _resolve(self) -> None:
+        """One Snapshot, unless it is the same as the last one."""
+        await self._read_requests()
+        await self._reads.first_reads()
+        reads = self._reads.reads
+        sources = tuple(read.source for read in reads)
+        snapshot = Snapshot(self._number + 1, dict(self._requests), sources, self._facts.facts)
+        if self._solved is not None and snapshot.has_same_inputs(self._solved[0]):
+            self._hold(*self._solved, reads)
+            return
+        if self._failure is not None and not self._failure.is_due(snapshot):
+            return
+        self._number, started = snapshot.number, time.monotonic()
+        try:
+            solution = await self._solver.solve(snapshot)
+        except OlmError as error:
+            self._on_failure(snapshot, error)
+            return
+        RESOLUTIONS.labels("success").inc()
+        RESOLUTION_TIME.observe(time.monotonic() - started)
+        self._solved, self._failure = (snapshot, solution), None
+        self._hold(snapshot, solution, reads)
+        if solution.unreadable:
+            await self._repair(solution.unreadable)
+
+    async def _read_requests(self) -> None:
+        """Read the requests that may have changed."""
+        names, self._to_read = sorted(self._to_read), set()
+        for number, name in enumerate(names, 1):
+            try:
+                request = self._read_request(name)
+            except Exception as error:  # one Operator must not keep the others from being resolved
+                log.error("the request of an Operator cannot be read", extra={"operator": name}, exc_info=error)
+                request = None
+            if request is None:
+                self._requests.pop(name, None)
+            else:
+                self._requests[name] = request
+            if number % REQUESTS_PER_TURN == 0:
+                await asyncio.sleep(0)
+
+    def _hold(self, snapshot: Snapshot, solution: Solution, reads: Sequence[CatalogRead]) -> None:
+        """Keep the answers, and wake the Operators for which something has changed."""
+        unsettled = {read.source.name for read in reads if read.needs_recheck}
+        before, self._held = self._held, {}
+        for name, request in snapshot.operators.items():
+            selected = unsettled if request.catalogs is None else unsettled.intersection(request.catalogs)
+            held = self._held[name] = _Held(request, solution.answers.get(name), bool(selected))
+            if not held.is_same_as(before.get(name)):
+                self._awaited.pop(name, None)
+                self._wake(name)
+        for name in self._awaited.keys() - self._requests.keys():
+            del self._awaited[name]
+
+    def _on_failure(self, snapshot: Snapshot, error: OlmError) -> None:
+        """Keep the answers that are known, and try again later."""
+        RESOLUTIONS.labels("error").inc()
+        count = self._failure.count + 1 if self._failure is not None else 1
+        delay = RESOLUTION_BACKOFF.delay(count)
+        log.warning("Operators cannot be resolved, trying again", extra={"failures": count, "error": error.message})
+        self._failure = _Failure(snapshot, error, count, time.monotonic() + delay)
+        asyncio.get_running_loop().call_later(delay, self.mark_dirty)
+        for name, request in snapshot.operators.items():
+            held = self._held.get(name)
+            if held is None or held.request != request:
+                self._wake(name)
+
+    async def _repair(self, digests: frozenset[str]) -> None:
+        """Request contents again that the solver could not read, and solve again then."""
+        for digest in digests:
+            await self._client.report_damage(digest)
+        catalogs = {raw["metadata"]["name"]: raw for raw in self._catalogs.objects.values()}
+        self._reads.read_again(digests, catalogs)
+        asyncio.get_running_loop().call_later(CATALOG_RETRY_DELAY.total_seconds(), self._solve_anew)
+
+    def _solve_anew(self) -> None:
+        self._solved = None
+        self.mark_dirty()
+
+    # --- changes
+
+    def _read_again(self, operators: Iterable[str]) -> None:
+        self._to_read.update(operators)
+        if self._to_read:
+            self.mark_dirty()
+
+    def _handler(self, operators: MapFunc) -> Callable[[Change], None]:
+        def handle(change: Change) -> None:
+            try:
+                self._read_again(operators(change))
+            except Exception as error:  # an object that cannot be read must not end the informer
+                log.error("a change cannot be mapped to Operators", extra={"error": str(error)}, exc_info=error)
+
+        return handle
+
+    def _on_definition(self, change: Change) -> None:
+        if self._facts.on_change(change):
+            self.mark_dirty()
+
+    def _on_catalog(self, change: Change) -> None:
+        try:
+            if resolution_inputs(change.old) == resolution_inputs(change.new):
+                return
+            if change.new is not None:
+                self._reads.update(change.new)
+            elif change.old is not None:
+                self._reads.remove(change.old["metadata"]["name"])
+        except Exception as error:  # as above
+            log.error("a Catalog cannot be read", extra={"error": str(error)}, exc_info=error)
+        self._read_again(name for name, request in self._requests.items() if request.catalogs is not None)
+        self.mark_dirty()

@@ -1,0 +1,111 @@
+"""A Resolver that runs: informers that the test fills, catalogs over real HTTP, a real solver process, no API server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+from olmkit.api import customresourcedefinitions
+from olmkit.jobs import KeptWorker
+from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Informer
+from operator_controller.catalog_client.client import CatalogClient
+from operator_controller.operator.world import World
+from operator_controller.resolve.answer_state import AnswerState
+from operator_controller.resolver.cluster_facts import ClusterFactsReader
+from operator_controller.resolver.resolver import Resolver
+from operator_controller.resolver.solver_process import SolverProcess
+from operator_controller.setup import make_controller, make_informers, make_reconciler, make_worker
+
+KUBECONFIG = """{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}], users: [{name: u, user: {}}]}
+"""
+"""An API server that nothing answers for: the facts of the cluster stay unknown."""
+
+
+class RunningResolver:
+    """The Resolver with its reconciler, which the test asks as a pass would."""
+
+    def __init__(self, client: Client, catalog_client: CatalogClient, worker: KeptWorker) -> None:
+        self.informers = make_informers(lambda kind: Informer(client, kind))
+        definitions = Informer(client, customresourcedefinitions.KIND, transform=customresourcedefinitions.trim)
+        facts = ClusterFactsReader(client, definitions)
+        solver = SolverProcess(worker, catalog_client.folder)
+        self.resolver = Resolver(solver, catalog_client, self.informers.catalogs, facts)
+        self.reconciler = make_reconciler(client, self.informers, self.resolver)
+        make_controller(self.reconciler)
+        self.woken: list[str] = []
+        self._changed = asyncio.Event()
+        self.resolver.connect(self.reconciler.read_request, self._wake)
+        self._versions = itertools.count(1)
+        for informer in (*vars(self.informers).values(), definitions):
+            informer.synced.set()
+
+    def _wake(self, name: str) -> None:
+        self.woken.append(name)
+        self._changed.set()
+
+    def add_catalog(self, raw: dict[str, Any]) -> None:
+        """Create or change a Catalog."""
+        self.informers.catalogs.record_write(self._with_version(raw))
+
+    def add_operator(self, name: str, generation: int = 1, **spec: Any) -> None:
+        """Create or change an Operator, by default for package p."""
+        metadata = {"name": name, "uid": f"uid-{name}", "generation": generation}
+        raw = {"metadata": metadata, "spec": {"packageName": "p", **spec}}
+        self.informers.operators.record_write(self._with_version(raw))
+
+    def _with_version(self, raw: dict[str, Any]) -> dict[str, Any]:
+        return {**raw, "metadata": {**raw["metadata"], "resourceVersion": str(next(self._versions))}}
+
+    async def world(self, name: str) -> World:
+        """What a pass over the Operator observes."""
+        world = await self.reconciler.observe(name)
+        assert world is not None
+        return world
+
+    async def state(self, name: str) -> AnswerState:
+        """What the Resolver knows for the Operator now."""
+        resolution = (await self.world(name)).resolution
+        assert resolution is not None
+        return resolution
+
+    async def until(self, name: str, found: Callable[[AnswerState], bool]) -> AnswerState:
+        """The state of the Operator as soon as it is as wanted; it is read again whenever an Operator is woken."""
+        async with asyncio.timeout(60):
+            while not found(state := await self.state(name)):
+                self._changed.clear()
+                await self._changed.wait()
+        return state
+
+    async def answered(self, name: str) -> AnswerState:
+        """The state of the Operator as soon as its present request is answered."""
+        return await self.until(name, lambda state: state.answer is not None)
+
+
+@contextlib.asynccontextmanager
+async def running(
+    folder: Path, worker: Callable[[CatalogClient], KeptWorker] = make_worker
+) -> AsyncIterator[RunningResolver]:
+    """A Resolver that leads, with its content below `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240 a test may block
+    (folder / "kubeconfig").write_text(KUBECONFIG)
+    async with Client(str(folder / "kubeconfig")) as client:
+        await client.open()
+        catalog_client = await CatalogClient.connect(folder / "resolution")
+        kept = worker(catalog_client)
+        found = RunningResolver(client, catalog_client, kept)
+        run = asyncio.create_task(found.resolver.run())
+        try:
+            yield found
+            assert not run.done()
+        finally:
+            run.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await run
+            await kept.close()
+            await catalog_client.close()

@@ -1,0 +1,266 @@
+"""The Resolver: real catalogs over HTTP on loopback, a real solver process, informers without an API server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from prometheus_client import REGISTRY
+
+from olmkit.jobs import JobReason, KeptWorker, Limits, Sandbox
+from operator_controller.catalog_client.client import CatalogClient
+from operator_controller.resolve.answer import AnswerKind
+from operator_controller.resolver import catalog_reads
+from operator_controller.resolver import resolver as resolver_module
+from operator_controller.resolver.solve_request import SOLVE
+from tests.integration.operator_controller.catalog_client.test_client import (
+    FIRST,
+    SECOND,
+    Server,
+    catalog,
+    document,
+    response,
+    server,
+    serving,
+)
+from tests.integration.operator_controller.resolver.running import running
+
+__all__ = ["server"]
+
+
+def solves() -> float:
+    """How often Operators were resolved in this process."""
+    return REGISTRY.get_sample_value("resolution_total", {"result": "success"}) or 0.0
+
+
+def restarts() -> float:
+    """How often the solver process was replaced in this process."""
+    return REGISTRY.get_sample_value("resolution_worker_restarts_total") or 0.0
+
+
+def solver_pid() -> int:
+    """The process ID of the solver process: the only child of the only fork server of this process."""
+    server = _children(os.getpid(), "olmkit.jobs.fork_server")
+    return _children(server)
+
+
+def _children(parent: int, command: str = "") -> int:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat, words = (entry / "stat").read_text(), (entry / "cmdline").read_bytes().decode()
+            except OSError:
+                continue
+            facts = stat.rpartition(")")[2].split()
+            if int(facts[1]) == parent and facts[0] != "Z" and command in words:
+                found.append(int(entry.name))
+    assert len(found) == 1, found
+    return found[0]
+
+
+async def test_an_operator_is_answered_and_woken(server: Server, tmp_path: Path) -> None:
+    async with running(tmp_path) as cluster:
+        cluster.add_catalog(catalog(server.address))
+        cluster.add_operator("alpha")
+        answer = (await cluster.answered("alpha")).answer
+        assert answer is not None
+        assert (answer.kind, answer.uid) == (AnswerKind.CHOSEN, "uid-alpha")
+        assert answer.bundle is not None
+        assert answer.bundle.version == "1.0.0"
+        assert cluster.woken == ["alpha"]
+
+
+async def test_an_answer_is_never_used_for_another_spec(server: Server, tmp_path: Path) -> None:
+    async with running(tmp_path) as cluster:
+        cluster.add_catalog(catalog(server.address))
+        cluster.add_operator("alpha")
+        await cluster.answered("alpha")
+        cluster.add_operator("alpha", 2, version="9.9.9")
+        state = await cluster.state("alpha")
+        assert state.answer is None
+        assert state.since is not None
+        answer = (await cluster.answered("alpha")).answer
+        assert answer is not None
+        assert answer.kind is AnswerKind.NO_MATCHING_BUNDLE
+
+
+async def test_the_same_answer_to_a_changed_spec_wakes_the_operator(server: Server, tmp_path: Path) -> None:
+    async with running(tmp_path) as cluster:
+        cluster.add_catalog(catalog(server.address))
+        cluster.add_operator("alpha")
+        await cluster.answered("alpha")
+        cluster.add_operator("alpha", 2, channel="a")
+        await cluster.answered("alpha")
+        assert cluster.woken == ["alpha", "alpha"]
+
+
+async def test_a_status_is_no_reason_to_resolve(server: Server, tmp_path: Path) -> None:
+    async with running(tmp_path) as cluster:
+        cluster.add_catalog(catalog(server.address))
+        cluster.add_operator("alpha")
+        await cluster.answered("alpha")
+        before = solves()
+        cluster.add_catalog(catalog(server.address, packageCount=2))
+        cluster.add_operator("alpha")
+        cluster.add_operator("beta", packageName="q")  # the next solve
+        await cluster.answered("beta")
+        assert solves() == before + 1
+        assert cluster.woken == ["alpha", "beta"]
+
+
+async def test_many_operators_at_once_are_resolved_together(server: Server, tmp_path: Path) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return response(FIRST, *(document(FIRST, package=f"p{number:03}") for number in range(200)))
+
+    server.answer = answer
+    async with running(tmp_path) as cluster:
+        cluster.add_catalog(catalog(server.address))
+        before = solves()
+        for number in range(200):
+            cluster.add_operator(f"o{number:03}", packageName=f"p{number:03}")
+        for number in range(200):
+            await cluster.answered(f"o{number:03}")
+        assert solves() - before <= 3
+        assert len(cluster.woken) == 200
+        assert server.requested == [FIRST]
+
+
+async def test_new_content_wakes_the_operators_whose_answer_changes(server: Server, tmp_path: Path) -> None:
+    async with running(tmp_path) as cluster:
+        cluster.add_catalog(catalog(server.address))
+        cluster.add_operator("alpha")
+        cluster.add_operator("beta", packageName="q")
+        await cluster.answered("alpha")
+        await cluster.answered("beta")
+        woken = len(cluster.woken)
+
+        async def answer(request: web.Request) -> web.StreamResponse:
+            return response(SECOND, document(SECOND), document(SECOND, "1.1.0", "q"))
+
+        server.answer = answer
+        cluster.add_catalog(catalog(server.address, SECOND))
+        await cluster.until("beta", lambda state: bool(state.answer and state.answer.target_version == "1.1.0"))
+        assert cluster.woken[woken:] == ["beta"]
+
+
+async def test_a_selected_catalog_is_the_only_one_that_counts(server: Server, tmp_path: Path) -> None:
+    async with running(tmp_path) as cluster:
+        other = catalog(server.address, name="d", uid="d")
+        other["metadata"]["labels"] = {"team": "a"}
+        cluster.add_catalog(catalog(server.address))
+        cluster.add_catalog(other)
+        cluster.add_operator("alpha", catalogSelector={"matchLabels": {"team": "a"}})
+        answer = (await cluster.answered("alpha")).answer
+        assert answer is not None
+        assert answer.bundle is not None
+        assert answer.bundle.catalog == "d"
+        other["metadata"]["labels"] = {}
+        cluster.add_catalog(other)
+        await cluster.until("alpha", lambda state: bool(state.answer and not state.answer.is_resolved))
+
+
+async def test_a_process_that_is_killed_is_replaced(server: Server, tmp_path: Path) -> None:
+    async with running(tmp_path) as cluster:
+        cluster.add_catalog(catalog(server.address))
+        cluster.add_operator("alpha")
+        await cluster.answered("alpha")
+        before, killed = restarts(), solver_pid()
+        os.kill(killed, signal.SIGKILL)
+        cluster.add_operator("beta", packageName="q")
+        await cluster.answered("beta")
+        assert solver_pid() != killed
+        assert restarts() == before + 1
+        assert (await cluster.state("alpha")).answer is not None
+
+
+async def test_a_solve_that_exceeds_its_time_is_reported_and_tried_again(server: Server, tmp_path: Path) -> None:
+    def worker(client: CatalogClient) -> KeptWorker:
+        limits = Limits(timeout=timedelta(seconds=5))
+        return KeptWorker(limits=limits, preload=[SOLVE.module], sandbox=Sandbox(reads=(client.folder,), network=False))
+
+    async with running(tmp_path, worker) as cluster:
+        cluster.add_catalog(catalog(server.address))
+        cluster.add_operator("alpha")
+        await cluster.answered("alpha")
+        stopped = solver_pid()
+        os.kill(stopped, signal.SIGSTOP)
+        cluster.add_operator("beta", packageName="q")
+        failed = await cluster.until("beta", lambda state: state.error is not None)
+        assert failed.answer is None
+        assert failed.error is not None
+        assert failed.error.reason == JobReason.TOO_LONG
+        assert (await cluster.state("alpha")).answer is not None
+        await cluster.answered("beta")
+        assert solver_pid() != stopped
+
+
+async def test_a_catalog_that_cannot_be_read_is_requested_again(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=503)
+
+    monkeypatch.setattr(catalog_reads, "CATALOG_RETRY_DELAY", timedelta(seconds=0.1))
+    server.answer = refuse
+    async with running(tmp_path) as cluster:
+        cluster.add_catalog(catalog(server.address))
+        cluster.add_operator("alpha")
+        away = await cluster.answered("alpha")
+        assert away.answer is not None
+        assert away.needs_recheck
+        assert not away.answer.is_final
+        server.answer = server.valid
+        found = await cluster.until("alpha", lambda state: bool(state.answer and state.answer.is_resolved))
+        assert not found.needs_recheck
+
+
+async def test_a_catalog_that_answers_late_delays_no_operator_for_long(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = asyncio.Event()
+
+    async def late(request: web.Request) -> web.StreamResponse:
+        await released.wait()
+        return response(SECOND, document(SECOND, "2.0.0"))
+
+    monkeypatch.setattr(catalog_reads, "FIRST_READ_TIMEOUT", timedelta(seconds=0.2))
+    async with serving() as slow, running(tmp_path) as cluster:
+        slow.answer = late
+        cluster.add_catalog(catalog(server.address))
+        cluster.add_catalog(catalog(slow.address, SECOND, name="slow", uid="slow"))
+        cluster.add_operator("alpha", packageName="q")
+        found = await cluster.answered("alpha")
+        assert found.answer is not None
+        assert found.answer.is_resolved
+        released.set()
+
+
+async def test_content_that_is_damaged_on_disk_is_requested_again(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolver_module, "CATALOG_RETRY_DELAY", timedelta(seconds=0.1))
+    async with running(tmp_path) as cluster:
+        cluster.add_catalog(catalog(server.address))
+        cluster.add_operator("alpha")
+        await cluster.answered("alpha")
+        for file in (tmp_path / "resolution").glob("sha256-*/content/*"):
+            file.write_bytes(b"damaged")
+        cluster.add_operator("beta", packageName="q")
+        await cluster.until("beta", lambda state: bool(state.answer and state.answer.is_resolved))
+        assert server.requested == [FIRST, FIRST]
+
+
+async def test_a_new_leader_has_no_answers(server: Server, tmp_path: Path) -> None:
+    async with running(tmp_path) as cluster:
+        cluster.add_catalog(catalog(server.address))
+        cluster.add_operator("alpha")
+        await cluster.answered("alpha")
+        cluster.reconciler.start_leading()
+        assert (await cluster.state("alpha")).answer is None
+        await cluster.answered("alpha")
