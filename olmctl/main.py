@@ -1,7 +1,7 @@
 """The command `olm`, also installed as `kubectl-olm`: Operators on a cluster, and catalogs and bundles without one.
 
-Also called by `python -m olmkit.fbc` and `python -m rukpak.render`. Each command is a module of olmctl.cluster, olmctl.catalog or
-olmctl.bundle, named as the command. Never imports a controller.
+Also called by `python -m olmkit.fbc`, `python -m rukpak.render` and `python -m operator_controller.resolve`. Each command is a
+module of olmctl, olmctl.cluster, olmctl.catalog or olmctl.bundle, named as the command. Never imports a controller.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from olmctl.cluster.uninstall import uninstall
 from olmctl.cluster.upgrade import upgrade
 from olmctl.cluster.why import why
 from olmctl.commands import SETTINGS, run
+from olmctl.resolve import resolve
 
 PROGRAMS = ("olm", "kubectl-olm")
 """Names under which the command is installed."""
@@ -74,7 +75,19 @@ def completion(context: click.Context, shell: str) -> int:
 for command in (validate, render_catalog, init, generate, graph):
     catalog.add_command(command)
 bundle.add_command(render_bundle)
-for command in (search, show, install, upgrade, uninstall, list_operators, why, graph_on_cluster, tree, approve):
+for command in (
+    search,
+    show,
+    install,
+    upgrade,
+    uninstall,
+    list_operators,
+    why,
+    graph_on_cluster,
+    tree,
+    approve,
+    resolve,
+):
     olm.add_command(command)
 
 
@@ -107,3 +120,8 @@ def catalog_main(arguments: Sequence[str] | None = None) -> int:
 def bundle_render_main(arguments: Sequence[str] | None = None) -> int:
     """Run `python -m rukpak.render`, which is `olm bundle render`; returns the exit status."""
     return run(render_bundle, "python -m rukpak.render", arguments)
+
+
+def resolve_main(arguments: Sequence[str] | None = None) -> int:
+    """Run `python -m operator_controller.resolve`, which is `olm resolve`; returns the exit status."""
+    return run(resolve, "python -m operator_controller.resolve", arguments)

@@ -3,7 +3,7 @@
     all.jsonl          the blobs, one per line (formats 1.3)
     index.json         the index of catalogd.ingest.blob_index
     packages.jsonl     the spec of each Package object, without the name of the catalog
-    resolution.jsonl   the document of catalogd.ingest.resolution_document for each package
+    resolution.jsonl   the document of olmkit.fbc.resolution_document for each package
     summaries.json     the entries of catalogd.ingest.package_summaries, as one response
     icons              the icons of the packages, concatenated
     bundles.jsonl      the spec of each BundleMetadata object, without the name of the catalog; only if requested

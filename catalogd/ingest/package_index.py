@@ -16,14 +16,13 @@ from typing import IO, Any, Protocol, TypeVar
 
 import orjson
 
-from catalogd.ingest import resolution_document
 from catalogd.ingest.blob_index import BlobIndex
 from catalogd.ingest.catalog_summary import CatalogSummary
 from catalogd.ingest.content import ICONS_FILE, PACKAGES_FILE, RESOLUTION_FILE, SUMMARIES_FILE
 from catalogd.ingest.expansion_limit import ExpansionLimit
 from catalogd.ingest.package_objects import fingerprint, object_body, package_columns, package_spec
 from catalogd.ingest.package_summaries import ChannelHead, channel_head, package_summary
-from olmkit.fbc import catalog
+from olmkit.fbc import catalog, resolution_document
 from olmkit.fbc.catalog import Channel, Deprecations, Package
 from olmkit.fbc.checks import package_check
 from olmkit.fbc.errors import BadBlob, BadCatalog

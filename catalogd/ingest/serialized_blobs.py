@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 import orjson
 
-from catalogd.ingest import resolution_document
 from catalogd.ingest.package_objects import bundle_spec, fingerprint, object_body
-from olmkit.fbc import catalog
+from olmkit.fbc import catalog, resolution_document
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.checks import package_check
 from olmkit.fbc.errors import BadBlob

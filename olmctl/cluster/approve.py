@@ -6,13 +6,14 @@ import click
 
 from olmctl.cluster.completion import OPERATOR
 from olmctl.cluster.list import RESOURCE
-from olmctl.cluster.operator_state import APPROVED_VERSION_ANNOTATION, MANUAL, available_version, text_at
+from olmctl.cluster.operator_state import available_version, awaits_approval, text_at
 from olmctl.cluster.session import Session, on_cluster, wait_options
 from olmctl.cluster.waiting import wait_for_operator
 from olmctl.commands import FAILED, CommandError
 from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.meta import Object
+from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
 
 
 @click.command("approve")
@@ -29,8 +30,9 @@ async def approve(session: Session, operator: str, version: str | None, wait: bo
     if not pending:
         print(f"{RESOURCE}/{operator} has no version that waits for approval")
         return 0
-    if text_at(found, "spec", "approval") != MANUAL:
-        print(f"{RESOURCE}/{operator} needs no approval: version {clean(pending)} waits for another reason (olm why)")
+    if not awaits_approval(found):
+        message = text_at(found, "status", "available", "message")
+        print(f"{RESOURCE}/{operator} needs no approval: version {clean(pending)} waits: {clean(message)}")
         return 0
     await approve_version(session, found, pending)
     print(f"{RESOURCE}/{operator} approved: version {clean(pending)}")

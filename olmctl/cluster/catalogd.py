@@ -1,6 +1,7 @@
 """Reads catalogs from catalogd through the API server: by the proxy of its Service, with the permissions of the caller.
 
-Called by olmctl.cluster.packages and graph.py. The API server does not pass the caller's token on to catalogd.
+Called by olmctl.cluster.packages and graph.py. The API server does not pass the caller's token on to catalogd: where catalogd
+requires one, a port of its pod is forwarded instead (port_forward.py).
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
+from olmctl.cluster import port_forward
 from olmctl.cluster.session import Session
 from olmkit.api.meta import Object
-from olmkit.errors import ApiError
+from olmkit.errors import ApiError, Forbidden
 from olmkit.tls.service import CATALOG_SERVICE
 
+UNAUTHORIZED = 401
 PORT_NAME = "https"
 """The name of the port of catalogd's Service."""
 
@@ -25,7 +28,12 @@ async def read_catalog(session: Session, catalog: str, path: str, query: Mapping
     """The JSON object at `path` of a catalog, such as "api/v1/packages". Raises CatalogReadError."""
     target = f"/catalogs/{quote(catalog, safe='')}/{path}" + (f"?{urlencode(query)}" if query else "")
     try:
-        return await session.client.request("GET", f"{proxy_path(session.system_namespace)}{target}")
+        try:
+            return await session.client.request("GET", f"{proxy_path(session.system_namespace)}{target}")
+        except Forbidden as error:
+            if error.status != UNAUTHORIZED:
+                raise
+        return await port_forward.get(session, target)
     except ApiError as error:
         raise CatalogReadError(f"catalogd cannot be read through the API server: {error.message}") from error
 

@@ -54,6 +54,11 @@ def operator_name(package: str) -> str:
     type=click.Choice(("Enforce", "Ignore")),
     help="Whether upgrades follow the edges of the catalog.  [default: Enforce]",
 )
+@click.option(
+    "--approval",
+    type=click.Choice(("Automatic", "Manual")),
+    help="Whether each version waits for `olm approve`.  [default: Automatic]",
+)
 @click.option("--name", metavar="NAME", help="The name of the Operator.  [default: that of the package]")
 @click.option("--force", is_flag=True, help="Also if no catalog has the package, or others manage the same fields.")
 @click.option(
@@ -90,6 +95,7 @@ def _spec(package: str, options: Mapping[str, Any]) -> dict[str, Any]:
         "channel": options["channel"],
         "catalogSelector": {"matchLabels": {NAME_LABEL: catalog}} if catalog else None,
         "upgradeConstraintPolicy": options["upgrade_constraint_policy"],
+        "approval": options["approval"],
     }
     return {"packageName": package, **{key: value for key, value in asked.items() if value}}
 

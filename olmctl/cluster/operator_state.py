@@ -9,20 +9,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from olmkit.api.meta import Object
-from olmkit.api.operators import ConditionType, Reason
-
-APPROVED_VERSION_ANNOTATION = "operators.operatorframework.io/approved-version"
-"""The annotation that approves the version of status.available for an Operator with `approval: Manual`."""
-MANUAL = "Manual"
+from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, ConditionType, Reason
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where the work on an Operator is; `message` is one sentence. A failure needs a change by a person."""
+    """Where the work on an Operator is; `message` is one sentence. What has failed or is held needs a person."""
 
     message: str
     has_succeeded: bool = False
     has_failed: bool = False
+    is_held: bool = False
+    """Whether a bundle waits for approval or for the end of a pause."""
+
+    @property
+    def needs_a_person(self) -> bool:
+        """Whether nothing more happens without a person."""
+        return self.has_failed or self.is_held
 
 
 def part(obj: Any, *path: str) -> Any:
@@ -76,7 +79,8 @@ def available_version(obj: Object) -> str:
 def awaits_approval(obj: Object) -> bool:
     """Whether a version waits for the approval of a person."""
     approved = text_at(obj, "metadata", "annotations", APPROVED_VERSION_ANNOTATION)
-    return text_at(obj, "spec", "approval") == MANUAL and available_version(obj) not in ("", approved)
+    is_held = text_at(obj, "status", "available", "reason") == Reason.APPROVAL_REQUIRED
+    return is_held and available_version(obj) not in ("", approved)
 
 
 def dependencies(obj: Object) -> list[str]:
@@ -101,8 +105,11 @@ def progress(obj: Object) -> Progress:
         return Progress("waiting for operator-controller")
     ready = condition(obj, ConditionType.READY)
     message = text_at(ready, "message") or "no message"
-    if awaits_approval(obj) and not part(obj, "status", "installed"):
-        return Progress(f"version {available_version(obj)} waits for approval", has_failed=True)
+    if awaits_approval(obj):
+        name = text_at(obj, "metadata", "name")
+        return Progress(f"version {available_version(obj)} waits for approval (olm approve {name})", is_held=True)
+    if text_at(obj, "status", "available", "reason") == Reason.PAUSED:
+        return Progress(f"version {available_version(obj)} waits: the Operator is paused (spec.paused)", is_held=True)
     if is_true(obj, ConditionType.READY):
         is_plain = text_at(ready, "reason") == Reason.SUCCEEDED
         return Progress(installed(obj) + ("" if is_plain else f"; {message}"), has_succeeded=True)

@@ -86,7 +86,7 @@ def _own_fields(found: Object) -> Object:
 def _nothing_to_do(found: Object) -> str:
     version, runs = text_at(found, "spec", "version"), installed(found) or "nothing"
     if (pending := available_version(found)) and pending != text_at(found, "status", "installed", "version"):
-        return f"{pending} is available and not installed: {text_at(found, 'status', 'available', 'reason')} (olm why)"
+        return f"{pending} is available and not installed: {text_at(found, 'status', 'available', 'message')}"
     if version and is_pin(version):
         return f"it is pinned to {version}; choose another version with --version, or '' to follow the channel"
     return f"it follows {'versions ' + version if version else 'its channel'} automatically, and has {runs}"

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.operator_state import Progress, condition, progress, text_at
 from olmctl.cluster.session import Session
-from olmctl.commands import FAILED, TIMED_OUT, CommandError
+from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
 from olmctl.terminal import ProgressLine, clean
 from olmkit.api import operators
 from olmkit.api.meta import Kind, Object
@@ -36,7 +36,8 @@ async def versions_of(client: Client, kind: Kind, name: str) -> AsyncIterator[Ob
 async def wait_for_operator(session: Session, name: str, seconds: float, version: str = "") -> int:
     """Wait until the Operator is Ready, with that version if one is named, or cannot become so; print the outcome.
 
-    Returns 0 if it is Ready. Raises CommandError with what is in the way, after `seconds` with TIMED_OUT.
+    Returns 0 if it is Ready. Raises CommandError with what is in the way: FAILED, REFUSED if it waits for a person, or after
+    `seconds` TIMED_OUT.
     """
     line, last = ProgressLine(), Progress("waiting for operator-controller")
     try:
@@ -45,7 +46,7 @@ async def wait_for_operator(session: Session, name: str, seconds: float, version
                 if found is None:
                     raise CommandError(FAILED, f"{name} was deleted")
                 last = progress(found)
-                if last.has_failed or (last.has_succeeded and _is_version(found, version)):
+                if last.needs_a_person or (last.has_succeeded and _is_version(found, version)):
                     break
                 line.show(f"{name}: {last.message}")
     except TimeoutError:
@@ -54,8 +55,8 @@ async def wait_for_operator(session: Session, name: str, seconds: float, version
         ) from None
     finally:
         line.end()
-    if last.has_failed:
-        raise CommandError(FAILED, f"{name}: {last.message}")
+    if last.needs_a_person:
+        raise CommandError(REFUSED if last.is_held else FAILED, f"{name}: {last.message}")
     print(f"{RESOURCE}/{name} installed: {clean(last.message)}")
     return 0
 

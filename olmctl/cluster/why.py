@@ -37,7 +37,7 @@ async def why(session: Session, operator: str, output: str | None) -> int:
 
 def _facts(found: Object) -> tuple[tuple[str, str], ...]:
     version = available_version(found)
-    reason = text_at(found, "status", "available", "reason")
+    reason = text_at(found, "status", "available", "message")
     hint = f" (olm approve {found['metadata']['name']})" if awaits_approval(found) else ""
     asked = ", ".join(
         f"{key} {value}" for key in ("packageName", "version", "channel") if (value := text_at(found, "spec", key))

@@ -219,6 +219,9 @@ class BlangRange:
     text: str
     groups: tuple[tuple[Comparator, ...], ...]
 
+    def __hash__(self) -> int:
+        return hash(self.text)
+
     @classmethod
     def parse(cls, text: str) -> BlangRange:
         """The range in a text, cached unless it is long, because one catalog repeats its ranges. Raises BadRange."""

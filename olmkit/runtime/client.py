@@ -19,7 +19,7 @@ import aiohttp
 import orjson
 
 from olmkit.api.meta import Kind, Object
-from olmkit.errors import Unavailable
+from olmkit.errors import Unavailable, api_error
 from olmkit.runtime import metrics
 from olmkit.runtime.discovery import Discovery, DiscoveryCache, parse_discovery
 from olmkit.runtime.kubeconfig import ApiCredentials, load, load_kubernetes_asyncio
@@ -305,6 +305,26 @@ class Client:
                 raise parse_failure(response.status, response.reason or "", await response.read())
             raw = await response.read()
         return parse_object(raw)
+
+    @asynccontextmanager
+    async def websocket(self, path: str, protocol: str, query: Query) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+        """A websocket on a path, such as that of a port-forward. Raises ApiError by the status of the handshake."""
+        await self.open()
+        headers = {**self._impersonation, **await self._credentials.headers()}
+        target = {"proxy": self._api.proxy, "proxy_headers": self._api.proxy_headers}
+        try:
+            async with self._session.ws_connect(
+                self._base + self._url(path, query),
+                protocols=(protocol,),
+                headers=headers,
+                server_hostname=self._api.server_hostname,
+                **target,
+            ) as socket:
+                yield socket
+        except aiohttp.WSServerHandshakeError as error:
+            raise api_error(error.status, "HandshakeFailed", f"the API server answered {error.status}") from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Unavailable(0, "NoAnswer", f"no answer from the API server ({type(error).__name__})") from error
 
     def _url(self, path: str, query: Query) -> str:
         encoded = urlencode({key: value for key, value in query.items() if value is not None})

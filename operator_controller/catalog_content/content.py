@@ -41,7 +41,10 @@ class DocumentEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class CatalogIndex:
-    """The packages of one content, sorted by name, and the packages with a bundle that provides a (group, kind)."""
+    """The packages of one content, sorted by name, and the packages with a bundle that provides a (group, kind).
+
+    A package with a very large document may be listed as a provider of a kind that it does not provide.
+    """
 
     packages: Mapping[str, DocumentEntry]
     providers: Mapping[GroupKind, tuple[str, ...]]

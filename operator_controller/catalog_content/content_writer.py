@@ -1,7 +1,7 @@
 """Verifies the resolution documents that catalogd sent and writes them with their index, for content.py.
 
 Called by catalog_client in a thread, with the body of a response in a file. Whatever is wrong with a line refuses the whole
-content, so that a truncated or mixed response never replaces what is known of a catalog. One document is in memory at a time.
+content, so that a truncated or mixed response never replaces what is known of a catalog. One line is in memory at a time.
 """
 
 from __future__ import annotations
@@ -38,11 +38,15 @@ MAX_PROVIDED_KINDS = 100_000
 """Pairs of a kind and a package that provides it, in one catalog. The largest real catalogs have some thousands."""
 MAX_PACKAGE_NAME_LENGTH = 253
 """Characters of a package name that is listed. spec.packageName of an Operator has no more."""
+MAX_INDEXED_BYTES = 2 * 1024 * 1024
+"""Bytes of a document that is parsed for the index. Larger ones are only searched: parsed JSON may take twenty times its size,
+and documents of packages that nobody requests must not exhaust the memory of the process."""
 IDENTITY, GZIP = "identity", "gzip"
 _COPY_BYTES = 1024 * 1024
 _TAIL_BYTES = 1024 * 1024
 _TAIL = re.compile(rb'"digest":"(sha256:[0-9a-f]{64})"|"package":("(?:[^"\\]|\\.)*")')
 _GVK_TEXT = orjson.dumps(GVK)
+_GVK_PROPERTY = re.compile(rb'\{"type":"olm\.gvk","value":(\{[^{}]*\})\}')
 _LineKey = tuple[int, bytes]
 
 
@@ -129,7 +133,7 @@ def _known_documents(previous: CatalogContent) -> dict[_LineKey, _KnownDocument]
 
 def _line_key(line: bytes, catalog_digest: str) -> _LineKey | None:
     """Where the line has its catalogDigest, and a hash of the rest. None if that is not certain."""
-    field = b'"catalogDigest":"%s"' % catalog_digest.encode()
+    field = _catalog_digest_field(catalog_digest)
     position = line.find(field)
     if position < 0 or line.find(field, position + 1) >= 0:
         return None
@@ -181,11 +185,19 @@ class _IndexBuilder:
         )
 
     def _read(self, line: bytes, length: int) -> _KnownDocument:
-        """Parse the line. Raises ValueError."""
-        if length > MAX_DOCUMENT_BYTES:
-            return _KnownDocument(*self._checked(self._tail_envelope(line)), ())
-        document, kinds = _parse(line)
-        return _KnownDocument(*self._checked(document), kinds)
+        """Raises ValueError."""
+        if length <= MAX_INDEXED_BYTES:
+            document, kinds = _parse(line)
+            return _KnownDocument(*self._checked(document), kinds)
+        envelope = _tail_envelope(line)
+        if length > MAX_DOCUMENT_BYTES or _catalog_digest_field(self._digest) in line:
+            envelope["catalogDigest"] = self._digest
+        found: set[GroupKind] = set()
+        for kind in _scanned_kinds(line):
+            found.add(kind)
+            if len(found) > MAX_PROVIDED_KINDS:
+                break  # add() refuses the content
+        return _KnownDocument(*self._checked(envelope), found)
 
     def _checked(self, envelope: Any) -> tuple[str, str]:
         """The name of the package and the digest of its document. Raises ValueError."""
@@ -199,17 +211,6 @@ class _IndexBuilder:
         if not isinstance(digest, str) or not is_digest(digest):
             raise ValueError("the document has no digest")
         return package, digest
-
-    def _tail_envelope(self, line: bytes) -> dict[str, Any]:
-        """Digest and package of a document that is too large to be parsed, from its end: its keys are sorted."""
-        found: dict[str, Any] = {"catalogDigest": self._digest}
-        for match in _TAIL.finditer(line[-_TAIL_BYTES:]):
-            digest, package = match.groups()
-            if digest is not None:
-                found["digest"] = digest.decode()
-            if package is not None:
-                found["package"] = orjson.loads(package)
-        return found
 
 
 def _parse(line: bytes) -> tuple[Any, set[GroupKind]]:
@@ -236,3 +237,29 @@ def _provided_kinds(document: dict[str, Any]) -> Iterator[GroupKind]:
                 group, kind = value.get("group", ""), value.get("kind")
                 if isinstance(group, str) and isinstance(kind, str):
                     yield group, kind
+
+
+def _tail_envelope(line: bytes) -> dict[str, Any]:
+    """Digest and package of a large document, from its end: its keys are sorted."""
+    found: dict[str, Any] = {}
+    for match in _TAIL.finditer(line[-_TAIL_BYTES:]):
+        digest, package = match.groups()
+        if digest is not None:
+            found["digest"] = digest.decode()
+        if package is not None:
+            found["package"] = orjson.loads(package)
+    return found
+
+
+def _scanned_kinds(line: bytes) -> Iterator[GroupKind]:
+    """The kinds that a large document provides, and possibly others that occur in it, one at a time."""
+    for match in _GVK_PROPERTY.finditer(line):
+        try:
+            value = orjson.loads(match[1])
+        except orjson.JSONDecodeError:
+            continue
+        yield from _provided_kinds({"bundles": [{"properties": [{"type": GVK, "value": value}]}]})
+
+
+def _catalog_digest_field(catalog_digest: str) -> bytes:
+    return b'"catalogDigest":"%s"' % catalog_digest.encode()

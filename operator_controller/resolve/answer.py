@@ -94,14 +94,17 @@ class PackageToInstall:
 class Member:
     """The bundle of a package in the end state of one component. `is_changed`: it is to be installed, or replaces what runs.
 
-    `requires`: the packages whose bundles satisfy its requirements: they are installed first.
+    `requires`: the packages whose bundles satisfy its requirements: they are installed first. `because`: the requirements of
+    other members that it satisfies, in sentences.
     """
 
     package: str
     bundle: str
     version: str
+    catalog: str = ""
     requires: tuple[str, ...] = ()
     is_changed: bool = False
+    because: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

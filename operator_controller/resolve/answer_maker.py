@@ -162,10 +162,29 @@ class AnswerMaker:
             return ()
         for package, index in sorted(self._selected.items()):
             each = self._universe.version(package, index)
-            requires = tuple(sorted({edge.satisfied_by for edge in self._edges[package]}))
-            version = str(each.version) if each.version is not None else ""
-            found.append(Member(package, each.bundles[0].name, version, requires, is_changed=not each.is_running))
+            found.append(
+                Member(
+                    package,
+                    each.bundles[0].name,
+                    self._version(package),
+                    self._catalog(package),
+                    requires=tuple(sorted({edge.satisfied_by for edge in self._edges[package]})),
+                    is_changed=not each.is_running,
+                    because=tuple(self._required_of(package)),
+                )
+            )
         return tuple(found)
+
+    def _version(self, package: str) -> str:
+        version = self._universe.version(package, self._selected[package]).version
+        return str(version) if version is not None else ""
+
+    def _required_of(self, package: str) -> Iterable[str]:
+        """The requirements that a selected package satisfies."""
+        for name in sorted(self._edges):
+            for edge in self._edges[name]:
+                if edge.satisfied_by == package:
+                    yield f"{name} v{self._version(name)} requires {describe(edge.constraint)}"
 
     def _dependencies(self, package: str) -> tuple[Dependency, ...]:
         return tuple(

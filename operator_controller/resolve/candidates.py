@@ -27,11 +27,13 @@ class Candidate:
     priority: int
     channel: str
     deprecation: str = ""
+    is_preferred: bool = True
+    """False for a possible dependency that is not in the default channel of its package."""
 
     @property
-    def rank(self) -> tuple[bool, int, Version, str, str]:
+    def rank(self) -> tuple[bool, int, bool, Version, str, str]:
         """The better candidate has the greater rank. The names only make the order total."""
-        return not self.deprecation, self.priority, self.version, self.bundle.name, self.catalog
+        return not self.deprecation, self.priority, self.is_preferred, self.version, self.bundle.name, self.catalog
 
     @property
     def tier(self) -> tuple[bool, int]:
@@ -78,6 +80,9 @@ def candidates_of(
         return CatalogCandidates(offer, MissingPart.PACKAGE)
     channels, missing = selected_channels(offer.package, request)
     candidates = tuple(_with_running_image(one, running) for one in _channel_candidates(offer, offer.package, channels))
+    if request.is_dependency:
+        default = _default_channel(offer.package)
+        candidates = tuple(replace(one, is_preferred=one.channel == default) for one in candidates)
     matching = tuple(one for one in candidates if request.versions is None or request.versions.matches(one.version))
     ruled_out = [
         RuledOut(one, reason)
@@ -106,11 +111,11 @@ def _with_running_image(candidate: Candidate, running: RunningBundle | None) -> 
 
 
 def selected_channels(package: PackageContent, request: PackageRequest) -> tuple[tuple[Channel, ...], MissingPart]:
-    """The requested channel; every channel if only versions were requested; else the default channel, or the only one."""
+    """The requested channel; every channel for versions without a channel and for a dependency; else the default or only one."""
     if request.channel:
         channel = package.channel(request.channel)
         return ((channel,), MissingPart.NONE) if channel else ((), MissingPart.CHANNEL)
-    if request.versions is not None:
+    if request.versions is not None or request.is_dependency:
         return package.channels, MissingPart.NONE
     channel = package.channel(package.default_channel)
     if channel is not None:
@@ -118,6 +123,12 @@ def selected_channels(package: PackageContent, request: PackageRequest) -> tuple
     if len(package.channels) == 1:
         return package.channels, MissingPart.NONE
     return (), MissingPart.DEFAULT_CHANNEL
+
+
+def _default_channel(package: PackageContent) -> str:
+    """The name of the channel that an Operator without channel and version would follow; "" if there is none."""
+    channels, _ = selected_channels(package, PackageRequest(package.name))
+    return channels[0].name if channels else ""
 
 
 def _channel_candidates(

@@ -14,7 +14,7 @@ from contextlib import suppress
 from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest, RecordedBundle
 from operator_controller.resolve.components import EMPTY_INDEX, PackageIndex, index_document
 from operator_controller.resolve.documents import ContentMissing, Documents
-from operator_controller.resolve.package import GroupKind
+from operator_controller.resolve.package import GroupKind, PackageTooLarge
 from operator_controller.resolve.snapshot import STATES_WITH_CONTENT
 
 
@@ -35,17 +35,33 @@ class CatalogIndex:
         older, self._by_digest, self._digests = self._by_digest, {}, {}
         merged: dict[str, PackageIndex] = {}
         for source in catalogs:
-            for package, digest in self._digests_of(source, documents).items():
-                known = self._by_digest.get(digest) or older.get(digest)
-                if known is None:
-                    known = index_document(documents.read(source.content, package))
-                self._by_digest[digest] = known
-                merged[package] = merged[package].merged(known) if package in merged else known
+            digests = self._digests_of(source, documents)
+            try:
+                found = {
+                    package: self._index(documents, source, package, digests[package], older) for package in digests
+                }
+            except ContentMissing:  # it is damaged or was just removed: the catalog counts as unreadable
+                self._digests[source.name], found = {}, {}
+            for package, index in found.items():
+                merged[package] = merged[package].merged(index) if package in merged else index
         for operator in operators:
             for recorded in filter(None, (operator.running, operator.installing)):
                 own = merged.get(operator.held_package, EMPTY_INDEX)
                 merged[operator.held_package] = own.merged(_index_recorded(recorded))
         self._by_package, self.providers = merged, _providers(merged)
+
+    def _index(
+        self, documents: Documents, source: CatalogSource, package: str, digest: str, older: Mapping[str, PackageIndex]
+    ) -> PackageIndex:
+        """The index of a document. Raises ContentMissing."""
+        known = self._by_digest.get(digest) or older.get(digest)
+        if known is None:
+            try:
+                known = index_document(documents.read(source.content, package))
+            except PackageTooLarge:
+                known = EMPTY_INDEX
+        self._by_digest[digest] = known
+        return known
 
     def _digests_of(self, source: CatalogSource, documents: Documents) -> Mapping[str, str]:
         """The digests of a catalog's documents; none if its content is not known."""

@@ -104,14 +104,14 @@ def _evaluate(rule: str, properties: Properties) -> Any:
 def _cost(shape: _Shape, properties: Properties) -> int:
     """The bytes that an evaluation visits at most: each round of the innermost loop may visit all properties.
 
-    A list written in the rule may contain the properties once for each of its items. `map` copies its result in each round, and
-    the result may contain such a list for each round. Each addition may double the largest value.
+    A list written in the rule may contain the properties once for each of its items. `filter` and `map` copy their result in each
+    round; that of a `map` may contain such a list for each round. Each addition may double the largest value.
     """
     rounds = max(_longest_list(properties), shape.items) << shape.additions
     size = (len(repr(properties)) + 1) * shape.items << shape.additions
     innermost: int = rounds**shape.nesting
     copies: int = (rounds * shape.items) ** shape.maps
-    return innermost * (size * copies + shape.patterns * REGEX_COST_BYTES)
+    return innermost * (size * copies * (1 + shape.filters) + shape.patterns * REGEX_COST_BYTES)
 
 
 def _longest_list(properties: Properties) -> int:
@@ -155,6 +155,7 @@ class _Shape(NamedTuple):
     """What the cost of a rule depends on: how deep its loops are nested, and how many of each there are."""
 
     nesting: int
+    filters: int
     maps: int
     additions: int
     patterns: int
@@ -183,7 +184,8 @@ def _shape(rule: str) -> _Shape:
     for count, limit, what in ((len(variables), MAX_LOOPS, "loops"), (additions, MAX_ADDITIONS, "additions")):
         if count > limit:
             raise BadRule(f"a rule has at most {limit} {what}, and this one has {count}")
-    return _Shape(nesting, tokens.count("map"), additions, tokens.count("matches"), items, frozenset(variables))
+    filters, maps, patterns = (tokens.count(word) for word in ("filter", "map", "matches"))
+    return _Shape(nesting, filters, maps, additions, patterns, items, frozenset(variables))
 
 
 def _semver_compare(one: str, other: str) -> int:

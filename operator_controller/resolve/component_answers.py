@@ -117,7 +117,12 @@ class _Domains:
             for source in self._part.catalogs
             if source.name in names and not refused
         )
-        return Snapshot(PackageRequest(package), offers, catalog_order=self._home_catalogs(), facts=self._part.facts)
+        return Snapshot(
+            PackageRequest(package, is_dependency=True),
+            offers,
+            catalog_order=self._home_catalogs(),
+            facts=self._part.facts,
+        )
 
     def why_not_created(self, package: str) -> str:
         """Why no Operator can be created for a package that has none; "" if it can."""

@@ -48,7 +48,14 @@ class ConflictSentences:
 
     def sentence(self) -> str:
         """The conflict in one sentence."""
-        return self._unsatisfiable() or self._between_two() or self._fixed() or self._owned() or self._listed()
+        return (
+            self._unsatisfiable()
+            or self._between_two()
+            or self._about_wanted()
+            or self._fixed()
+            or self._owned()
+            or self._listed()
+        )
 
     def details(self) -> list[str]:
         """The versions that exist of the packages that are required, and what keeps others out."""
@@ -84,6 +91,14 @@ class ConflictSentences:
                         f"{self._chain(theirs.package)}{self._requires(theirs)}, which conflicts with "
                         f"{self._label(ours.package, ours.interval)} requiring {describe(_constraint(ours))}{addition}"
                     )
+        return ""
+
+    def _about_wanted(self) -> str:
+        """Another package requires other versions of the package in question."""
+        for each in self._tops():
+            if self._wanted.package in _targets(each):
+                label = self._label(self._wanted.package, self._wanted.interval)
+                return f"{self._chain(each.package)}{self._requires(each)}, which conflicts with {label}"
         return ""
 
     def _fixed(self) -> str:
@@ -181,7 +196,7 @@ class ConflictSentences:
                 for each in catalog.ruled_out:
                     if constraint.versions.matches(each.candidate.version):
                         return f"cannot be installed: {each.reason}"
-            if domain.versions or domain.operator is not None:
+            if domain.operator is not None:
                 return f"conflicts with {self.existing(constraint.package)}"
         return "no catalog offers"
 

@@ -50,7 +50,6 @@ from operator_controller.resolve.suggestions import (
 
 MAX_EXPLANATION_BYTES = 1024
 """UTF-8 bytes of an explanation; it becomes the message of Ready."""
-MAX_REQUIREMENTS_SHOWN = 3
 
 
 @dataclass(frozen=True)

@@ -48,14 +48,13 @@ class FewestPackages:
         return any(name in self._encoding.selection for name in found)
 
     def _shrink(self, core: tuple[int, ...]) -> list[int]:
-        """Leave out each member without which the rest still conflicts."""
+        """Leave out members without which the rest conflicts already by unit propagation."""
         kept = sorted(core, key=abs)
         for literal in reversed(tuple(kept)):
-            if literal in kept and len(kept) > 1:
+            if len(kept) > 1:
                 rest = [each for each in kept if each != literal]
-                if not self._encoding.call(rest):
-                    smaller = set(self._encoding.solver.core)
-                    kept = [each for each in rest if each in smaller]
+                if self._encoding.solver.is_refuted(rest):
+                    kept = rest
         return kept
 
     def _relax(self, core: list[int]) -> None:

@@ -58,7 +58,9 @@ class OrderEncoding:
 
     def literal(self, package: str, index: int) -> int:
         """x(package, index): true if the package is selected with this index or a greater one."""
-        known = self._packages.get(package) or self._touch(package)
+        return self._literal(self._packages.get(package) or self._touch(package), index)
+
+    def _literal(self, known: PackageVariables, index: int) -> int:
         found = known.literal_of.get(index)
         if found is not None:
             return found
@@ -150,19 +152,19 @@ class OrderEncoding:
 
     def outside(self, package: str, run: Interval) -> list[int]:
         """Literals of which one is true if no version of the run is selected."""
-        below = [-self.literal(package, run[0])]
-        return below if run[1] + 1 >= self.size(package) else [*below, self.literal(package, run[1] + 1)]
+        known = self.variables_of(package)
+        below = -self._literal(known, run[0])
+        return [below] if run[1] + 1 >= known.size else [below, self._literal(known, run[1] + 1)]
 
     def inside(self, versions: VersionSet) -> list[list[int]]:
         """Clauses that together say: one of these versions is selected."""
-        package, intervals = versions.package, versions.intervals
-        size = self.size(package)
-        clauses = [[self.literal(package, intervals[0][0])]]
+        known, intervals = self.variables_of(versions.package), versions.intervals
+        clauses = [[self._literal(known, intervals[0][0])]]
         for (_, high), (low, _) in pairwise(intervals):
-            if high + 1 < size:
-                clauses.append([-self.literal(package, high + 1), self.literal(package, low)])
-        if intervals[-1][1] + 1 < size:
-            clauses.append([-self.literal(package, intervals[-1][1] + 1)])
+            if high + 1 < known.size:
+                clauses.append([-self._literal(known, high + 1), self._literal(known, low)])
+        if intervals[-1][1] + 1 < known.size:
+            clauses.append([-self._literal(known, intervals[-1][1] + 1)])
         return clauses
 
     def part(self, versions: VersionSet) -> int:

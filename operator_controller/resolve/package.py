@@ -83,6 +83,9 @@ class GroupVersionKind(NamedTuple):
         return f"{self.group}/{self.version} {self.kind}" if self.group else f"{self.version} {self.kind}"
 
 
+_GVK_FIELDS = frozenset(GroupVersionKind._fields)
+
+
 @dataclass(frozen=True)
 class Property:
     """A property of a bundle; `value` is JSON as read."""
@@ -298,9 +301,11 @@ def _display_names(value: Any) -> dict[str, str]:
 def _group_version_kind(value: Any) -> GroupVersionKind | None:
     if not isinstance(value, dict):
         return None
-    fields = canonical_keys(value, GroupVersionKind._fields)
-    found = GroupVersionKind(*(fields.get(name) or "" for name in GroupVersionKind._fields))
-    return found if all(isinstance(text, str) for text in found) and found.kind else None
+    fields = value if _GVK_FIELDS.issuperset(value) else canonical_keys(value, _GVK_FIELDS)
+    group, version, kind = fields.get("group") or "", fields.get("version") or "", fields.get("kind") or ""
+    if not (isinstance(group, str) and isinstance(version, str) and isinstance(kind, str) and kind):
+        return None
+    return GroupVersionKind(group, version, kind)
 
 
 def _texts(holder: Mapping[str, Any], key: str) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ would get. What approval, a pause or a deletion keeps out is not a version; the 
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -105,10 +104,6 @@ class PackageDomain:
             for kind in each.provided_kinds:
                 found[kind].append(index)
         return dict(found)
-
-    def index_near(self, version: Version) -> int:
-        """The index of the first choice in order of preference that is not below a version; for messages."""
-        return bisect_left([each.version or version for each in self.versions], version)
 
 
 def intervals_of(indices: Iterable[int]) -> tuple[Interval, ...]:

@@ -15,7 +15,14 @@ def package_request(operator: OperatorRequest) -> PackageRequest:
     except BadRange:
         versions = None
     approved = operator.approved_version if operator.is_manual else ""
-    return PackageRequest(operator.package, operator.channel, versions, not operator.ignores_upgrade_edges, approved)
+    return PackageRequest(
+        operator.package,
+        operator.channel,
+        versions,
+        not operator.ignores_upgrade_edges,
+        is_dependency=operator.is_dependency and versions is None and not operator.channel,
+        approved_version=approved,
+    )
 
 
 def running_bundle(recorded: RecordedBundle | None) -> RunningBundle | None:

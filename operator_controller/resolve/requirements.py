@@ -40,6 +40,8 @@ MAX_CONSTRAINTS = 1_000
 """Constraints of one bundle, those in all, any and not included."""
 
 _GVK, _PACKAGE, _COMPOUND = ("group", "version", "kind"), ("packageName", "versionRange"), ("constraints",)
+_PLAIN_GVK, _PLAIN_PACKAGE = frozenset(_GVK), frozenset(_PACKAGE)
+"""The keys of nearly all values, which need no folding."""
 _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "gvk": _GVK, "package": _PACKAGE, "all": _COMPOUND, "any": _COMPOUND, "not": _COMPOUND, "cel": ("rule",),
 }  # fmt: skip
@@ -67,17 +69,22 @@ class BundleConstraints:
         return scope_of([*self.required, *excluded])
 
 
+_NOTHING = BundleConstraints()
+
+
 def read_constraints(properties: Iterable[Property]) -> BundleConstraints:
     """The constraints in the properties of a bundle, in their order, equal ones once."""
     reader = _Reader()
-    found: dict[Constraint, None] = {}
+    found: list[Constraint] = []
     for entry in properties:
         if entry.type not in DEPENDENCY_TYPES:
             continue
         try:
-            found |= dict.fromkeys(split(reader.read(entry)))
+            found += [part for part in split(reader.read(entry)) if part not in found]
         except _InvalidConstraint as error:
             return BundleConstraints(problem=f"its property {entry.type} is invalid: {error}")
+    if not found:
+        return _NOTHING
     return BundleConstraints(
         tuple(each for each in found if not isinstance(each, NotConstraint)),
         tuple(each for each in found if isinstance(each, NotConstraint)),
@@ -166,7 +173,7 @@ def _constraint(value: Any) -> Constraint:
 
 
 def _package(value: dict[str, Any], message: str) -> PackageConstraint:
-    fields = canonical_keys(value, _PACKAGE)
+    fields = value if _PLAIN_PACKAGE.issuperset(value) else canonical_keys(value, _PACKAGE)
     package, versions = _text(fields, "packageName"), _text(fields, "versionRange")
     if not package:
         raise _InvalidConstraint("Package name is empty")
@@ -181,7 +188,7 @@ def _package(value: dict[str, Any], message: str) -> PackageConstraint:
 
 
 def _kind(value: dict[str, Any], message: str) -> KindConstraint:
-    fields = canonical_keys(value, _GVK)
+    fields = value if _PLAIN_GVK.issuperset(value) else canonical_keys(value, _GVK)
     kind = GroupVersionKind(*(_text(fields, name) for name in _GVK))
     for name, text in zip(_GVK, kind, strict=True):
         if not text:

@@ -163,7 +163,7 @@ def _permitted_installations(snapshot: Snapshot, catalogs: tuple[CatalogCandidat
         place = {name: -index for index, name in enumerate(snapshot.catalog_order)}
         if snapshot.preferred_catalog:
             place[snapshot.preferred_catalog] = 1
-        matching.sort(key=lambda one: (one.tier, place[one.catalog]))
+        matching.sort(key=lambda one: (one.tier, place[one.catalog], one.rank))
         return Permitted(tuple(Chosen(one, one) for one in matching), NoMatchingBundle(), catalogs)
     catalogs_by_tier: defaultdict[tuple[bool, int], set[str]] = defaultdict(set)
     for one in matching:

@@ -26,6 +26,8 @@ class PackageRequest:
     """Whether the running bundle is replaced along upgrade edges only (spec.upgradeConstraintPolicy)."""
     approved_version: str = ""
     """The version that a person has approved: it is preferred to better ones, unless it runs already."""
+    is_dependency: bool = False
+    """Nobody requested the package: every channel counts, and the default channel is preferred."""
 
 
 @dataclass(frozen=True)

@@ -88,8 +88,8 @@ def test_output_stands_behind_the_commands_that_print_it() -> None:
 
 
 def test_the_blocks_that_are_not_run_are_these() -> None:
-    """Each needs what no test has: a builder of images and a registry of one's own, another cluster, a server on the internet,
-    an object that does not go away, or this very test run."""
+    """Each needs what no test has: a catalog, a builder of images and a registry of one's own, another cluster, a server on the
+    internet, an object that does not go away, or this very test run."""
     left = [
         (block.page, block.text.split("\n")[0])
         for block in BLOCKS
@@ -101,6 +101,11 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
         ("docs/bundledeployment.md", "kubectl annotate bundledeployment message-board core.rukpak.io/abandon=true"),
         ("docs/catalog-authoring.md", "buildah build -f my-catalog.Dockerfile -t quay.io/me/my-catalog:latest ."),
         ("docs/catalog.md", "ssh-keygen -t ed25519 -N '' -f deploy-key"),
+        (
+            "docs/cli.md",
+            "olm resolve --catalog catalog/ --installed cert-manager=1.16.5 --kube-version 1.34 party-operator "
+            'greeter@">=1.0.0":beta',
+        ),
         ("docs/install.md", "docker build -t registry.example.com/olm-suite:v0.1.0 ."),
         ("docs/install.md", "make demo"),
         (

@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 import pytest
 
-from catalogd.ingest.resolution_document import ResolutionBlobs, build_document, bundle_part
 from olmkit.fbc import catalog
+from olmkit.fbc.resolution_document import ResolutionBlobs, build_document, bundle_part
 from operator_controller.resolve.cluster_requirements import KnownCluster, unmet_cluster_requirement
 from operator_controller.resolve.constraints import describe
 from operator_controller.resolve.package import DEPENDENCY_TYPES, PackageContent, read_package

@@ -103,11 +103,10 @@ def test_the_life_of_an_operator(person: Person) -> None:
     ]
     assert "Resolution:" in person.olm("why", PACKAGE)
 
-    lines = person.olm("tree", PACKAGE).splitlines()
-    assert lines[0].split() == ["NAME", "STATE", "MESSAGE"]
-    assert lines[1].startswith(f"Operator/{PACKAGE} ")
-    assert lines[2].split()[:3] == ["└──", f"BundleDeployment/{PACKAGE}", "Ready"]
-    shown = {line.split()[-3]: line.split()[-2] for line in lines[3:]}
+    first, second, *rest = person.olm("tree", PACKAGE).splitlines()[1:]
+    assert first.startswith(f"Operator/{PACKAGE} ")
+    assert second.split() == ["└──", f"BundleDeployment/{PACKAGE}", "Ready"]
+    shown = dict(line.split()[-2:] for line in rest)
     assert shown["CustomResourceDefinition/greetings.hello.example.com"] == "Healthy"
     assert {"Healthy", "Ready"} >= set(shown.values())
 
@@ -120,3 +119,13 @@ def test_the_life_of_an_operator(person: Person) -> None:
     assert (status, out, err.splitlines()[-1]) == (5, "", f"{PACKAGE} is not deleted: confirm it with --yes")
     assert person.olm("uninstall", PACKAGE, "--yes", "--wait") == f"{RESOURCE} deleted\n"
     assert not person.stage.exists("crd", "greetings.hello.example.com")
+
+
+def test_an_installation_that_waits_for_approval(person: Person) -> None:
+    status, out, err = person.run("install", PACKAGE, "--approval", "Manual", "--wait")
+    assert (status, out) == (5, f"{RESOURCE} created\n")
+    assert err.splitlines()[-1] == f"{PACKAGE}: version 0.2.0 waits for approval (olm approve {PACKAGE})"
+    assert person.olm("approve", PACKAGE, "--version", "0.2.0", "--wait").splitlines() == [
+        f"{RESOURCE} approved: version 0.2.0",
+        f"{RESOURCE} installed: 0.2.0 from catalog {person.catalog}, channel stable",
+    ]

@@ -55,7 +55,18 @@ def test_a_dry_run_and_an_export_change_nothing(desk: Desk) -> None:
 
 
 def test_each_field_has_an_option(desk: Desk) -> None:
-    options = ("--version", "1.x", "--channel", "beta", "--catalog", "c", "--upgrade-constraint-policy", "Ignore")
+    options = (
+        "--version",
+        "1.x",
+        "--channel",
+        "beta",
+        "--catalog",
+        "c",
+        "--upgrade-constraint-policy",
+        "Ignore",
+        "--approval",
+        "Manual",
+    )
     name = f"{desk.prefix}-unknown"
     status, out, _ = desk.olm("install", name, "--force", "--dry-run", "server", *options, "-o", "json")
     assert (status, json.loads(out)["spec"]) == (
@@ -66,6 +77,7 @@ def test_each_field_has_an_option(desk: Desk) -> None:
             "channel": "beta",
             "catalogSelector": {"matchLabels": {"olm.operatorframework.io/metadata.name": "c"}},
             "upgradeConstraintPolicy": "Ignore",
+            "approval": "Manual",
         },
     )
 
@@ -108,7 +120,7 @@ def test_fields_that_others_manage_are_taken_over_only_by_force(desk: Desk) -> N
     assert installed(desk, name)["channel"] == "beta"
 
 
-READY = {
+READY: Any = {
     "installed": {"name": "a", "version": "1.0.0", "catalog": "c", "channel": "stable"},
     "conditions": [condition("Ready", "True", "Succeeded", "fine")],
 }
@@ -123,11 +135,18 @@ BUSY = {
 }
 
 
+AVAILABLE = {"version": "1.1.0", "bundle": "a", "image": "i", "catalog": "c", "channel": "stable", "message": "m"}
+HELD = {**READY, "available": {**AVAILABLE, "reason": "ApprovalRequired"}}
+PAUSED = {**READY, "available": {**AVAILABLE, "reason": "Paused"}}
+
+
 @pytest.mark.parametrize(
     ("state", "expected"),
     [
         pytest.param(READY, (0, "installed: 1.0.0 from catalog c, channel stable\n", ""), id="it is installed"),
         pytest.param(BLOCKED, (1, "", ": no\n"), id="it cannot be installed"),
+        pytest.param(HELD, (5, "", "version 1.1.0 waits for approval (olm approve {})\n"), id="it waits for approval"),
+        pytest.param(PAUSED, (5, "", "the Operator is paused (spec.paused)\n"), id="it is paused"),
         pytest.param(BUSY, (4, "", "unpacking (olm why {})\n"), id="it takes too long"),
     ],
 )

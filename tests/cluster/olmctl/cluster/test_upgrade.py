@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.cluster.olmctl.conftest import OPERATORS, Desk
 
 RUNS = {"installed": {"name": "a.v1", "version": "1.0.0", "catalog": "c", "channel": "stable"}}
@@ -53,3 +55,30 @@ def test_nothing_waits_for_approval(desk: Desk) -> None:
     assert desk.olm("approve", name)[1].endswith(" has no version that waits for approval\n")
     status, _, err = desk.olm("approve", name, "--version", "2.0.0")
     assert (status, err) == (1, "version 2.0.0 does not wait for approval: no version does\n")
+
+
+def available(reason: str) -> Any:
+    offered = {"version": "1.1.0", "bundle": "a", "image": "i", "catalog": "c", "channel": "stable"}
+    return {**RUNS, "available": {**offered, "reason": reason, "message": "for a reason"}}
+
+
+@pytest.mark.parametrize("command", ["approve", "upgrade"])
+def test_the_version_that_waits_is_approved(command: str, desk: Desk) -> None:
+    name = desk.operator("a", available("ApprovalRequired"), approval="Manual")
+    status, out, _ = desk.olm(command, name)
+    assert (status, out.endswith(f"/{name} approved: version 1.1.0\n")) == (0, True)
+    annotations = desk.get(OPERATORS, name)["metadata"]["annotations"]
+    assert annotations["operators.operatorframework.io/approved-version"] == "1.1.0"
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("approve", "needs no approval: version 1.1.0 waits: for a reason"),
+        ("upgrade", "unchanged: 1.1.0 is available and not installed: for a reason"),
+    ],
+)
+def test_a_version_that_waits_for_something_else_is_not_approved(command: str, text: str, desk: Desk) -> None:
+    name = desk.operator("a", available("Paused"), paused=True)
+    assert text in desk.olm(command, name)[1]
+    assert "operators.operatorframework.io/approved-version" not in desk.get(OPERATORS, name)["metadata"]["annotations"]

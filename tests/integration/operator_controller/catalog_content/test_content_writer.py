@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from operator_controller.catalog_content.content_writer import (
     GZIP,
     IDENTITY,
     MAX_CONTENT_BYTES,
+    MAX_INDEXED_BYTES,
     MAX_PACKAGES,
     MAX_PROVIDED_KINDS,
     ContentTooLarge,
@@ -99,6 +101,25 @@ def test_a_document_that_is_too_large_is_listed_and_not_parsed(tmp_path: Path) -
     with pytest.raises(PackageTooLarge, match=r"^its document is larger than 32 MiB; ask its publisher to remove old"):
         content.read_document('a "quoted" name')
     assert content.read_document("q")["package"] == "q"
+
+
+def test_a_large_document_is_indexed_without_being_parsed(tmp_path: Path) -> None:
+    """Parsed, it would take twenty times its size in memory."""
+    kinds = [{"group": "g", "kind": "K", "version": "v1"}, {"kind": "Core"}, {"kind": 3}, {"a": "}"}]
+    large = providing("p", *kinds)
+    large["bundles"][0]["properties"].append({"type": "olm.constraint", "value": [[]] * (3 * MAX_INDEXED_BYTES)})
+    body = lines([with_digest(FIRST, large), providing("q", *kinds)])
+    other = body.replace(FIRST.encode(), SECOND.encode())
+    tracemalloc.start()
+    try:
+        content = written(tmp_path, body)
+        assert tracemalloc.get_traced_memory()[1] < 4 * len(body)
+    finally:
+        tracemalloc.stop()
+    assert content.index.providers == {("g", "K"): ("p", "q"), ("", "Core"): ("p", "q")}
+    assert content.read_document("p")["package"] == "p"
+    with pytest.raises(InvalidContent, match="the document belongs to another content"):
+        written(tmp_path, other)
 
 
 VALID = lines([document(FIRST), document(FIRST, package="q")])

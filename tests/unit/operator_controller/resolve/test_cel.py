@@ -149,6 +149,9 @@ def many(count: int) -> Properties:
         ),
         pytest.param(NESTED.replace("'x'", "'t'"), 30, 60, id="three loops within each other"),
         pytest.param("properties.map(a, properties).size() > 0", 50, 200, id="a map copies its result"),
+        pytest.param(
+            "properties" + ".filter(a, true)" * 8 + ".size() > 0", 300, 1_000, id="each filter copies its result"
+        ),
         pytest.param("properties.exists(a, a.type.matches('t'))", 100, 200, id="a regular expression in a loop"),
         pytest.param("(properties + properties + properties).exists(a, a.type == 't')", 200, 700, id="additions"),
         pytest.param(

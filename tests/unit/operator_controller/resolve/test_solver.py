@@ -98,3 +98,17 @@ def test_conflicts_are_counted_exactly_and_the_same_in_each_run() -> None:
         assert solve(solver) is Outcome.UNSATISFIABLE
         counts.append((solver.conflicts, solver.propagations, solver.variables, solver.clauses))
     assert counts[0] == counts[1]
+
+
+def test_unit_propagation_refutes_some_assumptions_and_leaves_the_solver_as_it_was() -> None:
+    solver = SatSolver()
+    one, other, third = (solver.new_variable() for _ in range(3))
+    solver.add_clause([-one, other])
+    solver.add_clause([-other, -third])
+    assert solver.is_refuted([one, third])
+    assert not solver.is_refuted([one])
+    assert not pigeonhole(4).is_refuted([])
+    assert solve(solver, one) is Outcome.SATISFIABLE
+    assert solver.model == [one, other, -third]
+    assert solve(solver, third) is Outcome.SATISFIABLE
+    assert solver.model == [-one, -other, third]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from catalogd.ingest.resolution_document import ResolutionBlobs, build_document, bundle_part, invalid_bundle_part
 from olmkit.fbc import catalog
+from olmkit.fbc.resolution_document import ResolutionBlobs, build_document, bundle_part, invalid_bundle_part
 
 BUNDLE: dict[str, Any] = {
     "name": "p.v1",

@@ -1,0 +1,108 @@
+"""`olm resolve PACKAGE...`: what would be installed, without a cluster. Also run by `python -m operator_controller.resolve`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+import orjson
+
+from olmctl.commands import FAILED, SETTINGS, Directory, reports_errors
+from olmctl.terminal import clean_lines
+from olmkit.fbc.errors import BadCatalog
+from olmkit.fbc.folder_documents import read_folder_documents
+from olmkit.gocompat.versions import BadVersion, parse_tolerant_version
+from operator_controller.resolve.offline import (
+    BadInput,
+    OfflineCatalogs,
+    OfflineResult,
+    PackageArgument,
+    resolve_offline,
+)
+
+
+@click.command("resolve", context_settings=SETTINGS)
+@click.argument("packages", metavar="PACKAGE[@VERSION_OR_RANGE][:CHANNEL]...", nargs=-1, required=True)
+@click.option(
+    "--catalog", "catalogs", type=Directory(), metavar="DIR", multiple=True, required=True,
+    help="A folder with a file-based catalog. May be repeated: the first one has the highest priority.",
+)  # fmt: skip
+@click.option(
+    "--installed", metavar="PACKAGE=VERSION", multiple=True, help="A package that is installed. May be repeated."
+)
+@click.option("--kube-version", metavar="VERSION", default="", help="The version of Kubernetes.  [default: not known]")
+@click.option(
+    "-o", "--output", type=click.Choice(("text", "json")), default="text", help="Output format.  [default: text]"
+)
+@reports_errors
+def resolve(
+    packages: tuple[str, ...], catalogs: tuple[str, ...], installed: tuple[str, ...], kube_version: str, output: str
+) -> int:
+    """Print the bundles that are installed in the end if the packages are requested, with their dependencies.
+
+    The packages are given in the order of their importance. The exit status is 0 if all requests can be satisfied together,
+    1 if not (nothing is installed then, and the reason is printed), and 2 if the input is wrong.
+    """
+    try:
+        _check_kube_version(kube_version)
+        requests = [PackageArgument.parse(text) for text in packages]
+        running = _installed(installed)
+        result = resolve_offline(requests, _read_catalogs(catalogs), running, kube_version)
+    except (BadInput, BadCatalog) as error:
+        raise click.UsageError(clean_lines(str(error))) from error
+    if output == "json":
+        sys.stdout.write(_json(result))
+    else:
+        _print_text(result)
+    return FAILED if result.error is not None else 0
+
+
+def _check_kube_version(text: str) -> None:
+    try:
+        if text:
+            parse_tolerant_version(text)
+    except BadVersion as error:
+        raise BadInput(f"--kube-version {text}: {error}") from error
+
+
+def _installed(arguments: tuple[str, ...]) -> dict[str, str]:
+    """The versions by package. Raises BadInput."""
+    found: dict[str, str] = {}
+    for text in arguments:
+        package, _, version = text.partition("=")
+        if not package or not version:
+            raise BadInput(f"--installed {text}: it is not of the form PACKAGE=VERSION")
+        if package in found:
+            raise BadInput(f"--installed {text}: the package is given twice")
+        found[package] = version
+    return found
+
+
+def _read_catalogs(folders: tuple[str, ...]) -> OfflineCatalogs:
+    """The catalogs, named as their folders; of several with one name the later ones as they are given."""
+    found = {}
+    for folder in folders:
+        name = Path(folder).resolve().name
+        try:
+            found[folder if name in found else name] = read_folder_documents(Path(folder))
+        except BadCatalog as error:
+            raise BadInput(f"{folder}: {error}") from error
+    return OfflineCatalogs(found)
+
+
+def _json(result: OfflineResult) -> str:
+    error = result.error and {"message": result.error.message, "clauses": list(result.error.clauses)}
+    value = {"bundles": list(result.bundles), "error": error}
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def _print_text(result: OfflineResult) -> None:
+    if result.error is not None:
+        click.echo(clean_lines(result.error.message), err=True)
+        for clause in result.error.clauses:
+            click.echo(clean_lines(f"  {clause.sentence}"), err=True)
+    for bundle in result.bundles:
+        click.echo(clean_lines(f"{bundle.package} {bundle.version} ({bundle.bundle}, catalog {bundle.catalog})"))
+        for sentence in bundle.because:
+            click.echo(clean_lines(f"  {sentence}"))

@@ -1,0 +1,196 @@
+"""Resolution without a cluster: what would be installed for some packages, given catalogs and what is installed already.
+
+Called by `olm resolve` (olmctl.resolve). Catalogs are given in the order of their priority, packages in the order of their
+importance. What is installed and not asked for stays as it is, unless what is asked for needs an upgrade of it. One refusal
+refuses everything. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from olmkit.gocompat.text import quoted
+from olmkit.gocompat.versions import BadRange, BadVersion, parse_bundle_version
+from operator_controller.resolve.answer import Answer, Clause, ClauseKind, Member
+from operator_controller.resolve.cluster_facts import ClusterFacts
+from operator_controller.resolve.cluster_snapshot import CatalogSource, ClusterSnapshot, OperatorRequest, RecordedBundle
+from operator_controller.resolve.component_solver import solve_components
+from operator_controller.resolve.formatting import format_versions
+from operator_controller.resolve.package import InvalidDocument, PackageTooLarge, read_package
+from operator_controller.resolve.version_range import EXAMPLES, MastermindsRange
+
+
+class BadInput(ValueError):
+    """What is asked for cannot be read, or contradicts itself. The message is for a person."""
+
+
+@dataclass(frozen=True)
+class PackageArgument:
+    """PACKAGE[@VERSION_OR_RANGE][:CHANNEL]."""
+
+    package: str
+    version: str = ""
+    channel: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> PackageArgument:
+        """Raises BadInput."""
+        rest, _, channel = text.partition(":")
+        package, at, version = rest.partition("@")
+        if not package or (at and not version) or (":" in text and not channel):
+            raise BadInput(f"{quoted(text)} is not of the form PACKAGE[@VERSION_OR_RANGE][:CHANNEL]")
+        try:
+            if version:
+                MastermindsRange.parse(version)
+        except BadRange as error:
+            raise BadInput(f"{quoted(text)}: {error}; {EXAMPLES}") from error
+        return cls(package, version, channel)
+
+
+@dataclass(frozen=True)
+class OfflineBundle:
+    """A bundle that is installed in the end. `because`: why it is, and why in this version."""
+
+    package: str
+    version: str
+    bundle: str
+    catalog: str
+    because: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OfflineError:
+    """Why nothing is installed."""
+
+    message: str
+    clauses: tuple[Clause, ...]
+
+
+@dataclass(frozen=True)
+class OfflineResult:
+    """Bundles, or the error."""
+
+    bundles: tuple[OfflineBundle, ...]
+    error: OfflineError | None = None
+
+
+class OfflineCatalogs:
+    """The resolution documents of catalogs by name, the most important catalog first. Implements Documents."""
+
+    def __init__(self, catalogs: Mapping[str, Mapping[str, Any]]) -> None:
+        self._catalogs = catalogs
+
+    def digests(self, content: str) -> Mapping[str, str]:
+        """The digest of the document of each package. `content` is the name of the catalog."""
+        return self._digests[content]
+
+    def read(self, content: str, package: str) -> Any:
+        """The document of a package."""
+        return self._catalogs[content][package]
+
+    @cached_property
+    def _digests(self) -> dict[str, dict[str, str]]:
+        return {
+            name: {package: _digest(document) for package, document in documents.items()}
+            for name, documents in self._catalogs.items()
+        }
+
+    def sources(self) -> tuple[CatalogSource, ...]:
+        """The catalogs with their priorities."""
+        return tuple(
+            CatalogSource(name, len(self._catalogs) - place, content=name, package_names=tuple(documents))
+            for place, (name, documents) in enumerate(self._catalogs.items())
+        )
+
+    def installed_bundle(self, package: str, version: str) -> RecordedBundle:
+        """The bundle of this version of a package, from the first catalog that has it. Raises BadInput."""
+        try:
+            wanted = parse_bundle_version(version)
+        except BadVersion as error:
+            raise BadInput(f"{quoted(version)} is no version: {error}") from error
+        known = set()
+        for name, documents in self._catalogs.items():
+            try:
+                content = read_package(documents[package]) if package in documents else None
+            except (InvalidDocument, PackageTooLarge) as error:
+                raise BadInput(f"package {quoted(package)} of catalog {quoted(name)}: {error}") from error
+            for bundle in content.bundles.values() if content else ():
+                if bundle.version == wanted:
+                    return RecordedBundle(
+                        bundle.name, bundle.image, package, str(wanted), name, "", bundle.recorded_properties
+                    )
+                known |= {bundle.version} if bundle.version is not None else set()
+        found = f"there is {format_versions(sorted(known), wanted)}" if known else "no catalog has the package"
+        raise BadInput(f"version {version} of package {quoted(package)} is not in any catalog: {found}")
+
+
+def _digest(document: Any) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode(errors="replace")).hexdigest()
+
+
+def resolve_offline(
+    packages: Sequence[PackageArgument],
+    catalogs: OfflineCatalogs,
+    installed: Mapping[str, str] | None = None,
+    kube_version: str = "",
+) -> OfflineResult:
+    """What is installed in the end. `installed`: versions by package. Raises BadInput."""
+    names = [each.package for each in packages]
+    if repeated := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise BadInput(f"package {quoted(repeated[0])} is given twice")
+    running = {name: catalogs.installed_bundle(name, version) for name, version in (installed or {}).items()}
+    operators = [
+        OperatorRequest(
+            each.package, "", "", each.package, each.channel, each.version, running=running.get(each.package)
+        )
+        for each in packages
+    ]
+    others = [
+        OperatorRequest(name, "", "", name, is_resolvable=False, running=bundle)
+        for name, bundle in running.items()
+        if name not in names
+    ]
+    snapshot = ClusterSnapshot((*operators, *others), catalogs.sources(), ClusterFacts(kube_version), is_ordered=True)
+    answers = solve_components(snapshot, catalogs)
+    if others and any(not each.is_resolved for each in answers):
+        movable = tuple(replace(each, is_resolvable=True, is_dependency=True) for each in others)
+        moved = solve_components(replace(snapshot, operators=(*operators, *movable)), catalogs)
+        if all(each.is_resolved for each in moved if each.operator in names):
+            answers = moved
+    return _result(names, {each.operator: each for each in answers}, running)
+
+
+def _result(
+    names: Sequence[str], answers: Mapping[str, Answer], running: Mapping[str, RecordedBundle]
+) -> OfflineResult:
+    for name in names:
+        if not answers[name].is_resolved:
+            return OfflineResult((), _error(name, answers[name]))
+    members = {member.package: member for each in answers.values() for member in each.members}
+    found = [_bundle(each, answers.get(each.package), running.get(each.package)) for each in members.values()]
+    found += [
+        OfflineBundle(name, bundle.version, bundle.name, bundle.catalog, ("it is installed",))
+        for name, bundle in running.items()
+        if name not in members
+    ]
+    return OfflineResult(tuple(sorted(found, key=lambda each: each.package)))
+
+
+def _error(package: str, answer: Answer) -> OfflineError:
+    clauses = answer.clauses or (Clause(package, ClauseKind.REQUEST, answer.message),)
+    return OfflineError(answer.text, clauses)
+
+
+def _bundle(member: Member, answer: Answer | None, running: RecordedBundle | None) -> OfflineBundle:
+    is_asked = answer is not None and not member.because
+    because = [f"it is requested: {answer.text}"] if answer is not None and is_asked else list(member.because)
+    if answer is not None and not is_asked:
+        because = [f"it is requested: {answer.text}", *because]
+    if running is not None and not member.is_changed:
+        because = ["it is installed", *because]
+    return OfflineBundle(member.package, member.version, member.bundle, member.catalog, tuple(because))

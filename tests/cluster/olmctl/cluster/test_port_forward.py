@@ -1,0 +1,168 @@
+"""Requests over a forwarded port: the real API server, kwok in the place of a kubelet, and an HTTPS server behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import yaml
+
+from devcluster.allocation import free_port
+from devcluster.processes import start_logged
+from olmctl.cluster import port_forward
+from olmctl.cluster.session import Session
+from olmkit.errors import Forbidden, Unavailable
+from olmkit.runtime.client import Client
+from olmkit.tls import certificate_authority
+from olmkit.tls.service import CATALOG_SERVICE
+from tests.cluster.olmctl.conftest import Desk
+
+Answer = Callable[[str, str], tuple[int, bytes]]
+"""Status and body for a path and an Authorization header."""
+
+
+class Kubelet:
+    """A node whose kubelet forwards each port of its pods to one server, and a pod of catalogd on it."""
+
+    def __init__(self, desk: Desk, folder: Path, certificate: certificate_authority.CertificateSet, port: int) -> None:
+        self.namespace = desk.prefix
+        self._desk, self._folder = desk, folder
+        (folder / "tls.crt").write_bytes(certificate.leaf.chain)
+        (folder / "tls.key").write_bytes(certificate.leaf.key)
+        self._port = free_port()
+        self._process = self._start(port)
+
+    def _start(self, port: int) -> subprocess.Popen[bytes]:
+        forward = {
+            "apiVersion": "kwok.x-k8s.io/v1alpha1",
+            "kind": "ClusterPortForward",
+            "metadata": {"name": "all"},
+            "spec": {"forwards": [{"target": {"address": "127.0.0.1", "port": port}}]},
+        }
+        config = self._folder / "kwok.yaml"
+        config.write_text(yaml.safe_dump(forward))
+        command = [
+            str(Path(self._desk.cluster.state.programs) / "kwok"),
+            f"--kubeconfig={self._desk.cluster.kubeconfig}",
+            f"--config={config}",
+            f"--manage-single-node={self.namespace}",
+            f"--server-address=127.0.0.1:{self._port}",
+            f"--tls-cert-file={self._folder / 'tls.crt'}",
+            f"--tls-private-key-file={self._folder / 'tls.key'}",
+        ]
+        return start_logged(command, self._folder / "kwok.log", {"HOME": str(self._folder)})
+
+    def add_pod(self) -> None:
+        """Create the node and the pod, which is ready."""
+        desk, name = self._desk, self.namespace
+        desk.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+        address = {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}]}
+        status = {**address, "daemonEndpoints": {"kubeletEndpoint": {"Port": self._port}}}
+        self._patch_status("node", name, status)
+        container = {"name": "c", "image": "i", "ports": [{"name": "catalogs", "containerPort": 8443}]}
+        metadata = {"name": "catalogd", "namespace": name, "labels": {"app.kubernetes.io/name": "catalogd"}}
+        spec = {"schedulerName": "none", "containers": [container]}
+        desk.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+        ready = {
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "podIP": "10.0.0.1",
+            "podIPs": [{"ip": "10.0.0.1"}],
+        }
+        self._patch_status("pod", "catalogd", ready)
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "catalogd"}}
+        body = json.dumps({**binding, "target": {"kind": "Node", "name": name}})
+        path = f"/api/v1/namespaces/{name}/pods/catalogd/binding"
+        desk.cluster.kubectl("create", "--raw", path, "--filename=-", input=body)
+
+    def _patch_status(self, kind: str, name: str, status: object) -> None:
+        body = json.dumps({"status": status})
+        flags = (f"--namespace={self.namespace}", "--subresource=status", "--type=merge", "-p", body)
+        self._desk.cluster.kubectl("patch", kind, name, *flags)
+
+    def stop(self) -> None:
+        """End kwok and delete the pod, which no kubelet deletes."""
+        self._process.terminate()
+        self._process.wait()
+        flags = (f"--namespace={self.namespace}", "--ignore-not-found", "--force", "--grace-period=0")
+        self._desk.cluster.kubectl("delete", "pod", "catalogd", *flags)
+
+
+@pytest.fixture
+def forwarded(desk: Desk, tmp_path: Path) -> Iterator[Callable[[Answer], Session]]:
+    """Starts a server with these answers as catalogd in a namespace of its own; returns a session for it."""
+    name = desk.prefix
+    issued = certificate_authority.create([CATALOG_SERVICE.host(name)], datetime.now(UTC))
+    desk.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    desk.cluster.kubectl("wait", "--for=create", "--timeout=60s", "serviceaccount/default", f"--namespace={name}")
+    published = {"name": CATALOG_SERVICE.config_map, "namespace": name}
+    data = {"ca.crt": issued.ca_bundle().decode()}
+    desk.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": published, "data": data})
+    ended: list[Callable[[], None]] = []
+
+    def start(answer: Answer) -> Session:
+        server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(answer))
+        kubelet = Kubelet(desk, tmp_path, issued, server.server_address[1])
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(tmp_path / "tls.crt", tmp_path / "tls.key")
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        ended.extend((server.shutdown, server.server_close, kubelet.stop))
+        kubelet.add_pod()
+        return Session(Client(str(desk.cluster.kubeconfig)), name)
+
+    try:
+        yield start
+    finally:
+        for end in ended:
+            end()
+
+
+def _handler(answer: Answer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, body = answer(self.path, self.headers.get("Authorization", ""))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Nothing: stderr belongs to the test."""
+
+    return Handler
+
+
+def ask(session: Session, target: str) -> object:
+    async def asked() -> object:
+        async with session.client:
+            return await port_forward.get(session, target)
+
+    return asyncio.run(asked())
+
+
+def test_the_token_of_the_caller_reaches_catalogd(forwarded: Callable[[Answer], Session]) -> None:
+    many = "x" * 300_000
+    session = forwarded(lambda path, token: (200, json.dumps({"path": path, "token": token, "many": many}).encode()))
+    found = ask(session, "/catalogs/a/api/v1/packages?x=1")
+    assert isinstance(found, dict)
+    assert (found["path"], found["many"] == many) == ("/catalogs/a/api/v1/packages?x=1", True)
+    assert found["token"].startswith("Bearer ")
+
+
+def test_a_refusal_of_catalogd_is_reported(forwarded: Callable[[Answer], Session]) -> None:
+    session = forwarded(lambda path, token: (403, b'{"error":"this account may not"}'))
+    with pytest.raises(Forbidden, match="this account may not"):
+        ask(session, "/catalogs/a/api/v1/packages")
+
+
+def test_no_pod_is_ready(desk: Desk) -> None:
+    with pytest.raises(Unavailable, match="no pod of catalogd is ready"):
+        ask(Session(Client(str(desk.cluster.kubeconfig)), desk.prefix), "/")

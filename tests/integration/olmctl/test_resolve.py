@@ -1,0 +1,143 @@
+"""`olm resolve`: the result as JSON and as text, and its exit statuses. Resolution itself is tested in tests/cases."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olmctl.main import main, resolve_main
+
+
+def required(package: str, versions: str) -> dict[str, Any]:
+    return {"type": "olm.package.required", "value": {"packageName": package, "versionRange": versions}}
+
+
+def blobs(package: str, versions: dict[str, list[tuple[str, Any]]]) -> list[dict[str, Any]]:
+    names = [f"{package}.v{version}" for version in versions]
+    entries = [
+        {"name": name, **({"replaces": before} if before else {})}
+        for name, before in zip(names, ["", *names], strict=False)
+    ]
+    return [
+        {"schema": "olm.package", "name": package, "defaultChannel": "stable"},
+        {"schema": "olm.channel", "name": "stable", "package": package, "entries": entries},
+        *(
+            {
+                "schema": "olm.bundle",
+                "name": name,
+                "package": package,
+                "image": f"registry/{package}:{version}",
+                "properties": [
+                    {"type": "olm.package", "value": {"packageName": package, "version": version}},
+                    *(required(name, text) for name, text in needs),
+                ],
+            }
+            for name, (version, needs) in zip(names, versions.items(), strict=True)
+        ),
+    ]  # fmt: skip
+
+
+def catalog(folder: Path, *packages: list[dict[str, Any]]) -> str:
+    folder.mkdir()
+    (folder / "catalog.json").write_text("\n".join(json.dumps(each) for package in packages for each in package))
+    return str(folder)
+
+
+@pytest.fixture
+def guide(tmp_path: Path) -> str:
+    return catalog(
+        tmp_path / "community",
+        blobs("a", {"0.1.0": [("c", "0.1.0")], "0.2.0": []}),
+        blobs("b", {"0.1.0": [("c", "0.2.0")]}),
+        blobs("c", {"0.1.0": [], "0.2.0": []}),
+    )
+
+
+def test_the_end_state_as_json(guide: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["resolve", "--catalog", guide, "-o", "json", "a@0.1.0"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["error"] is None
+    shown = [(each["package"], each["version"], each["bundle"], each["catalog"]) for each in found["bundles"]]
+    assert shown == [("a", "0.1.0", "a.v0.1.0", "community"), ("c", "0.1.0", "c.v0.1.0", "community")]
+    assert found["bundles"][1]["because"] == ["a v0.1.0 requires c v0.1.0"]
+    assert found["bundles"][0]["because"][0].startswith("it is requested: 0.1.0 of channel stable")
+
+
+def test_one_refusal_refuses_everything(guide: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert resolve_main(["--catalog", guide, "--output", "json", "a@0.1.0", "b"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["bundles"] == []
+    assert found["error"]["message"].startswith(
+        "Unable to resolve because a v0.1.0 requires c v0.1.0, which conflicts with b latest requiring c v0.2.0"
+    )
+    assert {each["kind"] for each in found["error"]["clauses"]} == {"request", "requirement"}
+    assert {each["subject"] for each in found["error"]["clauses"]} == {"a", "b"}
+
+
+def test_the_order_of_the_packages_decides_whom_the_message_refuses(
+    guide: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["resolve", "--catalog", guide, "b", "a@0.1.0"]) == 1
+    assert "b latest requires c v0.2.0, which conflicts with a v0.1.0 requiring c v0.1.0" in capsys.readouterr().err
+
+
+def test_an_unknown_package_is_refused_as_json_too(guide: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["resolve", "--catalog", guide, "-o", "json", "d"]) == 1
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["message"].startswith("package 'd' not found")
+    assert error["clauses"] == [{"subject": "d", "kind": "request", "sentence": "package 'd' not found"}]
+
+
+def test_what_is_installed_stays(guide: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["resolve", "--catalog", guide, "--installed", "c=0.1.0", "-o", "json", "a@0.2.0"]) == 0
+    found = json.loads(capsys.readouterr().out)["bundles"]
+    assert [(each["package"], each["version"]) for each in found] == [("a", "0.2.0"), ("c", "0.1.0")]
+    assert found[1]["because"] == ["it is installed"]
+
+
+def test_what_is_installed_is_upgraded_if_a_request_needs_it(guide: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["resolve", "--catalog", guide, "--installed", "c=0.1.0", "b"]) == 0
+    assert "c 0.2.0 (c.v0.2.0, catalog community)\n" in capsys.readouterr().out
+
+
+def test_what_is_installed_and_requested_follows_its_upgrade_edges(
+    guide: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["resolve", "--catalog", guide, "--installed", "a=0.1.0", "--installed", "c=0.1.0", "a"]) == 0
+    assert "a 0.2.0 (a.v0.2.0, catalog community)\n" in capsys.readouterr().out
+
+
+def test_the_first_catalog_has_priority(guide: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mirror = catalog(tmp_path / "mirror", blobs("c", {"0.1.0": []}))
+    assert main(["resolve", "--catalog", mirror, "--catalog", guide, "c"]) == 0
+    assert "c 0.1.0 (c.v0.1.0, catalog mirror)\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(["a@junk"], "is neither a version nor a range", id="a range that cannot be read"),
+        pytest.param(["a", "a"], 'package "a" is given twice', id="a package twice"),
+        pytest.param(["@1.0.0"], "is not of the form", id="no package"),
+        pytest.param(["a:"], "is not of the form", id="an empty channel"),
+        pytest.param(
+            ["--installed", "c", "a"], "is not of the form PACKAGE=VERSION", id="no version of what is installed"
+        ),
+        pytest.param(["--installed", "c=0.1.0", "--installed", "c=0.2.0", "a"], "is given twice", id="installed twice"),
+        pytest.param(
+            ["--installed", "c=9.9.9", "a"], "there is 0.1.0, 0.2.0", id="an unknown version that is installed"
+        ),
+        pytest.param(["--installed", "d=1.0.0", "a"], "no catalog has the package", id="an unknown package"),
+        pytest.param(["--kube-version", "new", "a"], "--kube-version new", id="a version of Kubernetes"),
+        pytest.param(["--catalog", "/nowhere", "a"], "/nowhere", id="no folder"),
+        pytest.param([], "PACKAGE", id="no package at all"),
+    ],
+)
+def test_wrong_input(arguments: list[str], message: str, guide: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["resolve", "--catalog", guide, *arguments])
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
