@@ -245,16 +245,18 @@ class AnswerMaker:
         return tuple(sorted(operators))
 
     def _needed_by(self, package: str) -> tuple[str, ...]:
-        """The packages that run and require something of what runs of this one alone, and those selected that require it."""
+        """The packages that run and require something of what runs of this one alone, and those selected that require it.
+
+        What is being deleted needs nothing: packages that need each other and are all deleted do not hold each other.
+        """
         universe = self._universe
         found = {name for name, edges in self._edges.items() if any(each.satisfied_by == package for each in edges)}
         for other in universe.running if package in universe.running else ():
-            operator = universe.domain(other).operator
-            if other == package or (operator is not None and operator.is_deleting):
-                continue
-            if any(universe.holders(other, each) == [package] for each in universe.required(other, 0)):
+            if other != package and any(
+                universe.holders(other, each) == [package] for each in universe.required(other, 0)
+            ):
                 found.add(other)
-        return tuple(sorted(found))
+        return tuple(sorted(name for name in found if not universe.is_deleting(name)))
 
 
 def _resolution(domain: PackageDomain, choice: Chosen | None) -> Resolution:

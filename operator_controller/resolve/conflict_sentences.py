@@ -173,7 +173,7 @@ class ConflictSentences:
         domain = self._universe.domain(package)
         choices = set(range(domain.first, len(domain.versions)))
         is_pinned = domain.operator is not None and bool(domain.operator.version)
-        if choices and choices <= self._covered[package] and interval[1] >= domain.first and not is_pinned:
+        if choices and choices <= self._covered[package] and not (is_pinned or domain.runs):
             return f"{package} latest"
         versions = sorted(self._versions(package, interval))
         if not versions:

@@ -120,14 +120,15 @@ def intervals_of(indices: Iterable[int]) -> tuple[Interval, ...]:
 def make_domain(
     package: str, operator: OperatorRequest | None, snapshot: Snapshot, permitted: Permitted
 ) -> PackageDomain:
-    """The domain of a package; `permitted` is the result for `snapshot`."""
+    """The domain of a package; `permitted` is the result for `snapshot`. An upgrade that has begun is the only choice."""
     running = operator.running if operator else None
     versions: list[PackageVersion] = []
     if operator is not None and running is not None:
         both = (running, operator.installing) if operator.installing else (running,)
         versions.append(PackageVersion(tuple(recorded_bundle(each) for each in both), None, is_running=True))
     choices = permitted.choices if operator is None or (operator.is_resolvable and not operator.is_deleting) else ()
-    usable = [choice for choice in choices if operator is None or _is_released(operator, snapshot, choice)]
+    begun = [choice for choice in choices if choice.candidate.bundle.name == snapshot.installing_bundle]
+    usable = begun or [choice for choice in choices if operator is None or _is_released(operator, snapshot, choice)]
     for choice in usable:
         is_running = snapshot.running is not None and is_same_bundle(choice.candidate, snapshot.running)
         versions.append(PackageVersion((choice.candidate.bundle,), choice, is_running))
@@ -136,11 +137,9 @@ def make_domain(
 
 
 def _is_released(operator: OperatorRequest, snapshot: Snapshot, choice: Chosen) -> bool:
-    """Whether neither a pause nor a missing approval keeps it out. What runs or has begun is never kept out."""
+    """Whether neither a pause nor a missing approval keeps it out. What runs is never kept out."""
     candidate = choice.candidate
     if snapshot.running is not None and is_same_bundle(candidate, snapshot.running):
-        return True
-    if candidate.bundle.name == snapshot.installing_bundle:
         return True
     if operator.is_paused:
         return False

@@ -149,7 +149,7 @@ class ComponentUniverse:
             found = [
                 VersionSet(other, intervals_of(indices))
                 for other in sorted(self._scope(constraint) - {package}, key=self.preference)
-                if (is_running or not self._is_deleting(other)) and (indices := self._indices(other, constraint))
+                if (is_running or not self.is_deleting(other)) and (indices := self._indices(other, constraint))
             ]
             known = self._alternatives[key] = tuple(found)
         return known
@@ -179,7 +179,8 @@ class ComponentUniverse:
             for bundle in self.version(other, 0).bundles
         )
 
-    def _is_deleting(self, package: str) -> bool:
+    def is_deleting(self, package: str) -> bool:
+        """Whether the Operator of the package is being deleted."""
         operator = self.domain(package).operator
         return operator is not None and operator.is_deleting
 

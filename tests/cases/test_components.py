@@ -192,4 +192,4 @@ def test_the_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) ->
 
 
 def test_there_are_cases() -> None:
-    assert len(load_cases()) > 2
+    assert len(load_cases()) > 20
