@@ -145,10 +145,10 @@ class LazyEncoding(OrderEncoding):
         If the greatest version is sought, the others are encoded, so that the next model does not select them.
         """
         for index in range(high, max(low - 1, high - MAX_VERSIONS_TRIED), -1):
-            if all(_is_satisfied(each, selection) for each in self.requirements(known.name, index)):
+            if self._is_satisfied(known.name, index, selection):
                 return index
             if known.name in self._greatest and not _contains(known.encoded, index):
-                self.activate(known.name, index, selection)
+                self.activate(known.name, index)
         return None
 
     def _encode_selected(self, selection: dict[str, int]) -> bool:
@@ -157,26 +157,34 @@ class LazyEncoding(OrderEncoding):
         changed = [(package, index) for package, index in selection.items() if before.get(package) != index]
         for package, index in changed:
             if not _contains(self._packages[package].encoded, index):
-                is_solution &= self.activate(package, index, selection)
+                self.activate(package, index)
+                is_solution = is_solution and self._is_satisfied(package, index, selection)
         return self._separate_owners(selection, changed) and is_solution
 
     # --- what versions require and exclude
 
-    def activate(self, package: str, index: int, selection: Selection) -> bool:
-        """Encode what this version requires and excludes. Whether the selection satisfies that."""
+    def activate(self, package: str, index: int) -> None:
+        """Encode what this version requires and excludes."""
         insort(self.variables_of(package).encoded, index)
         self.activated.append((package, index))
-        is_satisfied = True
         for requirement in self.requirements(package, index):
-            is_satisfied &= _is_satisfied(requirement, selection)
             if run := self._new_run(package, index, requirement, self.requirements):
                 self._encode_requirement(package, run, requirement)
         for exclusion in self.exclusions(package, index):
-            excluded = [each for each in exclusion.excluded if each.package != package]
-            is_satisfied &= not any(_is_in(selection, each) for each in excluded)
             if run := self._new_run(package, index, exclusion, self.exclusions):
-                self._encode_exclusion(package, run, exclusion, excluded)
-        return is_satisfied
+                self._encode_exclusion(package, run, exclusion)
+
+    def _is_satisfied(self, package: str, index: int, selection: Selection) -> bool:
+        """Whether the selection satisfies what this version requires and excludes."""
+        return all(
+            any(_is_in(selection, each) for each in requirement.alternatives)
+            for requirement in self.requirements(package, index)
+        ) and not any(
+            _is_in(selection, each)
+            for exclusion in self.exclusions(package, index)
+            for each in exclusion.excluded
+            if each.package != package
+        )
 
     def requirements(self, package: str, index: int) -> Sequence[Requirement]:
         """What this version requires, read once."""
@@ -208,16 +216,16 @@ class LazyEncoding(OrderEncoding):
         runs.append((low, high))
         return low, high
 
-    def _begin(self, group: Group) -> list[int]:
-        """The literals that each clause of the group begins with."""
-        if not self._with_selectors:
-            return []
+    def _new_selector(self, group: Group) -> list[int]:
+        """Make the selector of the group. The literals that each of its clauses contains."""
         selector = self.solver.new_variable()
         self.selectors[selector] = group
         return [-selector]
 
     def _encode_requirement(self, package: str, run: Interval, requirement: Requirement) -> None:
-        prefix = [*self._begin(RequirementClause(package, run, requirement)), *self.outside(package, run)]
+        prefix = self.outside(package, run)
+        if self._with_selectors:
+            prefix += self._new_selector(RequirementClause(package, run, requirement))
         alternatives = [each for each in requirement.alternatives if each.intervals[0][0] < self.size(each.package)]
         if len(alternatives) == 1:
             for clause in self.inside(alternatives[0]):
@@ -225,13 +233,14 @@ class LazyEncoding(OrderEncoding):
         else:
             self.solver.add_clause([*prefix, *(self.part(each) for each in alternatives)])
 
-    def _encode_exclusion(
-        self, package: str, run: Interval, exclusion: Exclusion, excluded: Iterable[VersionSet]
-    ) -> None:
-        prefix = [*self._begin(ExclusionClause(package, run, exclusion)), *self.outside(package, run)]
-        for versions in excluded:
-            for interval in versions.intervals:
-                self.solver.add_clause([*prefix, *self.outside(versions.package, interval)])
+    def _encode_exclusion(self, package: str, run: Interval, exclusion: Exclusion) -> None:
+        prefix = self.outside(package, run)
+        if self._with_selectors:
+            prefix += self._new_selector(ExclusionClause(package, run, exclusion))
+        for versions in exclusion.excluded:
+            if versions.package != package:
+                for interval in versions.intervals:
+                    self.solver.add_clause([*prefix, *self.outside(versions.package, interval)])
 
     # --- what versions own
 
@@ -278,8 +287,12 @@ class LazyEncoding(OrderEncoding):
         other_run = self._owning_run(
             key, second, lambda index: not any(shares(package, one, other, index) for one in range(low, high + 1))
         )
-        group = OwnershipClause(key, VersionSet(package, (run,)), VersionSet(other, (other_run,)))
-        self.solver.add_clause([*self._begin(group), *self.outside(package, run), *self.outside(other, other_run)])
+        clause = [*self.outside(package, run), *self.outside(other, other_run)]
+        if self._with_selectors:
+            clause += self._new_selector(
+                OwnershipClause(key, VersionSet(package, (run,)), VersionSet(other, (other_run,)))
+            )
+        self.solver.add_clause(clause)
         self._check_clauses()
 
     def _owning_run(self, key: Hashable, version: tuple[str, int], extends: Callable[[int], bool]) -> Interval:
@@ -293,10 +306,6 @@ class LazyEncoding(OrderEncoding):
         while high < highest and key in self._keys(package, high + 1) and extends(high + 1):
             high += 1
         return low, high
-
-
-def _is_satisfied(requirement: Requirement, selection: Selection) -> bool:
-    return any(_is_in(selection, each) for each in requirement.alternatives)
 
 
 def _is_in(selection: Selection, versions: VersionSet) -> bool:

@@ -158,7 +158,7 @@ class _Optimum:
         self.encoding.allow(self._budget)
         for package, index in activated:
             if index < self.encoding.size(package):
-                self.encoding.activate(package, index, {})
+                self.encoding.activate(package, index)
         for package in self._goal.present:
             self._fix(self.encoding.literal(package, 0))
 
