@@ -34,6 +34,11 @@ COUNT_ANNOTATION = "core.rukpak.io/count-custom-resources"
 status.lastHandledCount has the value for which the counts were made."""
 MAX_COUNT_REQUEST_LENGTH = 1024
 """Characters of the annotation that are compared and reported."""
+DELETION_HOLD_ANNOTATION = "core.rukpak.io/deletion-hold"
+"""The annotation of a BundleDeployment whose deletion waits: while the value is not empty, nothing is deleted, and the status
+reports the value, which is the reason."""
+MAX_DELETION_HOLD_LENGTH = 1024
+"""Characters of the annotation that are reported."""
 MAX_COUNTED_CUSTOM_RESOURCES = 10_000
 """Custom resources of one kind that are counted."""
 MAX_COUNT_MESSAGE_BYTES = 1024
@@ -94,6 +99,7 @@ class Reason(StrEnum):
     NOT_INSTALLED = "NotInstalled"  # Ready False
     RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is retried
     REMOVING = "Removing"  # Reconciling True: being deleted; the message names what remains
+    DELETION_HELD = "DeletionHeld"  # Reconciling True, Ready False: being deleted, which an annotation holds
     WAITING_FOR_KIND = "WaitingForKind"  # Reconciling True: the cluster does not have a kind that the bundle requires
     BLOCKED = "Blocked"  # Stalled True; HasValidBundle False: the Bundle cannot be created
 

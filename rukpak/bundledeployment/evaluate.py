@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from olmkit.api.bundledeployments import Reason
+from olmkit.api.bundledeployments import FINALIZER, MAX_DELETION_HOLD_LENGTH, Reason
 from olmkit.errors import Blocked, OlmError, Waiting
 from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
 from rukpak.bundledeployment.retention import is_created_for
@@ -26,12 +26,14 @@ class Evaluation:
     foreign_objects: str = ""
     """A warning, while the BundleDeployment is being deleted, about objects in its Namespaces that the bundle did not bring;
     empty: none."""
+    deletion_hold: str = ""
+    """A sentence, while the BundleDeployment is being deleted and its annotation holds the deletion; empty: it is not held."""
 
 
 def evaluate(world: World) -> Evaluation:
     """The evaluation of one pass."""
     if world.deployment.metadata.deleting:
-        return Evaluation(foreign_objects=_foreign_objects(world))
+        return Evaluation(foreign_objects=_foreign_objects(world), deletion_hold=_deletion_hold(world))
     return Evaluation(_unpack_blocker(world) or _content_blocker(world), irreversible(world))
 
 
@@ -91,3 +93,12 @@ def _foreign_objects(world: World) -> str:
     found = [world.foreign_objects[uid] for uid in uids if uid in world.foreign_objects]
     first, count = [name for entry in found for name in entry.first], sum(entry.count for entry in found)
     return f"{FOREIGN_OBJECTS_WARNING}: {list_names(first, count=count)}" if first else ""
+
+
+def _deletion_hold(world: World) -> str:
+    """The sentence about the hold. Anyone who may annotate wrote its text: one line of printable characters, truncated."""
+    if FINALIZER not in world.deployment.metadata.finalizers or not world.deletion_hold:
+        return ""
+    shown = "".join(each if each.isprintable() else " " for each in world.deletion_hold)
+    text = " ".join(shown[:MAX_DELETION_HOLD_LENGTH].split())
+    return f"deletion is held: {text}"

@@ -1,5 +1,6 @@
 """The next step for a BundleDeployment that is being deleted.
 
+    the annotation that holds the deletion: nothing is deleted before it is removed
     webhooks without endpoints: they block every deletion that they match
     custom resources of its CRDs, until they are deleted: their operator still runs
     webhooks and APIServices, workloads, RBAC, configuration
@@ -33,6 +34,7 @@ from rukpak.bundledeployment.retention import Retention, finalized_namespace_ret
 from rukpak.bundledeployment.waiting import (
     SYNC_POLL_DELAY,
     UNREACHABLE_RETRY_DELAY,
+    WATCHED_RETRY_DELAY,
     describe_deleting,
     poll_delay,
     with_finalizers,
@@ -74,6 +76,7 @@ def finalize(world: World, evaluation: Evaluation) -> Plan:
     """The next step. Raises Waiting while objects are being deleted, BriefWait while it is not known which objects there are."""
     if FINALIZER not in world.deployment.metadata.finalizers:
         return Keep()
+    _require_no_hold(evaluation)
     _require_known(world)
     return _delete_objects(world) or _remove_namespaces(world, evaluation) or _remove_finalizer(world)
 
@@ -87,6 +90,12 @@ def unlisted_namespaces(world: World) -> tuple[NamespaceInfo, ...]:
         return ()
     to_delete = _remaining_namespaces(world, Retention.DELETE) if plan is None else ()
     return tuple(namespace for namespace in to_delete if namespace.uid not in world.foreign_objects)
+
+
+def _require_no_hold(evaluation: Evaluation) -> None:
+    """Raise Waiting while the deletion is held; the event of the annotation ends it."""
+    if evaluation.deletion_hold:
+        raise Waiting(Reason.DELETION_HELD, evaluation.deletion_hold, WATCHED_RETRY_DELAY)
 
 
 def _require_known(world: World) -> None:

@@ -233,6 +233,9 @@ class BundleDeploymentReconciler:
         return replace(world, custom_resource_counts=CustomResourceCounts(request, world.now, is_deleting, counts))
 
     async def _with_removal(self, world: World, memory: Memory) -> World:
+        """The World with what a deletion needs; unchanged while it is held: what is read now may have changed by then."""
+        if world.deletion_hold:
+            return world
         remaining = [key for key, entry in world.owned.items() if entry.deletion_timestamp is None]
         failed = memory.failed_deletions.items()
         world = replace(

@@ -317,11 +317,12 @@ def _removing(world: World, evaluation: Evaluation, outcome: Outcome) -> list[De
     """The conditions while the BundleDeployment is deleted: those about the bundle stay, Ready reports what is being removed."""
     old = {condition.type: condition for condition in world.deployment.status.conditions}
     kept = [_unchanged(old[kind]) for kind in _KEPT_WHILE_REMOVING if kind in old]
-    text = "; ".join(filter(None, (_removal_message(outcome), evaluation.foreign_objects)))
+    text = evaluation.deletion_hold or "; ".join(filter(None, (_removal_message(outcome), evaluation.foreign_objects)))
+    reason = Reason.DELETION_HELD if evaluation.deletion_hold else Reason.REMOVING
     return [
         *kept,
-        DesiredCondition(ConditionType.READY, "False", Reason.REMOVING, text),
-        DesiredCondition(ConditionType.RECONCILING, "True", Reason.REMOVING, text),
+        DesiredCondition(ConditionType.READY, "False", reason, text),
+        DesiredCondition(ConditionType.RECONCILING, "True", reason, text),
     ]
 
 

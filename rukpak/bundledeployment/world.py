@@ -14,6 +14,7 @@ from typing import Any
 
 from olmkit.api import customresourcedefinitions
 from olmkit.api.bundledeployments import (
+    DELETION_HOLD_ANNOTATION,
     MEMBER_LABEL_PREFIX,
     RECORDED_ANNOTATIONS,
     RELEASED_ANNOTATION,
@@ -304,6 +305,11 @@ class World:
     def abandoned(self) -> bool:
         """Objects that cannot be deleted may be left behind."""
         return self.deployment.metadata.annotations.get(ABANDON_ANNOTATION) == "true"
+
+    @property
+    def deletion_hold(self) -> str:
+        """Why a deletion waits before it deletes anything; empty: it does not wait."""
+        return self.deployment.metadata.annotations.get(DELETION_HOLD_ANNOTATION, "")
 
     @cached_property
     def owned(self) -> Mapping[ObjectKey, LabeledObject]:

@@ -7,16 +7,18 @@ import urllib.request
 from pathlib import Path
 
 from olmkit.api import bundledeployments, bundles
-from olmkit.api.bundledeployments import CREATED_LABEL, INVENTORY_ANNOTATION
+from olmkit.api.bundledeployments import CREATED_LABEL, DELETION_HOLD_ANNOTATION, INVENTORY_ANNOTATION
 from olmkit.runtime.client import Client
 from olmkit.runtime.recorder import EVENT
 from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES
 from rukpak.bundledeployment.world import ABANDON_ANNOTATION
 from tests.cluster.rukpak.harness import (
+    CLUSTER_ROLES,
     CONFIG_MAPS,
     DEPLOYMENTS,
     READY,
     Harness,
+    cluster_role,
     config_map,
     definition,
     deployment,
@@ -52,6 +54,61 @@ async def test_custom_resources_go_before_their_operator_and_what_is_stuck_can_b
     assert await at.find(DEPLOYMENTS, "engine", at.name) is None
     await at.client.patch(boats, "held", {"metadata": {"finalizers": None}}, at.name)
     await at.when(NAMESPACES, at.name, "", gone)
+
+
+async def hold(at: Harness, text: str | None) -> None:
+    patch = {"metadata": {"annotations": {DELETION_HOLD_ANNOTATION: text}}}
+    await at.client.patch(bundledeployments.KIND, at.name, patch)
+
+
+async def test_a_held_deletion_deletes_nothing_until_the_annotation_is_removed(at: Harness, running: Client) -> None:
+    boats = kind_of(at.group)
+    await at.install(at.push(plain(namespace(at.name), definition(at.group), deployment("engine", at.name))))
+    raw = await at.until(READY)
+    await hold(at, "party needs it")
+    await at.remove()
+    await at.until(says("Ready", "False", "DeletionHeld", "deletion is held: party needs it"))
+    await at.create(boats, thing(boats, "late", at.name))  # its operator runs
+    await hold(at, "picnic needs it")
+    raw = await at.until(says("Reconciling", "True", "DeletionHeld", "deletion is held: picnic needs it"))
+    assert triple(raw, "Installed")[0] == "True"
+    for kind, name, inside in ((DEPLOYMENTS, "engine", at.name), (boats, "late", at.name), (NAMESPACES, at.name, "")):
+        assert "deletionTimestamp" not in (await at.find(kind, name, inside) or {})["metadata"]
+    await hold(at, None)
+    await at.until(gone)
+    assert await at.find(NAMESPACES, at.name) is None
+    assert await at.find(CRDS, f"boats.{at.group}") is None
+    events = await at.client.list(EVENT, namespace="default")
+    ours = [event for event in events[0] if event["involvedObject"].get("uid") == raw["metadata"]["uid"]]
+    held = [event for event in ours if event["reason"] == "DeletionHeld"]
+    assert [(event["type"], event["message"]) for event in held] == [("Normal", "deletion is held: party needs it")]
+
+
+async def test_a_held_deletion_waits_when_the_garbage_collector_deletes_the_bundle_deployment(
+    at: Harness, running: Client
+) -> None:
+    owner = await at.create(CLUSTER_ROLES, cluster_role(f"{at.name}-owner", rules=[]))
+    reference = {
+        "apiVersion": CLUSTER_ROLES.api_version,
+        "kind": CLUSTER_ROLES.kind,
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "blockOwnerDeletion": True,
+    }
+    body = at.body(at.push(plain(namespace(at.name), config_map("log", at.name))))
+    body["metadata"]["ownerReferences"] = [reference]
+    await at.client.apply(bundledeployments.KIND, body, "test")
+    await at.until(READY)
+    await hold(at, "party needs it")
+    path = CLUSTER_ROLES.path(None, owner["metadata"]["name"])
+    options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Foreground"}
+    await at.client.request("DELETE", path, body=options)
+    await at.until(says("Ready", "False", "DeletionHeld", "deletion is held: party needs it"))
+    assert "deletionTimestamp" not in (await at.find(CONFIG_MAPS, "log", at.name) or {})["metadata"]
+    await hold(at, None)
+    await at.until(gone)
+    assert await at.find(NAMESPACES, at.name) is None
+    await at.when(CLUSTER_ROLES, owner["metadata"]["name"], "", gone)
 
 
 async def test_what_holds_a_namespace_of_ours_is_named(at: Harness, running: Client) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from olmkit.api.bundledeployments import Reason
+from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION, MAX_DELETION_HOLD_LENGTH, Reason
 from olmkit.errors import Waiting
 from rukpak.bundledeployment.finalize import DELETE_BATCH, STUCK_AFTER, unlisted_namespaces
 from rukpak.bundledeployment.plan import (
@@ -38,10 +39,12 @@ from tests.unit.rukpak.bundledeployment.worlds import (
     WORKLOAD,
     ago,
     deleting,
+    installed,
     instance,
     member,
     namespace,
     plan_of,
+    raw,
     report_of,
     unpacked,
     world,
@@ -74,6 +77,80 @@ def test_without_our_finalizer_there_is_nothing_to_do() -> None:
 def test_what_never_installed_anything_goes_at_once() -> None:
     assert plan_of(deleting(world())) == RemoveFinalizer()
     assert plan_of(deleting(unpacked())) == RemoveFinalizer()
+
+
+def held(seen: World, text: str, **metadata: Any) -> World:
+    """The annotation holds the deletion."""
+    return deleting(
+        seen, annotations={**seen.deployment.metadata.annotations, DELETION_HOLD_ANNOTATION: text}, **metadata
+    )
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        pytest.param(installed(), id="nothing is deleted yet"),
+        pytest.param(world(), id="nothing was ever installed"),
+        pytest.param(having(member(SECRET, deletion_timestamp=NOW)), id="some of it is deleted already"),
+        pytest.param(having(member(SECRET), abandoned=True), id="what is stuck may be left behind"),
+        pytest.param(replace(installed(), unsynced=frozenset({("", "Secret")})), id="its objects are not listed yet"),
+        pytest.param(replace(installed(), custom_resources=None), id="its custom resources are not listed"),
+    ],
+)
+def test_a_held_deletion_deletes_nothing_and_reports_why(seen: World) -> None:
+    seen = held(seen, "party needs it")
+    assert unlisted_namespaces(seen) == ()
+    with pytest.raises(Waiting) as caught:
+        plan_of(seen)
+    assert (caught.value.reason, caught.value.message) == (Reason.DELETION_HELD, "deletion is held: party needs it")
+    conditions = {each.type: each for each in report_of(seen, caught.value).status.conditions}
+    for kind, status in (("Ready", "False"), ("Reconciling", "True")):
+        found = conditions[kind]
+        assert (found.status, found.reason, found.message) == (
+            status,
+            "DeletionHeld",
+            "deletion is held: party needs it",
+        )
+
+
+def test_the_event_of_a_hold_is_written_once() -> None:
+    seen = held(installed(), "party needs it")
+    first = report_of(seen, error_of(seen))
+    assert [each.type for each in first.transitions] == ["Ready", "Reconciling"]
+    seen = held(world(raw(status=first.status.dump())), "party and picnic need it")
+    second = report_of(seen, error_of(seen))
+    assert second.transitions == ()
+    assert "picnic" in second.status.conditions[0].message
+
+
+def error_of(seen: World) -> Waiting:
+    with pytest.raises(Waiting) as caught:
+        plan_of(seen)
+    return caught.value
+
+
+def test_an_empty_hold_and_one_without_our_finalizer_hold_nothing() -> None:
+    assert torn(held(having(member(SECRET)), "")) == [["log"]]
+    seen = held(installed(), "party needs it", finalizers=["other"])
+    assert plan_of(seen) == Keep()
+    assert "held" not in report_of(seen, Done(Keep())).status.conditions[0].message
+
+
+def test_a_hold_means_nothing_before_the_deletion() -> None:
+    obj = raw(annotations={DELETION_HOLD_ANNOTATION: "party needs it"})
+    assert plan_of(world(obj)) == plan_of(world())
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("a\x1b[31m\nb\t c", "a [31m b c", id="control characters and line breaks are spaces"),
+        pytest.param(" ", "", id="only spaces"),
+        pytest.param("x" * 5000, "x" * MAX_DELETION_HOLD_LENGTH, id="a long text is truncated"),
+    ],
+)
+def test_the_text_of_a_hold_is_one_short_line(text: str, shown: str) -> None:
+    assert error_of(held(installed(), text)).message == f"deletion is held: {shown}"
 
 
 def test_custom_resources_go_first_and_alone() -> None:

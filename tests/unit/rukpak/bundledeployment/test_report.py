@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from olmkit.api.bundledeployments import (
+    DELETION_HOLD_ANNOTATION,
     RELEASED_ANNOTATION,
     BundleDeployment,
     BundleDeploymentStatus,
@@ -42,14 +43,7 @@ from rukpak.bundledeployment.plan import (
 )
 from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
 from rukpak.bundledeployment.report import BundleDeploymentReport
-from rukpak.bundledeployment.world import (
-    CRD,
-    ApplyRejected,
-    BriefWait,
-    LastApplied,
-    UnpackState,
-    World,
-)
+from rukpak.bundledeployment.world import CRD, ApplyRejected, BriefWait, LastApplied, UnpackState, World
 from rukpak.format import BadBundle
 from rukpak.format.objects import ObjectKey
 from tests.unit.rukpak.bundledeployment.worlds import (
@@ -407,6 +401,13 @@ def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed()
             {"Ready": "False/Removing", "Reconciling": "True/Removing"},
             "removing objects",
             id="being deleted",
+        ),
+        pytest.param(
+            deleting(annotations={DELETION_HOLD_ANNOTATION: "party needs it"}),
+            Waiting(Reason.DELETION_HELD, "deletion is held: party needs it", MINUTE),
+            {"Ready": "False/DeletionHeld", "Reconciling": "True/DeletionHeld"},
+            "^deletion is held: party needs it$",
+            id="being deleted, which an annotation holds",
         ),
     ],
 )
