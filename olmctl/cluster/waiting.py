@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.operator_state import Progress, condition, progress, text_at
@@ -19,16 +20,17 @@ RETRY_DELAY_SECONDS = 1.0
 """The pause before a watch that was cut is opened again."""
 
 
-async def versions_of(client: Client, kind: Kind, name: str) -> AsyncIterator[Object | None]:
-    """The object as it is and after each change; None while it does not exist. Never ends; raises Forbidden."""
+async def versions_of(client: Client, kind: Kind, name: str) -> AsyncGenerator[Object | None, None]:
+    """The object as it is and after each change; None while it does not exist. Never ends: close it. Raises Forbidden."""
     selector = f"metadata.name={name}"
     while True:
         try:
             async for items, version in client.pages(kind, field_selector=selector):  # noqa: B007 used after the loop
                 yield items[0] if items else None
-            async for event in client.watch(kind, version, field_selector=selector):
-                if event["type"] != "BOOKMARK":
-                    yield None if event["type"] == "DELETED" else event["object"]
+            async with aclosing(client.watch(kind, version, field_selector=selector)) as events:
+                async for event in events:
+                    if event["type"] != "BOOKMARK":
+                        yield None if event["type"] == "DELETED" else event["object"]
         except (Gone, Unavailable):
             await asyncio.sleep(RETRY_DELAY_SECONDS)
 
@@ -41,8 +43,11 @@ async def wait_for_operator(session: Session, name: str, seconds: float, version
     """
     line, last = ProgressLine(), Progress("waiting for operator-controller")
     try:
-        async with asyncio.timeout(seconds):
-            async for found in versions_of(session.client, operators.KIND, name):
+        async with (
+            asyncio.timeout(seconds),
+            aclosing(versions_of(session.client, operators.KIND, name)) as versions,
+        ):
+            async for found in versions:
                 if found is None:
                     raise CommandError(FAILED, f"{name} was deleted")
                 last = progress(found)
@@ -69,8 +74,11 @@ async def wait_until_gone(session: Session, name: str, seconds: float) -> None:
     """Wait until the Operator is deleted. Raises CommandError with TIMED_OUT and what is in the way."""
     line, message = ProgressLine(), ""
     try:
-        async with asyncio.timeout(seconds):
-            async for found in versions_of(session.client, operators.KIND, name):
+        async with (
+            asyncio.timeout(seconds),
+            aclosing(versions_of(session.client, operators.KIND, name)) as versions,
+        ):
+            async for found in versions:
                 if found is None:
                     return
                 message = text_at(condition(found, "Ready"), "message")

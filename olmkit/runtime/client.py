@@ -320,7 +320,12 @@ class Client:
                 server_hostname=self._api.server_hostname,
                 **target,
             ) as socket:
-                yield socket
+                transport = socket._conn.transport if socket._conn is not None else None
+                try:
+                    yield socket
+                finally:  # closing would wait for the TLS close_notify of the peer
+                    if transport is not None:
+                        transport.abort()
         except aiohttp.WSServerHandshakeError as error:
             raise api_error(error.status, "HandshakeFailed", f"the API server answered {error.status}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
