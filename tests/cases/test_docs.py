@@ -99,6 +99,10 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
         ("README.md", "make demo"),
         ("README.md", "make test"),
         ("docs/bundledeployment.md", "kubectl annotate bundledeployment message-board core.rukpak.io/abandon=true"),
+        (
+            "docs/bundledeployment.md",
+            'kubectl annotate bundledeployment message-board core.rukpak.io/deletion-hold="party-operator needs it"',
+        ),
         ("docs/catalog-authoring.md", "buildah build -f my-catalog.Dockerfile -t quay.io/me/my-catalog:latest ."),
         ("docs/catalog.md", "ssh-keygen -t ed25519 -N '' -f deploy-key"),
         (
