@@ -12,8 +12,7 @@ from operator_controller.resolve.bundle_identity import is_same_image
 from operator_controller.resolve.cluster_snapshot import OperatorRequest
 from operator_controller.resolve.constraints import Constraint, describe
 from operator_controller.resolve.deprecations import find_deprecations
-from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES, explain
-from operator_controller.resolve.explained_resolution import ExplainedResolution
+from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
 from operator_controller.resolve.formatting import join_names
 from operator_controller.resolve.operator_answer import make_answer
 from operator_controller.resolve.optimum import Solution
@@ -122,9 +121,7 @@ class AnswerMaker:
     def _explained(self, operator: OperatorRequest, domain: PackageDomain, choice: Chosen | None) -> Answer:
         if choice is not None:
             choice = with_alternatives(choice, domain.snapshot, domain.permitted.catalogs)
-        resolution = _resolution(domain, choice)
-        explained = ExplainedResolution(resolution, explain(resolution), find_deprecations(resolution))
-        return make_answer(operator, "", explained)
+        return make_answer(operator, _resolution(domain, choice))
 
     def _undecided(self) -> str:
         level = self._solution.exhausted

@@ -13,7 +13,7 @@ from olmkit.gocompat.versions import Version
 from operator_controller.resolve.bundle_identity import is_same_image
 from operator_controller.resolve.cluster_requirements import KnownCluster, unmet_cluster_requirement
 from operator_controller.resolve.package import Bundle, Channel, PackageContent
-from operator_controller.resolve.requirements import read_constraints
+from operator_controller.resolve.requirements import constraints_of
 from operator_controller.resolve.snapshot import CatalogOffer, PackageRequest, RunningBundle
 
 
@@ -82,7 +82,7 @@ def candidates_of(
     candidates = tuple(_with_running_image(one, running) for one in _channel_candidates(offer, offer.package, channels))
     if request.is_dependency:
         default = _default_channel(offer.package)
-        candidates = tuple(replace(one, is_preferred=one.channel == default) for one in candidates)
+        candidates = tuple(one if one.channel == default else replace(one, is_preferred=False) for one in candidates)
     matching = tuple(one for one in candidates if request.versions is None or request.versions.matches(one.version))
     ruled_out = [
         RuledOut(one, reason)
@@ -100,7 +100,7 @@ def _problem(bundle: Bundle, cluster: KnownCluster) -> str:
     unmet = unmet_cluster_requirement(bundle, cluster)
     if unmet or not bundle.dependencies:
         return unmet
-    return read_constraints(bundle.properties).problem
+    return constraints_of(bundle).problem
 
 
 def _with_running_image(candidate: Candidate, running: RunningBundle | None) -> Candidate:

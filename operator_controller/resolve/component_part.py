@@ -11,7 +11,7 @@ from typing import Any
 from operator_controller.resolve.catalog_index import CatalogIndex
 from operator_controller.resolve.cluster_facts import ClusterFacts
 from operator_controller.resolve.cluster_snapshot import CatalogSource, ClusterSnapshot, OperatorRequest
-from operator_controller.resolve.components import Component
+from operator_controller.resolve.components import Component, PackageIndex
 from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogState
 
 FORMAT = 1
@@ -59,7 +59,7 @@ def part_of(
     return ComponentPart(
         operators=members,
         catalogs=tuple(_reduced(each, component.packages, is_found) for each in catalogs),
-        facts=_asked_facts(snapshot.facts, kinds),
+        facts=_asked_facts(snapshot.facts, kinds, [index.of_package(each) for each in packages]),
         taken_names=tuple(sorted(each for each in snapshot.taken_names if each[0] in component.packages)),
         packages=packages,
         documents=tuple(documents),
@@ -75,11 +75,18 @@ def _reduced(source: CatalogSource, packages: frozenset[str], is_found: bool) ->
     return replace(source, package_names=names, message=message, content=source.content if has_content else "")
 
 
-def _asked_facts(facts: ClusterFacts, kinds: frozenset[tuple[str, str]]) -> ClusterFacts:
-    """The facts without the kinds that nothing requires."""
+def _asked_facts(
+    facts: ClusterFacts, kinds: frozenset[tuple[str, str]], indexes: Iterable[PackageIndex]
+) -> ClusterFacts:
+    """The facts without what nothing requires."""
+    indexes = list(indexes)
     asked = [each for each in facts.custom_kinds if (each.group, each.kind) in kinds]
-    custom = sorted(asked, key=lambda each: (each.group, each.kind))
-    return replace(facts, custom_kinds=tuple(custom))
+    native = frozenset[str]().union(*(each.native_kinds for each in indexes))
+    return ClusterFacts(
+        kube_version=facts.kube_version if any(each.requires_version for each in indexes) else "",
+        custom_kinds=tuple(sorted(asked, key=lambda each: (each.group, each.kind))),
+        native_kinds=None if facts.native_kinds is None else tuple(sorted(native.intersection(facts.native_kinds))),
+    )
 
 
 def digest_of(part: ComponentPart) -> str:

@@ -36,9 +36,10 @@ def solve_components(
 ) -> tuple[Answer, ...]:
     """The answers, sorted by the names of the Operators. None for an Operator that is not resolvable."""
     memory = memory if memory is not None else SolverMemory()
-    memory.parsed.drop_unused()
     known, memory.answers = memory.answers, {}
-    for part in find_parts(snapshot, documents, memory):
+    parts = find_parts(snapshot, documents, memory)
+    memory.parsed.retain_only({digest for part in parts for _, _, digest in part.documents})
+    for part in parts:
         digest = digest_of(part)
         answers = known.get(digest)
         if answers is None:

@@ -9,7 +9,7 @@ if two of them may own the same kind. Pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from olmkit.fbc.schemas import CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE_REQUIRED
@@ -32,6 +32,10 @@ class PackageIndex:
     owned: frozenset[GroupKind] = frozenset()
     requires_any: bool = False
     """A requirement may be met by a bundle of any package."""
+    native_kinds: frozenset[str] = frozenset()
+    """Native APIs that the cluster must serve, as `<group>/<version>/<kind>`."""
+    requires_version: bool = False
+    """A bundle has a minKubeVersion."""
 
     def merged(self, other: PackageIndex) -> PackageIndex:
         """Both together."""
@@ -40,6 +44,8 @@ class PackageIndex:
             self.kinds | other.kinds,
             self.owned | other.owned,
             self.requires_any or other.requires_any,
+            self.native_kinds | other.native_kinds,
+            self.requires_version or other.requires_version,
         )
 
 
@@ -50,12 +56,24 @@ def index_document(document: Any) -> PackageIndex:
     """The index of a resolution document. What cannot be read has none."""
     bundles = document.get("bundles") if isinstance(document, dict) else None
     found: list[tuple[str, Any]] = []
+    native: list[Any] = []
+    requires_version = False
     for bundle in bundles if isinstance(bundles, list) else ():
         listed = bundle.get("properties") if isinstance(bundle, dict) else None
+        if isinstance(bundle, dict):
+            requires_version = requires_version or bool(bundle.get("minKubeVersion"))
+            native += value if isinstance(value := bundle.get("nativeAPIs"), list) else []
         for entry in listed if isinstance(listed, list) else ():
             if isinstance(entry, dict) and isinstance(entry.get("type"), str) and entry["type"] in _TYPES:
                 found.append((entry["type"], entry.get("value")))
-    return index_properties(found)
+    kinds = frozenset(filter(None, map(_native_kind, native)))
+    return replace(index_properties(found), native_kinds=kinds, requires_version=requires_version)
+
+
+def _native_kind(value: Any) -> str:
+    """The name of a native API among the facts of a cluster; "" if it cannot be read."""
+    parts = [value.get(name) or "" for name in GroupVersionKind._fields] if isinstance(value, dict) else []
+    return "/".join(parts) if all(isinstance(part, str) for part in parts) else ""
 
 
 def index_properties(properties: Iterable[tuple[str, Any]]) -> PackageIndex:

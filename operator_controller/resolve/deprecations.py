@@ -1,6 +1,7 @@
 """Which parts of what an Operator follows are deprecated by their publisher: the package, the channel, the installed bundle.
 
-Called by explained_resolution.py for conditions; resolution itself only prefers bundles that are not deprecated. Pure.
+Called by operator_answer.py and answer_maker.py for conditions; resolution itself only prefers bundles that are
+not deprecated. Pure.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ command. ParsedDocuments keeps what was parsed from one solve to the next. Calle
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -44,15 +44,14 @@ class ParsedPackage:
 
 
 class ParsedDocuments:
-    """The packages that were parsed, by the digest of their documents. What one solve does not use is dropped before the next."""
+    """The packages that were parsed, by the digest of their documents, until no catalog has the document any more."""
 
     def __init__(self) -> None:
-        self._used: dict[str, ParsedPackage] = {}
-        self._older: dict[str, ParsedPackage] = {}
+        self._by_digest: dict[str, ParsedPackage] = {}
 
-    def drop_unused(self) -> None:
-        """Begin a solve: what the last one used is kept."""
-        self._older, self._used = self._used, {}
+    def retain_only(self, digests: Collection[str]) -> None:
+        """Drop all other documents."""
+        self._by_digest = {digest: parsed for digest, parsed in self._by_digest.items() if digest in digests}
 
     def offer(self, documents: Documents, source: CatalogSource, package: str) -> CatalogOffer:
         """What a catalog offers of the package."""
@@ -74,10 +73,9 @@ class ParsedDocuments:
         return _offer(source, source.state, parsed.content, source.message)
 
     def _parsed(self, documents: Documents, content: str, package: str, digest: str) -> ParsedPackage:
-        parsed = self._used.get(digest) or self._older.get(digest)
+        parsed = self._by_digest.get(digest)
         if parsed is None:
-            parsed = read_parsed(documents, content, package)
-        self._used[digest] = parsed
+            parsed = self._by_digest[digest] = read_parsed(documents, content, package)
         return parsed
 
 

@@ -1,6 +1,6 @@
 """The messages for a Resolution: that of the Resolved condition, and an explanation of at most 1 KB.
 
-Called by explained_resolution.py and by the tests in tests/cases. Messages that the OpenShift 4.14 guide shows are literally the
+Called by operator_answer.py. Messages that the OpenShift 4.14 guide shows are literally the
 same, with single quotes; all others put names and ranges in double quotes. Each is made from the Resolution alone. Pure.
 """
 

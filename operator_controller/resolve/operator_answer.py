@@ -5,7 +5,8 @@ from __future__ import annotations
 from operator_controller.resolve.answer import Answer, AnswerKind, FollowedCatalog, SelectedBundle
 from operator_controller.resolve.candidates import Candidate
 from operator_controller.resolve.cluster_snapshot import OperatorRequest
-from operator_controller.resolve.explained_resolution import ExplainedResolution
+from operator_controller.resolve.deprecations import find_deprecations
+from operator_controller.resolve.explain import explain
 from operator_controller.resolve.resolution import (
     AmbiguousCatalogs,
     Chosen,
@@ -13,6 +14,7 @@ from operator_controller.resolve.resolution import (
     NoDirectUpgrade,
     NoMatchingBundle,
     NotInstallable,
+    Resolution,
     ResolutionOutcome,
     SourceCatalogMissing,
     SourceCatalogNotSelected,
@@ -33,15 +35,15 @@ _KINDS: dict[type[ResolutionOutcome], AnswerKind] = {
 }
 
 
-def make_answer(operator: OperatorRequest, digest: str, explained: ExplainedResolution) -> Answer:
+def make_answer(operator: OperatorRequest, resolution: Resolution) -> Answer:
     """The answer without what concerns other packages."""
-    resolution, explanation = explained.resolution, explained.explanation
+    explanation = explain(resolution)
     outcome, successor = resolution.outcome, resolution.successor
     chosen = outcome if isinstance(outcome, Chosen) else None
     return Answer(
         operator=operator.name,
         uid=operator.uid,
-        digest=digest,
+        digest="",
         kind=_KINDS[type(outcome)],
         is_resolved=explanation.is_resolved,
         message=explanation.message,
@@ -54,7 +56,7 @@ def make_answer(operator: OperatorRequest, digest: str, explained: ExplainedReso
         catalog_state=outcome.catalog_state if isinstance(outcome, Kept) else None,
         followed_catalog=_followed_catalog(successor) if successor else None,
         successor_note=explanation.successor_note,
-        deprecations=explained.deprecations,
+        deprecations=find_deprecations(resolution),
     )
 
 

@@ -30,12 +30,14 @@ from operator_controller.resolve.constraints import (
     scope_of,
 )
 from operator_controller.resolve.formatting import MAX_VALUE_BYTES, quoted_value
-from operator_controller.resolve.package import DEPENDENCY_TYPES, GroupVersionKind, Property
+from operator_controller.resolve.package import DEPENDENCY_TYPES, Bundle, GroupVersionKind, Property
 
 MAX_CONSTRAINT_BYTES = 131_072
 """Bytes of the value of an olm.constraint, as JSON without blanks: the limit of OLM."""
 MAX_CONSTRAINT_DEPTH = 16
 """Levels of all, any and not in one olm.constraint."""
+_KEPT = "constraints_of"
+"""Where constraints_of keeps its result, as functools.cached_property does."""
 MAX_CONSTRAINTS = 1_000
 """Constraints of one bundle, those in all, any and not included."""
 
@@ -89,6 +91,14 @@ def read_constraints(properties: Iterable[Property]) -> BundleConstraints:
         tuple(each for each in found if not isinstance(each, NotConstraint)),
         tuple(each for each in found if isinstance(each, NotConstraint)),
     )
+
+
+def constraints_of(bundle: Bundle) -> BundleConstraints:
+    """The constraints of a bundle, read once and kept with it."""
+    known: BundleConstraints | None = vars(bundle).get(_KEPT)
+    if known is None:
+        known = vars(bundle)[_KEPT] = read_constraints(bundle.properties)
+    return known
 
 
 def split(constraint: Constraint) -> tuple[Constraint, ...]:

@@ -1,9 +1,9 @@
-"""Selects the bundle to install: `resolve(snapshot) -> Resolution`.
+"""Which bundles of one package may be installed, by preference: `permitted(snapshot) -> Permitted`.
 
-Called through explained_resolution.py. The interface between the Operator's reconciler and the algorithm: a Snapshot in, an
-outcome with its trace out, from which explain.py makes the messages. Candidates are the bundles of the package in the selected
-channels; the version range and the upgrade edges from the running bundle exclude some of them; the best of the rest is not
-deprecated and has the highest catalog priority, version and release. Pure: the same Snapshot gives the same Resolution.
+Called by component_answers.py for each package that the solver reaches; what packages require of each other is decided there.
+Candidates are the bundles of the package in the selected channels; the version range and the upgrade edges from the running
+bundle exclude some of them; the best of the rest is not deprecated and has the highest catalog priority, version and release.
+Pure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from operator_controller.resolve.resolution import (
     NoDirectUpgrade,
     NoMatchingBundle,
     NotInstallable,
-    Resolution,
     ResolutionOutcome,
     SourceCatalogMissing,
     SourceCatalogNotSelected,
@@ -53,13 +52,6 @@ class Permitted:
     catalogs: tuple[CatalogCandidates, ...] = ()
     """The catalogs that were considered."""
     successor: SuccessorCatalog | None = None
-
-
-def resolve(snapshot: Snapshot) -> Resolution:
-    """The result for one Operator as if nothing required anything. Never raises."""
-    found = permitted(snapshot)
-    outcome = with_alternatives(found.choices[-1], snapshot, found.catalogs) if found.choices else found.otherwise
-    return Resolution(outcome, snapshot, found.catalogs, found.successor)
 
 
 def _is_approved(candidate: Candidate, snapshot: Snapshot) -> bool:

@@ -28,10 +28,10 @@ from operator_controller.resolve.constraints import (
     holds,
     scope_of,
 )
-from operator_controller.resolve.package import Bundle, GroupKind, GroupVersionKind
+from operator_controller.resolve.package import GroupKind, GroupVersionKind
 from operator_controller.resolve.package_domain import PackageDomain, PackageVersion, intervals_of
 from operator_controller.resolve.problem import Asked, Exclusion, Goal, Requirement, VersionSet
-from operator_controller.resolve.requirements import BundleConstraints, read_constraints
+from operator_controller.resolve.requirements import constraints_of
 
 MAX_EVALUATIONS = 200_000
 """Versions for which the expressions of one component are evaluated. What is not evaluated does not hold."""
@@ -53,8 +53,8 @@ class ComponentUniverse:
     why_not_created: Callable[[str], str]
     """Why no Operator can be created for a package that has none; "" if it can."""
     _domains: dict[str, PackageDomain] = field(default_factory=dict)
-    _constraints: dict[int, BundleConstraints] = field(default_factory=dict)
     _alternatives: dict[tuple[str, Constraint, bool], tuple[VersionSet, ...]] = field(default_factory=dict)
+    _preferences: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     _evaluations: int = 0
 
     def __post_init__(self) -> None:
@@ -99,7 +99,7 @@ class ComponentUniverse:
         this = self.version(package, index)
         found: list[Exclusion] = []
         for each in dict.fromkeys(
-            constraint for bundle in this.bundles for constraint in self._read(bundle).exclusions
+            constraint for bundle in this.bundles for constraint in constraints_of(bundle).exclusions
         ):
             if this.choice is None and not self._is_excluding_nothing_now(package, each):
                 continue
@@ -121,6 +121,12 @@ class ComponentUniverse:
     def preference(self, package: str) -> tuple[Any, ...]:
         """What runs is preferred, then what a person asked for, then what has an Operator, then the requiring package's catalog,
         then the priority of the catalog, then the name."""
+        known = self._preferences.get(package)
+        if known is None:
+            known = self._preferences[package] = self._new_preference(package)
+        return known
+
+    def _new_preference(self, package: str) -> tuple[Any, ...]:
         domain = self.domain(package)
         operator = domain.operator
         best = max((each.choice.candidate.priority for each in domain.versions if each.choice), default=0)
@@ -134,7 +140,9 @@ class ComponentUniverse:
         bundles = self.version(package, index).bundles
         return [
             each
-            for each in dict.fromkeys(constraint for bundle in bundles for constraint in self._read(bundle).required)
+            for each in dict.fromkeys(
+                constraint for bundle in bundles for constraint in constraints_of(bundle).required
+            )
             if not all(holds(each, package, bundle) for bundle in bundles) and not self._cluster_satisfies(each)
         ]
 
@@ -217,12 +225,6 @@ class ComponentUniverse:
             case AnyConstraint(constraints=children):
                 return any(self._cluster_satisfies(child) for child in children)
         return False
-
-    def _read(self, bundle: Bundle) -> BundleConstraints:
-        known = self._constraints.get(id(bundle))
-        if known is None:
-            known = self._constraints[id(bundle)] = read_constraints(bundle.properties)
-        return known
 
 
 def make_goal(universe: ComponentUniverse, requested: Sequence[str]) -> Goal:

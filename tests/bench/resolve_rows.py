@@ -6,10 +6,11 @@ import time
 from collections.abc import Iterator
 
 from olmkit.gocompat.versions import parse_version
-from operator_controller.resolve.explained_resolution import resolve_and_explain
+from operator_controller.resolve.explain import explain
 from operator_controller.resolve.package import read_package
 from operator_controller.resolve.snapshot import CatalogOffer, PackageRequest, RunningBundle, Snapshot
 from tests.bench.figures import Figure
+from tests.unit.operator_controller.resolve.one_package import resolve
 
 SIZES = ((1_000, 0), (5_000, 50), (50_000, 18))
 """Number of entries, and of `skips` in each; each entry also has a skipRange and a `replaces`."""
@@ -25,9 +26,9 @@ def rows() -> Iterator[Figure]:
         read = time.process_time()
         runs = RunningBundle("p.v1.0.0", "r", "p", parse_version("1.0.0"), "1.0.0", "c", "stable")
         snapshot = Snapshot(PackageRequest("p", "", None), (CatalogOffer("c", package=content),), runs)
-        resolve_and_explain(snapshot)
+        explain(resolve(snapshot))
         first = time.process_time()
-        resolve_and_explain(snapshot)
+        explain(resolve(snapshot))
         again = time.process_time()
         yield Figure(
             f"resolve one Operator in a package with {size} entries, {skips} skips and a skipRange each",

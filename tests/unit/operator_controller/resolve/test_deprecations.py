@@ -9,8 +9,8 @@ import pytest
 from olmkit.gocompat.versions import parse_bundle_version
 from operator_controller.resolve.deprecations import MAX_DEPRECATION_BYTES, NO_REASON, Deprecations, find_deprecations
 from operator_controller.resolve.package import read_package
-from operator_controller.resolve.resolver import resolve
 from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest, RunningBundle, Snapshot
+from tests.unit.operator_controller.resolve.one_package import resolve
 
 
 def offer(*deprecated: tuple[str, str, str], **changes: Any) -> CatalogOffer:

@@ -12,9 +12,10 @@ from operator_controller.resolve.candidates import Candidate, is_same_bundle
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES, explain
 from operator_controller.resolve.package import read_package
 from operator_controller.resolve.resolution import Chosen, Kept, Resolution
-from operator_controller.resolve.resolver import permitted, resolve
+from operator_controller.resolve.resolver import permitted
 from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest, RunningBundle, Snapshot
 from operator_controller.resolve.version_range import MastermindsRange
+from tests.unit.operator_controller.resolve.one_package import resolve
 
 VERSIONS = ["1.0.0", "1.1.0", "1.2.0-rc.1", "1.2.0", "2.0.0", "2.0.0+1"]
 names = st.sampled_from([f"p.v{version}" for version in VERSIONS])

@@ -17,12 +17,12 @@ from operator_controller.operator.report import report
 from operator_controller.operator.world import Done
 from operator_controller.resolve.explain import explain
 from operator_controller.resolve.package import PackageContent, read_package
-from operator_controller.resolve.resolver import resolve
 from operator_controller.resolve.snapshot import CatalogOffer, PackageRequest, RunningBundle, Snapshot
 from operator_controller.resolve.version_range import MastermindsRange
 from tests.counting import lines_counted
 from tests.unit.operator_controller.operator import worlds
 from tests.unit.operator_controller.operator.worlds import GVK, bundle, deployment, operator, world
+from tests.unit.operator_controller.resolve.one_package import resolve
 
 SIZE = 100
 GROWTH_LIMIT = 2.5
