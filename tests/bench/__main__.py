@@ -14,12 +14,12 @@ from devcluster import cluster as clusters
 from devcluster import corpus as corpora
 from devcluster.errors import DevclusterError
 from devcluster.suite import Suite
-from tests.bench import catalog_rows, install_rows, many_rows, render_rows, resolve_rows, solve_rows
+from tests.bench import catalog_rows, decide_rows, install_rows, many_rows, render_rows, resolve_rows, solve_rows
 from tests.bench.figures import Figure, table
 from tests.bench.machine import description, reference_time
 
 FILE = Path(__file__).parents[2] / "docs" / "figures.md"
-GROUPS = ("render", "resolve", "solve", "catalog", "many", "install")
+GROUPS = ("render", "resolve", "solve", "decide", "catalog", "many", "install")
 
 
 def main() -> int:
@@ -58,6 +58,8 @@ def _figures(chosen: list[str], folder: Path, reference: float) -> Iterator[Figu
         yield from resolve_rows.rows()
     if "solve" in chosen:
         yield from solve_rows.rows(reference)
+    if "decide" in chosen:
+        yield from decide_rows.rows(reference)
     groups: dict[str, Callable[[clusters.Cluster], Iterator[Figure]]] = {
         "catalog": lambda cluster: catalog_rows.rows(cluster, folder, reference),
         "many": lambda cluster: many_rows.rows(cluster, folder),

@@ -78,9 +78,13 @@ class RunningResolver:
         """The state of the Operator as soon as it is as wanted; it is read again whenever an Operator is woken."""
         async with asyncio.timeout(60):
             while not found(state := await self.state(name)):
-                self._changed.clear()
-                await self._changed.wait()
+                await self.next_wake()
         return state
+
+    async def next_wake(self) -> None:
+        """Wait until an Operator is woken."""
+        self._changed.clear()
+        await self._changed.wait()
 
     async def answered(self, name: str) -> AnswerState:
         """The state of the Operator as soon as its present request is answered."""

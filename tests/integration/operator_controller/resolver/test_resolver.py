@@ -15,6 +15,7 @@ from prometheus_client import REGISTRY
 from olmkit.jobs import JobReason, KeptWorker, Limits, Sandbox
 from operator_controller.catalog_client.client import CatalogClient
 from operator_controller.resolve.answer import AnswerKind
+from operator_controller.resolve.package import MAX_CHANNEL_ENTRIES
 from operator_controller.resolver import catalog_reads
 from operator_controller.resolver import resolver as resolver_module
 from operator_controller.resolver.solve_request import SOLVE
@@ -27,6 +28,7 @@ from tests.integration.operator_controller.catalog_client.test_client import (
     response,
     server,
     serving,
+    with_digest,
 )
 from tests.integration.operator_controller.resolver.running import running
 
@@ -264,3 +266,22 @@ async def test_a_new_leader_has_no_answers(server: Server, tmp_path: Path) -> No
         cluster.reconciler.start_leading()
         assert (await cluster.state("alpha")).answer is None
         await cluster.answered("alpha")
+
+
+async def test_a_hostile_package_affects_its_own_operator(server: Server, tmp_path: Path) -> None:
+    entries = [{"name": f"b{number}"} for number in range(MAX_CHANNEL_ENTRIES + 1)]
+    huge = with_digest(FIRST, {**document(FIRST), "channels": [{"name": "a", "entries": entries}]})
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return response(FIRST, huge, document(FIRST, package="q"))
+
+    server.answer = answer
+    async with running(tmp_path) as cluster:
+        cluster.add_catalog(catalog(server.address))
+        cluster.add_operator("alpha")
+        cluster.add_operator("beta", packageName="q")
+        hostile, other = (await cluster.answered("alpha")).answer, (await cluster.answered("beta")).answer
+        assert hostile is not None
+        assert hostile.kind is AnswerKind.TOO_LARGE
+        assert other is not None
+        assert other.is_resolved
