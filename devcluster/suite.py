@@ -42,11 +42,15 @@ _POLL_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Addresses:
-    """The addresses of a controller, each as "127.0.0.1:port"; `catalogs` only for catalogd. Restarts do not change them."""
+    """The addresses of a controller, each as "127.0.0.1:port". Restarts do not change them.
+
+    `catalogs` is None for all but catalogd, `debug` for all but operator-controller.
+    """
 
     metrics: str
     probes: str
     catalogs: str | None = None
+    debug: str | None = None
 
 
 class Suite:
@@ -177,6 +181,8 @@ class Suite:
                 "--external-address",
                 addresses.catalogs,
             ]
+        if addresses.debug is not None:
+            arguments += ["--debug-bind-address", addresses.debug]
         arguments += self._more.get(component, ())
         return start_logged(with_parent_death_signal(sys.executable, arguments), self.log(name), python_environment())
 
@@ -218,7 +224,9 @@ class Suite:
 
 def _addresses(name: str) -> Addresses:
     metrics, probes = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
-    return Addresses(metrics, probes, f"127.0.0.1:{free_port()}" if name == "catalogd" else None)
+    other = f"127.0.0.1:{free_port()}"
+    catalogs, debug = other if name == "catalogd" else None, other if name == "operator-controller" else None
+    return Addresses(metrics, probes, catalogs, debug)
 
 
 def _answers(address: str, path: str) -> bool:

@@ -15,7 +15,7 @@ from operator_controller.setup import NAME, build
 
 
 def add_flags(parser: ArgumentParser) -> None:
-    """Add the flags for access to catalogs."""
+    """Add the flags for access to catalogs, and the one of the debug server."""
     parser.add_argument(
         "--catalogs-ca-file",
         type=Path,
@@ -26,6 +26,11 @@ def add_flags(parser: ArgumentParser) -> None:
         "--catalogs-token",
         action="store_true",
         help="send the token of this account to catalogs (over HTTPS only), for a catalogd with --authenticate-requests",
+    )
+    parser.add_argument(
+        "--debug-bind-address",
+        default=":8443",
+        help="host:port of /debug/resolutions, over HTTPS and for tokens that may get it; 0 disables it",
     )
 
 

@@ -1,4 +1,4 @@
-"""Sets up operator-controller: catalog client, informers, Resolver, reconciler, controller. Called by __main__."""
+"""Sets up operator-controller: catalog client, informers, Resolver, reconciler, controller, debug server. Called by __main__."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from olmkit.tls.client_tls import ClientTls
 from olmkit.tls.service import CATALOG_SERVICE
 from operator_controller.catalog_client.cache_cleanup import clean_cache
 from operator_controller.catalog_client.client import CatalogClient
+from operator_controller.debug.setup import serve_resolutions
 from operator_controller.operator.act import FIELD_MANAGER, OperatorActions
 from operator_controller.operator.events import EventMapper
 from operator_controller.operator.informers import Informers
@@ -32,7 +33,8 @@ MAX_CONCURRENT_RECONCILES = 8
 
 
 async def build(manager: Manager) -> None:
-    """Add everything to the manager. Raises OlmError if the file of --catalogs-ca-file cannot be used."""
+    """Add everything to the manager. Raises OlmError if the file of --catalogs-ca-file or the address of
+    --debug-bind-address cannot be used."""
     informers = make_informers(manager.informer)
     catalog_client = await _connect(manager)
     manager.on_close(catalog_client.close)
@@ -53,6 +55,7 @@ async def build(manager: Manager) -> None:
     manager.add_runnable(resolver.run, every_replica=False)
     for informer in (informers.catalogs, definitions):
         manager.add_ready_check(f"informer {informer.kind.plural}", informer.synced.is_set)
+    await serve_resolutions(manager, resolver)
 
 
 async def _connect(manager: Manager) -> CatalogClient:

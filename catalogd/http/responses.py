@@ -15,13 +15,13 @@ from datetime import UTC
 from email.utils import format_datetime
 from pathlib import Path
 
-import orjson
 from aiohttp import web
 from prometheus_client import Counter
 
 from catalogd.http.conditional_requests import Representation, evaluate_preconditions
 from catalogd.http.content_negotiation import IDENTITY
 from catalogd.ingest.blob_index import ByteRange
+from olmkit.runtime.listener.http_errors import HTTPError
 
 MAX_WRITE_BYTES = 256 * 1024
 """The largest write. Larger ones are no faster, and TLS keeps a buffer of the largest one per connection."""
@@ -34,19 +34,6 @@ counted."""
 _READ_NOWAIT = getattr(os, "RWF_NOWAIT", 0)
 
 RESPONSE_BYTES = Counter("catalogd_http_response_bytes", "Bytes of bodies sent, as encoded, before TLS.", ["encoding"])
-
-
-class HTTPError(Exception):
-    """Answered with this status and {"error": message} as JSON."""
-
-    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(message)
-        self.status, self.message, self.headers = status, message, dict(headers or {})
-
-    def response(self) -> web.Response:
-        """The response with the message as JSON."""
-        text = orjson.dumps({"error": self.message}) + b"\n"
-        return web.Response(body=text, status=self.status, headers=self.headers, content_type="application/json")
 
 
 class TruncatedFile(Exception):

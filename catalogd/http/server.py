@@ -25,13 +25,8 @@ from catalogd.http.compression import CompressedFile, CompressedFiles
 from catalogd.http.conditional_requests import Representation
 from catalogd.http.content_negotiation import IDENTITY, accepts_media_type, select_encoding
 from catalogd.http.icon_headers import safe_icon_headers
-from catalogd.http.middlewares import (
-    RETRY_AFTER_HEADER,
-    json_errors_middleware,
-    metrics_middleware,
-    reject_bodies_middleware,
-)
-from catalogd.http.responses import HTTPError, OpenFiles, ResponseBody, TruncatedFile, respond
+from catalogd.http.middlewares import errors_middleware, metrics_middleware
+from catalogd.http.responses import OpenFiles, ResponseBody, TruncatedFile, respond
 from catalogd.http.routes import PROVIDES_PATTERN, ROUTES, Route
 from catalogd.ingest.content import CONTENT_FORMAT
 from catalogd.storage.catalog_store import CatalogStore, ServedCatalog
@@ -41,6 +36,7 @@ from olmkit.runtime.listener.connections import (
     connection_limit_middleware,
     connection_tracking_middleware,
 )
+from olmkit.runtime.listener.http_errors import RETRY_AFTER_HEADER, HTTPError, reject_bodies_middleware
 from olmkit.runtime.listener.listener import Listener, default_max_connections
 from olmkit.sources.errors import quoted
 
@@ -108,7 +104,7 @@ class CatalogServer:
             middlewares=[
                 connection_tracking_middleware,
                 metrics_middleware,
-                json_errors_middleware,
+                errors_middleware,
                 *authorization,
                 connection_limit_middleware,
                 reject_bodies_middleware,

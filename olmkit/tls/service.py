@@ -56,3 +56,11 @@ CATALOG_SERVICE = TlsService(
     labels={"app.kubernetes.io/name": "catalogd", "app.kubernetes.io/part-of": "olm-suite"},
 )
 """The Service of catalogd."""
+OPERATOR_SERVICE = TlsService(
+    name="operator-controller",
+    secret="operator-controller-serving-cert",
+    config_map="operator-controller-ca",
+    manager="operator-controller",
+    labels={"app.kubernetes.io/name": "operator-controller", "app.kubernetes.io/part-of": "olm-suite"},
+)
+"""The Service of operator-controller's debug server."""

@@ -1,7 +1,9 @@
-"""Sets up TLS, authentication and authorization of a server, as its flags (olmkit.tls.flags) require. Called by catalogd.setup:
+"""Sets up TLS, authentication and authorization of a server. Called by catalogd.setup, as its flags (olmkit.tls.flags) require:
 
 serving = await secure_serving(manager, CATALOG_SERVICE, flags.external_address or "")
 await server.start(address, ssl_context=serving.context, authorize=serving.authorize)
+
+and by operator_controller.setup, whose server always requires both.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from aiohttp.typedefs import Middleware
 
@@ -59,18 +62,33 @@ async def secure_serving(manager: Manager, service: TlsService, *addresses: str)
         watcher.load()
         manager.add_runnable(watcher.run)
         return SecureServing(tls.context, authorize, auth.check, Peers(tls, client=manager.client))
-    namespace = manager.settings.system_namespace
     cached_copy = manager.settings.cache_dir / "serving" / "certificate.pem"
-    keys_namespace = manager.settings.keys_namespace
-    location = CertificateLocation(
-        service, namespace, keys_namespace, service.names(namespace, *addresses), cached_copy
-    )
-    managed = ManagedCertificate(manager.client, location, tls, lambda: manager.is_leading)
+    managed = _managed_certificate(manager, service, tls, cached_copy, *addresses)
     await managed.load()
     manager.add_runnable(managed.run)
     manager.add_ready_check("serving certificate", lambda: tls.pair is not None)
-    peers = Peers(tls, managed, service.host(namespace), client=manager.client)
+    peers = Peers(tls, managed, service.host(manager.settings.system_namespace), client=manager.client)
     return SecureServing(tls.context, authorize, auth.check, peers)
+
+
+def authenticated_serving(manager: Manager, service: TlsService) -> tuple[ssl.SSLContext, Middleware]:
+    """A context with a managed certificate, and a middleware that requires a token for each request.
+
+    Returns at once; handshakes fail until the certificate is read from the API server. The process is ready without it.
+    """
+    tls = ServerTls()
+    manager.add_runnable(_managed_certificate(manager, service, tls, None).run)
+    return tls.context, DelegatedAuth(manager.client).middleware
+
+
+def _managed_certificate(
+    manager: Manager, service: TlsService, tls: ServerTls, cached_copy: Path | None, *addresses: str
+) -> ManagedCertificate:
+    namespace, keys_namespace = manager.settings.system_namespace, manager.settings.keys_namespace
+    location = CertificateLocation(
+        service, namespace, keys_namespace, service.names(namespace, *addresses), cached_copy
+    )
+    return ManagedCertificate(manager.client, location, tls, lambda: manager.is_leading)
 
 
 def _check_flags(settings: Settings) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -94,6 +94,7 @@ class Resolver:
         """The Operators whose requests may have changed."""
         self._requests: dict[str, OperatorRequest] = {}
         self._held: dict[str, _Held] = {}
+        self._held_number = 0
         self._awaited: dict[str, datetime] = {}
         """Since when an Operator has waited for the answer to its present request."""
         self._number = 0
@@ -120,6 +121,16 @@ class Resolver:
         since = self._awaited.setdefault(request.name, datetime.now(UTC))
         return AnswerState(error=failure.error if failure and is_concerned else None, since=since)
 
+    @property
+    def answers(self) -> Mapping[str, Answer]:
+        """All answers of the last Snapshot that was solved, by Operator. One that was not resolved has none."""
+        return {name: held.answer for name, held in self._held.items() if held.answer is not None}
+
+    @property
+    def snapshot_number(self) -> int:
+        """The number of that Snapshot; 0 while none was solved since this process leads."""
+        return self._held_number
+
     def mark_dirty(self) -> None:
         """Something that resolution depends on may have changed."""
         self._dirty.set()
@@ -128,6 +139,7 @@ class Resolver:
         """Forget all answers: another process may have led since."""
         for known in (self._requests, self._held, self._awaited):
             known.clear()
+        self._held_number = 0
         self._solved = self._failure = None
         self._solver.stop()
 
@@ -201,6 +213,7 @@ class Resolver:
         """Keep the answers, and wake the Operators for which something has changed."""
         unsettled = {read.source.name for read in reads if read.needs_recheck}
         before, self._held = self._held, {}
+        self._held_number = snapshot.number
         for name, request in snapshot.operators.items():
             selected = unsettled if request.catalogs is None else unsettled.intersection(request.catalogs)
             held = self._held[name] = _Held(request, solution.answers.get(name), bool(selected))

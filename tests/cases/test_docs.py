@@ -116,6 +116,10 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
             "docs/install.md",
             'curl -s --cacert ca.crt -H "Authorization: Bearer $TOKEN" https://localhost:8443/catalogs/community/all.json',
         ),
+        (
+            "docs/operator.md",
+            "kubectl create clusterrolebinding traces --clusterrole=olm-suite-resolution-reader --group=platform-team",
+        ),
         ("docs/troubleshooting.md", 'kubectl logs -n olm-suite-system deployment/rukpak | grep "\\"$NAME\\""'),
         ("config/samples/README.md", "source .venv/bin/activate                               # made by `make setup`"),
     ]

@@ -21,7 +21,9 @@ from olmkit.jobs import Limits, MemoryBudget
 from olmkit.jobs.memory_budget import CONTROLLER_MEMORY_BYTES
 from olmkit.runtime.flags import Settings, add_jobs_memory, make_parser, parse_settings, quantity
 from olmkit.tls.service import CATALOG_SERVICE as SERVICE
+from olmkit.tls.service import OPERATOR_SERVICE as DEBUG
 from operator_controller.__main__ import add_flags as operator_flags
+from operator_controller.debug.server import RESOLUTIONS_PATH
 from tests.cluster.devcluster.test_cluster import eventually
 
 CONFIG = REPOSITORY / "config"
@@ -102,6 +104,21 @@ def test_the_content_url_reaches_catalogd() -> None:
     assert f"--catalogs-server-addr=:{named[port['targetPort']]}" in container["args"]
 
 
+def test_the_service_of_operator_controller_is_its_debug_port() -> None:
+    container = manifest("operator-controller", "Deployment")["spec"]["template"]["spec"]["containers"][0]
+    service = manifest("operator-controller", "Service")
+    assert service["metadata"]["name"] == DEBUG.name
+    (port,) = service["spec"]["ports"]
+    named = {each["name"]: each["containerPort"] for each in container["ports"]}
+    assert f"--debug-bind-address=:{named[port['targetPort']]}" in container["args"]
+
+
+def test_the_role_that_reads_resolutions_names_their_paths(installed: Cluster) -> None:
+    role = json.loads(installed.kubectl("get", "clusterrole", "olm-suite-resolution-reader", "-o", "json"))
+    (rule,) = role["rules"]
+    assert rule == {"nonResourceURLs": [RESOLUTIONS_PATH, f"{RESOLUTIONS_PATH}/*"], "verbs": ["get"]}
+
+
 def test_the_default_namespaces_of_the_controllers_exist(installed: Cluster) -> None:
     for name in (Settings.system_namespace, Settings.keys_namespace):
         found = json.loads(installed.kubectl("get", "namespace", name, "-o", "json"))
@@ -128,7 +145,7 @@ def test_everything_of_config_default_is_accepted(installed: Cluster) -> None:
     [
         pytest.param("catalogd", ["catalogs"], ["metrics"], id="catalogd is open to all pods"),
         pytest.param("rukpak", [], ["metrics"], id="rukpak serves no clients"),
-        pytest.param("operator-controller", [], ["metrics"], id="operator-controller serves no clients"),
+        pytest.param("operator-controller", ["debug"], ["metrics"], id="the debug port requires a token"),
     ],
 )
 def test_the_network_policy_of_each_controller(name: str, open_to_all: list[str], open_to_scrapers: list[str]) -> None:
@@ -208,8 +225,22 @@ KEYS = Settings.keys_namespace
         ),
         pytest.param("operator-controller", "get", "secrets", (NAMESPACE,), False, id="it reads no Secrets"),
         pytest.param("operator-controller", "get", "secrets", (KEYS, SERVICE.secret), False, id="nor the suite's keys"),
-        pytest.param("operator-controller", "create", TOKEN_REVIEWS, (), False, id="it asks about no tokens"),
-        pytest.param("operator-controller", "create", ACCESS_REVIEWS, (), False, id="nor who may do what"),
+        pytest.param("operator-controller", "create", TOKEN_REVIEWS, (), True, id="it asks whose a token is"),
+        pytest.param("operator-controller", "create", ACCESS_REVIEWS, (), True, id="and what a token may read"),
+        pytest.param(
+            "operator-controller", "get", "secrets", (KEYS, DEBUG.secret), True, id="it reads its certificate"
+        ),
+        pytest.param("operator-controller", "update", "secrets", (KEYS, DEBUG.secret), True, id="it renews it"),
+        pytest.param("operator-controller", "create", "secrets", (KEYS,), True, id="it makes it"),
+        pytest.param("operator-controller", "list", "secrets", (KEYS,), False, id="it reads its key by name"),
+        pytest.param("operator-controller", "create", "secrets", (NAMESPACE,), False, id="it makes itself no token"),
+        pytest.param(
+            "operator-controller", "patch", "configmaps", (NAMESPACE, DEBUG.config_map), True, id="it publishes its CA"
+        ),
+        pytest.param(
+            "operator-controller", "patch", "configmaps", (NAMESPACE, SERVICE.config_map), False, id="and no other CA"
+        ),
+        pytest.param("catalogd", "get", "secrets", (KEYS, DEBUG.secret), False, id="catalogd reads no key of others"),
         pytest.param("catalogd", "get", OPERATORS, (), False, id="catalogd reads no Operators"),
         pytest.param("catalogd", "create", "events", ("default",), True, id="catalogd makes Events"),
         pytest.param(
@@ -243,9 +274,12 @@ def test_permissions_of_each_account(
         pytest.param("operator-controller", "/replication/v1/records", False, id="it is no replica of catalogd"),
         pytest.param("catalogd", "/replication/v1/records", True, id="replicas of catalogd read from one another"),
         pytest.param("default", "/catalogs/c/all.json", False, id="other accounts read nothing"),
+        pytest.param("default", "/debug/resolutions", False, id="nor how Operators were resolved"),
     ],
 )
-def test_permissions_for_the_paths_of_catalogd(installed: Cluster, account: str, path: str, expected: bool) -> None:
+def test_permissions_for_the_paths_of_the_controllers(
+    installed: Cluster, account: str, path: str, expected: bool
+) -> None:
     user = f"system:serviceaccount:{NAMESPACE}:{account}"
     assert _review(installed, {"user": user, "nonResourceAttributes": {"path": path, "verb": "get"}}) is expected
 

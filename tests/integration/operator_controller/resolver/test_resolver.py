@@ -76,6 +76,8 @@ async def test_an_operator_is_answered_and_woken(server: Server, tmp_path: Path)
         assert answer.bundle is not None
         assert answer.bundle.version == "1.0.0"
         assert cluster.woken == ["alpha"]
+        assert cluster.resolver.answers == {"alpha": answer}
+        assert cluster.resolver.snapshot_number > 0
 
 
 async def test_an_answer_is_never_used_for_another_spec(server: Server, tmp_path: Path) -> None:
@@ -263,9 +265,12 @@ async def test_a_new_leader_has_no_answers(server: Server, tmp_path: Path) -> No
         cluster.add_catalog(catalog(server.address))
         cluster.add_operator("alpha")
         await cluster.answered("alpha")
+        number = cluster.resolver.snapshot_number
         cluster.reconciler.start_leading()
+        assert (cluster.resolver.answers, cluster.resolver.snapshot_number) == ({}, 0)
         assert (await cluster.state("alpha")).answer is None
         await cluster.answered("alpha")
+        assert cluster.resolver.snapshot_number > number
 
 
 async def test_a_hostile_package_affects_its_own_operator(server: Server, tmp_path: Path) -> None:

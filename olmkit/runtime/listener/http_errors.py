@@ -1,0 +1,69 @@
+"""Errors of an HTTP server as JSON, {"error": "..."}, and the rejection of bodies: middlewares for applications with an API.
+
+Used by catalogd.http and operator_controller.debug. An unexpected error is logged here with its traceback, which the client does
+not get.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+import orjson
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+RETRY_AFTER_HEADER = {"Retry-After": "2"}
+"""Sent with each 503."""
+
+log = logging.getLogger(__name__)
+
+
+class HTTPError(Exception):
+    """Answered with this status and {"error": message} as JSON."""
+
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message, self.headers = status, message, dict(headers or {})
+
+    def response(self) -> web.Response:
+        """The response with the message as JSON."""
+        text = orjson.dumps({"error": self.message}) + b"\n"
+        return web.Response(body=text, status=self.status, headers=self.headers, content_type="application/json")
+
+
+def json_errors_middleware(process: str, messages: Mapping[str, str]) -> Middleware:
+    """Answers HTTPError, aiohttp's exceptions and unexpected errors with {"error": ...}.
+
+    `process` is whose log has more about an unexpected error; `messages` replace reason phrases of aiohttp.
+    """
+
+    @web.middleware
+    async def json_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except HTTPError as error:
+            return error.response()
+        except web.HTTPException as error:
+            kept = {
+                name: value for name, value in error.headers.items() if name not in ("Content-Type", "Content-Length")
+            }
+            return HTTPError(error.status, messages.get(error.reason, error.reason), kept).response()
+        except (ConnectionError, asyncio.CancelledError):
+            raise
+        except Exception:
+            log.exception("an unexpected error", extra={"path": request.path[:200]})
+            return HTTPError(500, f"internal error, see the log of {process}").response()
+
+    return json_errors
+
+
+@web.middleware
+async def reject_bodies_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Reject a GET or HEAD with a body without reading it. Other methods are rejected by the router."""
+    if request.can_read_body and request.method in ("GET", "HEAD"):
+        response = HTTPError(400, "the request must not have a body").response()
+        response.force_close()
+        return response
+    return await handler(request)

@@ -1,0 +1,1 @@
+"""The HTTPS server of operator-controller for questions about its decisions."""
