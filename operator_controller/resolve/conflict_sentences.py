@@ -62,7 +62,7 @@ class ConflictSentences:
         packages = dict.fromkeys(
             name for each in self._requirements for name in (*_named(_constraint(each)), *_targets(each))
         )
-        found = (self.existing(name) for name in [*packages][:MAX_PACKAGES_DESCRIBED])
+        found = (self.offered(name) for name in [*packages][:MAX_PACKAGES_DESCRIBED])
         return [text for text in found if text]
 
     def listed(self) -> tuple[AnswerClause, ...]:
@@ -201,23 +201,30 @@ class ConflictSentences:
         return "no catalog offers"
 
     def existing(self, package: str) -> str:
-        """Which versions of a package there are, and what limits them."""
+        """Which versions of a package may be selected, and why no others; for a package without an Operator all that exist."""
         domain = self._universe.domain(package)
-        versions = sorted({each.version for each in domain.versions if each.version is not None})
         operator = domain.operator
         if operator is None:
-            refused = self._universe.why_not_created(package)
-            if refused:
-                return f"{package} cannot be installed as a dependency: {refused}"
-            return f"{package} has {format_versions(versions, None)}" if versions else ""
+            return self.offered(package)
         if operator.is_deleting:
             return f"{package}, which is being deleted"
         if operator.running is not None:
+            versions = sorted({each.version for each in domain.versions if each.version is not None})
             more = [each for each in versions if str(each) != operator.running.version]
             to = f"can be upgraded to {format_versions(more, None)}" if more else "has no upgrade"
             return f"{package} v{operator.running.version}, which is installed and {to}"
-        requested = quoted(operator.version) if operator.version else "the newest version"
-        return f'Operator "{operator.name}", which requests {requested} of {package}'
+        pinned = domain.snapshot.request.versions
+        exact = pinned.pinned if pinned is not None else None
+        requested = f"v{exact}" if exact is not None else quoted(operator.version) if operator.version else "latest"
+        return f"{package} {requested}, which is requested"
+
+    def offered(self, package: str) -> str:
+        """The versions of a package that catalogs offer, or why none can be installed; "" if there are none."""
+        domain = self._universe.domain(package)
+        if domain.operator is None and (refused := self._universe.why_not_created(package)):
+            return f"{package} cannot be installed as a dependency: {refused}"
+        versions = sorted({one.version for catalog in domain.permitted.catalogs for one in catalog.candidates})
+        return f"{package} has {format_versions(versions, None)}" if versions else ""
 
     # --- clauses by themselves
 
