@@ -24,14 +24,30 @@ def test_an_unreachable_catalog_is_resolved_from_cached_content_after_a_restart(
 
 
 def test_an_unreachable_catalog_without_cached_content_is_waited_for(scene: Scene, suite: Suite) -> None:
+    suite.stop("operator-controller")
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     suite.kill("catalogd")
     name = scene.operator(scene.name)
+    suite.start("operator-controller")
     waiting = scene.condition_when(name, "Reconciling", "True", "catalogd does not answer")
     assert not is_true(waiting, "Stalled")
     suite.start("catalogd")
     scene.install(name, "1.0.0")
     scene.ready_operator(name, "1.0.0")
+
+
+def test_a_package_is_installed_while_catalogd_is_away_if_its_catalog_was_read_before(
+    scene: Scene, suite: Suite
+) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    first = scene.operator(scene.name)
+    scene.install(first, "1.0.0")
+    scene.ready_operator(first, "1.0.0")
+    suite.kill("catalogd")
+    scene.delete("Operator", first)
+    second = scene.operator(scene.name, f"{scene.name}-2")
+    scene.install(second, "1.0.0")
+    scene.ready_operator(second, "1.0.0")
 
 
 @pytest.mark.parametrize(
