@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from operator_controller.resolve.answer import Answer
 from operator_controller.resolve.answer_maker import AnswerMaker
+from operator_controller.resolve.budget import Budget
 from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest
 from operator_controller.resolve.component_part import ComponentPart
 from operator_controller.resolve.documents import Documents, ParsedDocuments
@@ -22,6 +23,8 @@ from operator_controller.resolve.resolver import permitted
 from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest, Snapshot
 from operator_controller.resolve.universe import ComponentUniverse, make_goal
 
+BUDGET = Budget()
+"""The limits of each level of one solve."""
 MAX_DEPENDENCY_NAME_LENGTH = 45
 """Characters of the name of an Operator, which is that of its package if it is made for a dependency."""
 
@@ -69,7 +72,7 @@ def solve_part(part: ComponentPart, documents: Documents, parsed: ParsedDocument
         why_not_created=domains.why_not_created,
     )
     goal = make_goal(universe, [each.held_package for each in part.operators])
-    return SolvedComponent(part, universe, goal, solve(universe, goal))
+    return SolvedComponent(part, universe, goal, solve(universe, goal, BUDGET))
 
 
 class _Domains:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
+import pytest
 
 from olmkit.jobs.codec import decode, encode
+from operator_controller.resolve import component_answers
 from operator_controller.resolve.answer import Answer, AnswerKind
+from operator_controller.resolve.budget import Budget
 from operator_controller.resolve.cluster_facts import ClusterFacts, ClusterKind
 from operator_controller.resolve.cluster_snapshot import (
     CatalogSource,
@@ -106,3 +110,57 @@ def test_an_unreadable_catalog_that_lists_all_its_packages_lacks_the_others() ->
     source = CatalogSource("c", state=CatalogState.UNREACHABLE, package_names=("b",), lists_all_packages=True)
     (answer,) = solve_components(ClusterSnapshot((operator("a"),), (source,)), documents)
     assert "its last content is used" in answer.text
+
+
+def digests(answers: tuple[Answer, ...]) -> dict[str, str]:
+    return {each.operator: each.digest for each in answers}
+
+
+REQUIRES_C = {"type": "olm.package.required", "value": {"packageName": "c", "versionRange": ">=1.0.0"}}
+
+
+def test_a_digest_depends_on_the_documents_of_its_component_alone() -> None:
+    documents = DocumentsInMemory()
+    operators = operator("a"), operator("b")
+    packages = {
+        "a": document("a", "1.0.0", properties=[REQUIRES_C]),
+        "b": document("b", "1.0.0"),
+        "c": document("c", "1.0.0"),
+    }
+    before = digests(solve_components(snapshot(documents, *operators, **packages), documents))
+    changed = {**packages, "c": document("c", "1.0.0", "1.1.0"), "d": document("d", "1.0.0")}
+    after = digests(solve_components(snapshot(documents, *operators, **changed), documents))
+    assert after["a"] != before["a"]
+    assert after["b"] == before["b"]
+
+
+def test_a_digest_depends_on_the_facts_that_its_component_asks_for_alone() -> None:
+    documents = DocumentsInMemory()
+    needs_kind = {"type": "olm.gvk.required", "value": {"group": "g", "version": "v1", "kind": "K"}}
+    whole = snapshot(documents, operator("a"), a=document("a", "1.0.0", properties=[needs_kind]))
+    without = digests(solve_components(whole, documents))
+    other = ClusterFacts("1.34.4", (ClusterKind("g", "L", ("v1",)),))
+    assert digests(solve_components(replace(whole, facts=other), documents)) == without
+    asked = ClusterFacts("1.34.4", (ClusterKind("g", "K", ("v1",)),))
+    assert digests(solve_components(replace(whole, facts=asked), documents)) != without
+
+
+def test_only_the_component_that_changed_is_solved_again() -> None:
+    documents, memory = DocumentsInMemory(), SolverMemory()
+    operators = operator("a"), operator("b")
+    packages = {"a": document("a", "1.0.0"), "b": document("b", "1.0.0")}
+    first = solve_components(snapshot(documents, *operators, **packages), documents, memory)
+    changed = {**packages, "b": document("b", "1.0.0", "2.0.0")}
+    second = solve_components(snapshot(documents, *operators, **changed), documents, memory)
+    assert second[0] is first[0]
+    assert second[1].bundle is not None
+    assert second[1].bundle.version == "2.0.0"
+
+
+def test_what_cannot_be_proved_within_the_budget_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = DocumentsInMemory()
+    packages = {"a": document("a", "1.0.0", properties=[REQUIRES_C]), "c": document("c", "1.0.0")}
+    monkeypatch.setattr(component_answers, "BUDGET", Budget(calls=1))
+    (answer,) = solve_components(snapshot(documents, operator("a"), **packages), documents)
+    assert (answer.kind, answer.bundle, answer.members) == (AnswerKind.UNDECIDED, None, ())
+    assert "nothing changes" in answer.message
