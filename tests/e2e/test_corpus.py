@@ -39,6 +39,10 @@ class Refused:
         blob: Blob = self._blobs[found[1]]
         return blob
 
+    def properties(self, kind: str) -> list[dict[str, Any]]:
+        """The values of the properties of a type, of all bundles of the package."""
+        return [item["value"] for blob in self._blobs.values() for item in blob["properties"] if item["type"] == kind]
+
     def service_version(self) -> dict[str, Any]:
         """That bundle's ClusterServiceVersion."""
         folder = self._content.bundle_folder(self.blob())
@@ -62,11 +66,15 @@ def _has_the_api_services(refused: Refused) -> bool:
     return bool(refused.service_version()["spec"]["apiservicedefinitions"]["owned"])
 
 
-def _has_the_properties(refused: Refused) -> bool:
-    asked = set(re.findall(r"property (olm\.[a-z.]+)", refused.why))
-    there = {item["type"] for item in refused.blob()["properties"]}
-    dependencies = {"olm.gvk.required", "olm.package.required", "olm.constraint"}
-    return bool(asked) and asked == there & dependencies
+def _requires_what_is_not_there(refused: Refused) -> bool:
+    """Some bundle of the package requires the kind or the package that the message names."""
+    kind = re.search(r"requires a provider of (\S*?)/(\S+) (\w+)", refused.why)
+    package = re.search(r"requires (\S+) (?:v|\")", refused.why)
+    if kind is not None:
+        asked: Any = {"group": kind[1], "version": kind[2], "kind": kind[3]}
+        return any({**value, **asked} == value for value in refused.properties("olm.gvk.required"))
+    assert package, refused.why
+    return any(value["packageName"] == package[1] for value in refused.properties("olm.package.required"))
 
 
 def _needs_a_newer_cluster(refused: Refused) -> bool:
@@ -98,8 +106,8 @@ def _lacks_the_kinds(refused: Refused) -> bool:
 REASONS: dict[str, tuple[str, Check]] = {
     "has webhooks": (r"has webhooks \(", _has_the_webhooks),
     "owns APIServices": (r"owns API services \(", _has_the_api_services),
-    "has dependencies": (r"does not install dependencies", _has_the_properties),
-    "needs a newer Kubernetes": (r"needs Kubernetes ", _needs_a_newer_cluster),
+    "requires what is not there": (r"Unable to resolve because ", _requires_what_is_not_there),
+    "needs a newer Kubernetes": (r"(needs|requires) Kubernetes ", _needs_a_newer_cluster),
     "needs an object that belongs to another": (r"already exists and belongs to", _is_taken),
     "has objects that the API server refuses": (r"is invalid: ", _is_refused_by_the_api_server),
     "needs kinds that are not served": (r"needs kinds that this cluster does not have", _lacks_the_kinds),
