@@ -33,7 +33,7 @@ async def read_catalog(session: Session, catalog: str, path: str, query: Mapping
         except Forbidden as error:
             if error.status != UNAUTHORIZED:
                 raise
-        return await port_forward.get(session, target)
+        return await port_forward.get(session, port_forward.CATALOGD, target)
     except ApiError as error:
         raise CatalogReadError(f"catalogd cannot be read through the API server: {error.message}") from error
 

@@ -1,7 +1,7 @@
-"""Requests to catalogd over a forwarded port of its pod, with the caller's own token: for a catalogd that requires one.
+"""Requests to a controller over a forwarded port of its pod, with the caller's own token: for one that requires it.
 
-Called by olmctl.cluster.catalogd. The API server tunnels the connection (a websocket with one data and one error channel), and
-TLS runs through it end to end: catalogd's certificate is verified with the CA that catalogd publishes.
+Called by olmctl.cluster.catalogd and why. The API server tunnels the connection: a websocket with one data and one error channel,
+and TLS runs through it end to end: the controller's certificate is verified with the CA that it publishes.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from typing import Any
 
@@ -22,11 +23,9 @@ from olmctl.cluster.session import Session
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import NotFound, Unavailable
 from olmkit.runtime.wire import parse_failure, parse_object
-from olmkit.tls.service import CA_KEY, CATALOG_SERVICE, CONFIG_MAP
+from olmkit.tls.service import CA_KEY, CATALOG_SERVICE, CONFIG_MAP, OPERATOR_SERVICE, TlsService
 
 POD = Kind("", "v1", "Pod", "pods", namespaced=True)
-PORT_NAME = "catalogs"
-"""The name of the port in catalogd's pods."""
 PROTOCOL = "v4.channel.k8s.io"
 """Messages of which the first byte is the channel: 0 data, 1 error. The first message of each channel is the port."""
 REQUEST_TIMEOUT_SECONDS = 30.0
@@ -35,15 +34,32 @@ _DATA, _ERROR = 0, 1
 _CHUNK_BYTES = 65_536
 
 
-async def get(session: Session, target: str) -> Object:
-    """The JSON object at a path of catalogd, which may have a query. Raises ApiError; Unavailable for a failure on the way."""
+@dataclass(frozen=True)
+class Server:
+    """What a forwarded port leads to: a Service of the suite, and the name of the port in its pods."""
+
+    service: TlsService
+    port_name: str
+
+    @property
+    def component(self) -> str:
+        """The controller, which is also the label of its pods."""
+        return self.service.labels["app.kubernetes.io/name"]
+
+
+CATALOGD = Server(CATALOG_SERVICE, "catalogs")
+OPERATOR_CONTROLLER = Server(OPERATOR_SERVICE, "debug")
+
+
+async def get(session: Session, server: Server, target: str) -> Object:
+    """The JSON object at a path of a controller, which may have a query. Raises ApiError: Unavailable if there is no answer."""
     token = await session.client.bearer_token()
     if not token:
-        text = "catalogd requires a token, and this user has a client certificate: use a kubeconfig with a token"
+        text = f"{server.component} requires a token, and this user has a client certificate: use a kubeconfig with a token"
         raise Unavailable(0, "NoToken", text)
     try:
-        async with asyncio.timeout(REQUEST_TIMEOUT_SECONDS), _connection(session) as (reader, writer):
-            host = CATALOG_SERVICE.host(session.system_namespace)
+        async with asyncio.timeout(REQUEST_TIMEOUT_SECONDS), _connection(session, server) as (reader, writer):
+            host = server.service.host(session.system_namespace)
             headers = f"Host: {host}\r\nAuthorization: Bearer {token}\r\nAccept: application/json\r\nConnection: close"
             writer.write(f"GET {target} HTTP/1.1\r\n{headers}\r\n\r\n".encode())
             raw = await _read(reader)
@@ -59,7 +75,7 @@ def parse_response(raw: bytes) -> Object:
         response.begin()
         body = response.read()
     except (HTTPException, OSError, ValueError) as error:
-        raise Unavailable(0, "BadAnswer", "the response of catalogd is not HTTP") from error
+        raise Unavailable(0, "BadAnswer", "the response over the forwarded port is not HTTP") from error
     if response.status >= 400:
         raise parse_failure(response.status, response.reason, body)
     return parse_object(body)
@@ -88,16 +104,20 @@ async def _read(reader: asyncio.StreamReader) -> bytes:
         while len(body) <= MAX_RESPONSE_BYTES and (chunk := await reader.read(_CHUNK_BYTES)):
             body += chunk
     if (length or len(body)) > MAX_RESPONSE_BYTES:
-        raise Unavailable(0, "BadAnswer", f"the response of catalogd is larger than {MAX_RESPONSE_BYTES} bytes")
+        raise Unavailable(
+            0, "BadAnswer", f"the response over the forwarded port is larger than {MAX_RESPONSE_BYTES} bytes"
+        )
     return head + bytes(body)
 
 
 @asynccontextmanager
-async def _connection(session: Session) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A TLS connection to catalogd through the API server."""
+async def _connection(
+    session: Session, server: Server
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A TLS connection to the controller through the API server."""
     namespace = session.system_namespace
-    pod, port = await _pod(session)
-    context = await _context(session)
+    pod, port = await _pod(session, server)
+    context = await _context(session, server)
     path = f"{POD.path(namespace, pod)}/portforward"
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -107,7 +127,7 @@ async def _connection(session: Session) -> AsyncIterator[tuple[asyncio.StreamRea
             pumps = [asyncio.create_task(_send(theirs, tunnel)), asyncio.create_task(_receive(tunnel, theirs))]
             try:
                 reader, writer = await asyncio.open_connection(
-                    sock=ours, ssl=context, server_hostname=CATALOG_SERVICE.host(namespace)
+                    sock=ours, ssl=context, server_hostname=server.service.host(namespace)
                 )
                 try:
                     yield reader, writer
@@ -142,25 +162,25 @@ async def _receive(tunnel: aiohttp.ClientWebSocketResponse, local: socket.socket
     local.shutdown(socket.SHUT_WR)
 
 
-async def _pod(session: Session) -> tuple[str, int]:
-    """The name of a ready pod of catalogd, and its port. Raises Unavailable if there is none."""
-    selector = f"app.kubernetes.io/name={CATALOG_SERVICE.labels['app.kubernetes.io/name']}"
+async def _pod(session: Session, server: Server) -> tuple[str, int]:
+    """The name of a ready pod of the controller, and its port. Raises Unavailable if there is none."""
+    selector = f"app.kubernetes.io/name={server.component}"
     found, _ = await session.client.list(POD, session.system_namespace, selector)
     for each in found:
         for port in _ports(each):
-            if is_true(each, "Ready") and text_at(port, "name") == PORT_NAME:
+            if is_true(each, "Ready") and text_at(port, "name") == server.port_name:
                 return each["metadata"]["name"], int(port["containerPort"])
-    raise Unavailable(0, "NoPod", f"no pod of catalogd is ready in namespace {session.system_namespace}")
+    raise Unavailable(0, "NoPod", f"no pod of {server.component} is ready in namespace {session.system_namespace}")
 
 
 def _ports(pod: Object) -> list[Any]:
     return [port for container in part(pod, "spec", "containers") or () for port in container.get("ports") or ()]
 
 
-async def _context(session: Session) -> ssl.SSLContext:
-    """Trusts the CA that catalogd has published; those of this machine if there is none."""
+async def _context(session: Session, server: Server) -> ssl.SSLContext:
+    """Trusts the CA that the controller has published; those of this machine if there is none."""
     try:
-        found = await session.client.get(CONFIG_MAP, CATALOG_SERVICE.config_map, session.system_namespace)
+        found = await session.client.get(CONFIG_MAP, server.service.config_map, session.system_namespace)
     except NotFound:
         return ssl.create_default_context()
     return ssl.create_default_context(cadata=text_at(found, "data", CA_KEY) or None)

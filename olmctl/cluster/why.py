@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import click
 
+from olmctl.cluster import port_forward
 from olmctl.cluster.completion import OPERATOR
 from olmctl.cluster.operator_state import available_version, awaits_approval, conditions, installed, state, text_at
 from olmctl.cluster.output import Column, output_option, print_object, print_table
@@ -18,9 +21,14 @@ _COLUMNS = (Column("CONDITION"), Column("STATUS", is_status=True), Column("REASO
 @click.command("why")
 @click.argument("operator", type=OPERATOR)
 @output_option("json", "yaml")
+@click.option("--trace", is_flag=True, help="Print the whole trace of the last resolution, from operator-controller.")
 @on_cluster
-async def why(session: Session, operator: str, output: str | None) -> int:
+async def why(session: Session, operator: str, output: str | None, trace: bool) -> int:
     """Explain the state of OPERATOR: which version was chosen and why, or why none was."""
+    if trace:
+        target = f"/debug/resolutions/{quote(operator, safe='')}"
+        print_object(await port_forward.get(session, port_forward.OPERATOR_CONTROLLER, target), output or "json")
+        return 0
     found = await session.client.get(operators.KIND, operator)
     if output:
         status = found.get("status") or {}

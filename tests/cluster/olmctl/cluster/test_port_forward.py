@@ -18,11 +18,11 @@ import yaml
 from devcluster.allocation import free_port
 from devcluster.processes import start_logged
 from olmctl.cluster import port_forward
+from olmctl.cluster.port_forward import CATALOGD, OPERATOR_CONTROLLER, Server
 from olmctl.cluster.session import Session
 from olmkit.errors import Forbidden, Unavailable
 from olmkit.runtime.client import Client
 from olmkit.tls import certificate_authority
-from olmkit.tls.service import CATALOG_SERVICE
 from tests.cluster.olmctl.conftest import Desk
 
 Answer = Callable[[str, str], tuple[int, bytes]]
@@ -30,9 +30,12 @@ Answer = Callable[[str, str], tuple[int, bytes]]
 
 
 class Kubelet:
-    """A node whose kubelet forwards each port of its pods to one server, and a pod of catalogd on it."""
+    """A node whose kubelet forwards each port of its pods to one server, and a pod of a controller on it."""
 
-    def __init__(self, desk: Desk, folder: Path, certificate: certificate_authority.CertificateSet, port: int) -> None:
+    def __init__(
+        self, desk: Desk, folder: Path, certificate: certificate_authority.CertificateSet, port: int, server: Server
+    ) -> None:
+        self._server = server
         self.namespace = desk.prefix
         self._desk, self._folder = desk, folder
         (folder / "tls.crt").write_bytes(certificate.leaf.chain)
@@ -67,8 +70,9 @@ class Kubelet:
         address = {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}]}
         status = {**address, "daemonEndpoints": {"kubeletEndpoint": {"Port": self._port}}}
         self._patch_status("node", name, status)
-        container = {"name": "c", "image": "i", "ports": [{"name": "catalogs", "containerPort": 8443}]}
-        metadata = {"name": "catalogd", "namespace": name, "labels": {"app.kubernetes.io/name": "catalogd"}}
+        container = {"name": "c", "image": "i", "ports": [{"name": self._server.port_name, "containerPort": 8443}]}
+        component = self._server.component
+        metadata = {"name": component, "namespace": name, "labels": {"app.kubernetes.io/name": component}}
         spec = {"schedulerName": "none", "containers": [container]}
         desk.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
         ready = {
@@ -76,10 +80,10 @@ class Kubelet:
             "podIP": "10.0.0.1",
             "podIPs": [{"ip": "10.0.0.1"}],
         }
-        self._patch_status("pod", "catalogd", ready)
-        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "catalogd"}}
+        self._patch_status("pod", component, ready)
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": component}}
         body = json.dumps({**binding, "target": {"kind": "Node", "name": name}})
-        path = f"/api/v1/namespaces/{name}/pods/catalogd/binding"
+        path = f"/api/v1/namespaces/{name}/pods/{component}/binding"
         desk.cluster.kubectl("create", "--raw", path, "--filename=-", input=body)
 
     def _patch_status(self, kind: str, name: str, status: object) -> None:
@@ -92,24 +96,25 @@ class Kubelet:
         self._process.terminate()
         self._process.wait()
         flags = (f"--namespace={self.namespace}", "--ignore-not-found", "--force", "--grace-period=0")
-        self._desk.cluster.kubectl("delete", "pod", "catalogd", *flags)
+        self._desk.cluster.kubectl("delete", "pod", self._server.component, *flags)
 
 
 @pytest.fixture
-def forwarded(desk: Desk, tmp_path: Path) -> Iterator[Callable[[Answer], Session]]:
-    """Starts a server with these answers as catalogd in a namespace of its own; returns a session for it."""
+def forwarded(desk: Desk, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[Answer], Session]]:
+    """Starts a server with these answers in its own namespace; returns a session for it. It is catalogd or the parameter."""
     name = desk.prefix
-    issued = certificate_authority.create([CATALOG_SERVICE.host(name)], datetime.now(UTC))
+    behind: Server = getattr(request, "param", CATALOGD)
+    issued = certificate_authority.create([behind.service.host(name)], datetime.now(UTC))
     desk.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     desk.cluster.kubectl("wait", "--for=create", "--timeout=60s", "serviceaccount/default", f"--namespace={name}")
-    published = {"name": CATALOG_SERVICE.config_map, "namespace": name}
+    published = {"name": behind.service.config_map, "namespace": name}
     data = {"ca.crt": issued.ca_bundle().decode()}
     desk.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": published, "data": data})
     ended: list[Callable[[], None]] = []
 
     def start(answer: Answer) -> Session:
         server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(answer))
-        kubelet = Kubelet(desk, tmp_path, issued, server.server_address[1])
+        kubelet = Kubelet(desk, tmp_path, issued, server.server_address[1], behind)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(tmp_path / "tls.crt", tmp_path / "tls.key")
         server.socket = context.wrap_socket(server.socket, server_side=True)
@@ -143,7 +148,7 @@ def _handler(answer: Answer) -> type[BaseHTTPRequestHandler]:
 def ask(session: Session, target: str) -> object:
     async def asked() -> object:
         async with session.client:
-            return await port_forward.get(session, target)
+            return await port_forward.get(session, CATALOGD, target)
 
     return asyncio.run(asked())
 
@@ -166,3 +171,17 @@ def test_a_refusal_of_catalogd_is_reported(forwarded: Callable[[Answer], Session
 def test_no_pod_is_ready(desk: Desk) -> None:
     with pytest.raises(Unavailable, match="no pod of catalogd is ready"):
         ask(Session(Client(str(desk.cluster.kubeconfig)), desk.prefix), "/")
+
+
+@pytest.mark.parametrize("forwarded", [pytest.param(OPERATOR_CONTROLLER, id="operator-controller")], indirect=True)
+def test_why_prints_the_trace_of_a_resolution(forwarded: Callable[[Answer], Session], desk: Desk) -> None:
+    answers = {"/debug/resolutions/party": (200, b'{"snapshot": 3, "text": "the newest"}')}
+    missing = (404, b'{"error":"the Operator \\"x\\" has no resolution"}')
+    session = forwarded(lambda path, token: answers.get(path, missing) if token.startswith("Bearer ") else (401, b"{}"))
+    where = f"--system-namespace={session.system_namespace}"
+    status, out, err = desk.olm("why", "party", "--trace", where)
+    assert (status, json.loads(out), err) == (0, {"snapshot": 3, "text": "the newest"}, "")
+    assert desk.olm("why", "party", "--trace", "-o", "yaml", where)[1] == "snapshot: 3\ntext: the newest\n"
+    status, out, err = desk.olm("why", "x", "--trace", where)
+    assert (status, out) == (3, "")
+    assert "has no resolution" in err
