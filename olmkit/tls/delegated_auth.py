@@ -1,9 +1,10 @@
 """Delegated authentication and authorization: an aiohttp middleware that checks Bearer tokens at the API server.
 
-Applies to all requests with --authenticate-requests, and always to replication. A TokenReview returns the user of a token; a
-SubjectAccessReview decides whether the user may `get` the path as a non-resource URL, which a ClusterRole grants by
-nonResourceURLs. Results are cached by user and path without query: allowed ones for a minute, denied ones for ten seconds, also
-while the API server is unavailable. Tokens are cached by their hash, and appear in no log and no response.
+Applies to requests for catalogs with --authenticate-requests, and always to replication and to the debug server of
+operator-controller. A TokenReview returns the user of a token; a SubjectAccessReview decides whether the user may `get` the
+path as a non-resource URL, which a ClusterRole grants by nonResourceURLs. Results are cached by user and path without query:
+allowed ones for a minute, denied ones for ten seconds, also while the API server is unavailable. Tokens are cached by their
+hash, and appear in no log and no response.
 
 Reviews of new tokens and paths are rate limited (review_rate_limiter.py). Exempt are tokens that were valid, and paths that
 existed for the user, within the last hour. Replication has limits of its own. Only paths that do not exist count against the

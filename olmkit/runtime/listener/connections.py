@@ -5,8 +5,8 @@
                                                  nothing read for 30 s: aborted (a slow reader is not: it reads)
 
 Connections are made by olmkit.runtime.listener.listener. The middlewares are for the applications that it serves:
-olmkit.runtime.probes and catalogd.http.server. Knows nothing of what they serve. Why aiohttp's handler is subclassed, and what
-its public options do not limit: docs/decisions/0028.
+olmkit.runtime.probes, catalogd.http.server and operator_controller.debug.server. Knows nothing of what they serve. Why aiohttp's
+handler is subclassed, and what its public options do not limit: docs/decisions/0028.
 """
 
 from __future__ import annotations
