@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from olmkit.api import bundledeployments, bundles, catalogs, customresourcedefinitions, operators
 from olmkit.api.meta import Kind
 from olmkit.jobs import KeptWorker, Sandbox
 from olmkit.runtime.client import Client
 from olmkit.runtime.controller import Controller
-from olmkit.runtime.informer import Informer
+from olmkit.runtime.informer import Change, Informer
 from olmkit.runtime.manager import Manager
 from olmkit.runtime.publish import Publisher
 from olmkit.tls.client_tls import ClientTls
@@ -17,13 +17,14 @@ from olmkit.tls.service import CATALOG_SERVICE
 from operator_controller.catalog_client.cache_cleanup import clean_cache
 from operator_controller.catalog_client.client import CatalogClient
 from operator_controller.debug.setup import serve_resolutions
-from operator_controller.operator.act import FIELD_MANAGER, OperatorActions
+from operator_controller.operator.act import OperatorActions
 from operator_controller.operator.events import EventMapper
-from operator_controller.operator.informers import Informers
+from operator_controller.operator.informers import Informers, packages_of_operator
 from operator_controller.operator.metrics import OperatorMetrics
 from operator_controller.operator.reconciler import OperatorReconciler
+from operator_controller.operator.world import FIELD_MANAGER
 from operator_controller.resolver.cluster_facts import ClusterFactsReader
-from operator_controller.resolver.resolver import Resolver
+from operator_controller.resolver.resolver import MapFunc, Resolver
 from operator_controller.resolver.solve_request import SOLVE, SOLVE_LIMITS
 from operator_controller.resolver.solver_process import SolverProcess
 
@@ -103,6 +104,17 @@ def make_controller(reconciler: OperatorReconciler) -> Controller:
         (informers.deployments, event_mapper.keys_of_deployment),
         (informers.bundles, event_mapper.keys_of_bundle),
     ):
-        controller.watch(informer, operators_of)
+        controller.watch(informer, _with_neighbours(operators_of, informers, resolver))
         resolver.watch(informer, operators_of)
     return controller
+
+
+def _with_neighbours(operators_of: MapFunc, informers: Informers, resolver: Resolver) -> MapFunc:
+    """The Operators that a change concerns, and those whose answers name the packages of these Operators."""
+
+    def keys_of(change: Change) -> Iterable[str]:
+        names = {*operators_of(change)}
+        packages = {package for name in names for package in packages_of_operator(informers, name)}
+        return names.union(*(resolver.related_operators(package) for package in packages))
+
+    return keys_of

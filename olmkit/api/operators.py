@@ -15,6 +15,10 @@ KIND = Kind("operators.operatorframework.io", "v1alpha1", "Operator", "operators
 FINALIZER = "operators.operatorframework.io/remove-bundle-deployment"
 APPROVED_VERSION_ANNOTATION = "operators.operatorframework.io/approved-version"
 """Annotation of an Operator with approval Manual: the version that may be installed."""
+INSTALLED_FOR_LABEL = "operators.operatorframework.io/installed-for"
+"""The label of an Operator that was created because another one requires its package. Nobody has taken it over."""
+MAX_DEPENDENCIES = 100
+"""Entries of status.dependencies."""
 MAX_RESOLUTION_LENGTH = 32_768
 MAX_NAME_LENGTH = 45
 """The BundleDeployment has the same name, and the names of its Bundles are seven characters longer, at most 52."""
@@ -87,6 +91,10 @@ class Reason(StrEnum):
         "FollowingCatalog"  # Ready False, Reconciling True: its Catalog was deleted; another one takes its place
     )
     RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is retried
+    WAITING_FOR_DEPENDENCIES = (
+        "WaitingForDependencies"  # Reconciling True: packages that the bundle requires are not installed yet
+    )
+    DELETION_BLOCKED = "DeletionBlocked"  # Ready False: it is being deleted, and others require what it has installed
     REMOVING = "Removing"  # Reconciling True: the Operator is being deleted
     BLOCKED = "Blocked"  # Stalled True
     DEPRECATED = "Deprecated"  # Deprecated, PackageDeprecated, ChannelDeprecated, BundleDeprecated True
@@ -177,6 +185,17 @@ class AvailableBundle(Model):
     )
 
 
+class RequiredPackage(Model):
+    """A requirement of the chosen bundle that another package satisfies."""
+
+    package: str = Field(description="The package.")
+    version: str = Field(description="Its version.")
+    bundle: str = Field(description="Name of its bundle in the catalog.")
+    operator: str | None = Field(default=None, description="The Operator for the package; absent if there is none yet.")
+    installed: bool = Field(description="Whether that bundle is installed.")
+    requirement: Annotated[str, Field(max_length=1024)] = Field(description="What requires it.")
+
+
 class OperatorStatus(ConditionedStatus):
     """Observed state."""
 
@@ -189,6 +208,9 @@ class OperatorStatus(ConditionedStatus):
     installed: InstalledBundle | None = Field(default=None, description="The bundle that is installed.")
     available: AvailableBundle | None = Field(
         default=None, description="The bundle that waits for approval, or for the end of a pause."
+    )
+    dependencies: Annotated[list[RequiredPackage], Field(max_length=MAX_DEPENDENCIES)] | None = Field(
+        default=None, description="The packages that satisfy requirements of the chosen bundle, by name."
     )
     resolution: Annotated[str | None, Field(max_length=MAX_RESOLUTION_LENGTH)] = Field(
         default=None,

@@ -6,27 +6,38 @@ Called by olmkit.runtime.reconciler after each decision. Decides nothing: what t
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from uuid import uuid4
 
 from olmkit.api import bundledeployments, operators
-from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION
+from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, COUNT_ANNOTATION
 from olmkit.api.meta import Object
+from olmkit.api.operators import INSTALLED_FOR_LABEL
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
+from operator_controller.operator.dependencies import count_request
 from operator_controller.operator.informers import Informers
 from operator_controller.operator.world import (
+    FIELD_MANAGER,
     AddFinalizer,
     ApplyBundleDeployment,
+    CreateDependency,
     DeleteBundleDeployment,
+    DeleteDependency,
     Done,
     Keep,
     ObservedBundleDeployment,
     Plan,
+    RemoveDependencyLabel,
     RemoveFinalizer,
+    RequestCount,
+    WithdrawCount,
     World,
 )
 
-FIELD_MANAGER = "operator-controller"
+DependencyPlan = CreateDependency | RemoveDependencyLabel | RequestCount | WithdrawCount | DeleteDependency
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +65,38 @@ class OperatorActions:
                 return Done(plan)
             case Keep(after):
                 return Done(plan, after)
+            case _:
+                await self._act_on_dependencies(world, plan)
+                return Done(plan)
+
+    async def _act_on_dependencies(self, world: World, plan: DependencyPlan) -> None:
+        match plan:
+            case CreateDependency(operator):
+                created = await self.client.apply(operators.KIND, dict(operator), FIELD_MANAGER)
+                self.informers.operators.record_write(created)
+                name, required_by = created["metadata"]["name"], world.operator.metadata.name
+                log.info("created Operator %s, which Operator %s requires", name, required_by)
+            case RemoveDependencyLabel():
+                await self._patch_operator(world, {"labels": {INSTALLED_FOR_LABEL: None}})
+            case RequestCount(name, uid):
+                await self._set_count(name, uid, count_request(world.now, uuid4().hex))
+            case WithdrawCount(name, uid):
+                await self._set_count(name, uid, None)
+            case DeleteDependency(name, uid, resource_version):
+                with suppress(NotFound):
+                    await self.client.delete(operators.KIND, name, uid=uid, resource_version=resource_version)
+                    log.info("deleted Operator %s: nothing requires it any more", name)
+
+    async def _patch_operator(self, world: World, change: Mapping[str, object]) -> None:
+        metadata = world.operator.metadata
+        body = {"metadata": {"resourceVersion": metadata.resource_version, **change}}
+        with suppress(NotFound):
+            self.informers.operators.record_write(await self.client.patch(operators.KIND, metadata.name, body))
+
+    async def _set_count(self, name: str, uid: str, value: str | None) -> None:
+        body = {"metadata": {"uid": uid, "annotations": {COUNT_ANNOTATION: value}}}
+        with suppress(NotFound):
+            self.informers.deployments.record_write(await self.client.patch(bundledeployments.KIND, name, body))
 
     async def _set_finalizers(self, world: World, finalizers: tuple[str, ...]) -> None:
         metadata = world.operator.metadata

@@ -2,8 +2,9 @@
 
 Called by olmkit.runtime.reconciler. Pure.
 
-    resolved --> AddFinalizer --> ApplyBundleDeployment --> Keep
-    deleted  --> DeleteBundleDeployment --> Keep (rukpak removes the objects) --> RemoveFinalizer
+    resolved --> CreateDependency for each --> (they are installed) --> AddFinalizer --> ApplyBundleDeployment --> Keep
+    deleted  --> (nothing installed requires it) --> DeleteBundleDeployment --> Keep (rukpak works) --> RemoveFinalizer
+    dependency that nothing requires --> RequestCount --> (no custom resources) --> DeleteDependency
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from olmkit.api.meta import apply_precondition
 from olmkit.api.operators import FINALIZER
 from olmkit.errors import OlmError
 from olmkit.runtime.reconciler import Decision
+from operator_controller.operator.dependencies import deletion_hold, dependency_plan
 from operator_controller.operator.evaluate import Evaluation, evaluate
 from operator_controller.operator.world import (
     AddFinalizer,
@@ -34,10 +36,13 @@ def decide(world: World) -> Decision[Plan, Evaluation | None]:
     if world.operator.metadata.deleting:
         return Decision(_decide_deletion(world), None)
     evaluation = evaluate(world)
-    return Decision(_decide_installation(world, evaluation), evaluation)
+    plan = dependency_plan(world)
+    return Decision(plan if plan is not None else _decide_installation(world, evaluation), evaluation)
 
 
 def _decide_installation(world: World, evaluation: Evaluation) -> Plan | OlmError:
+    if evaluation.to_create is not None:
+        return evaluation.to_create
     if evaluation.blocker is not None and evaluation.successor_record is None:
         return evaluation.blocker
     desired = evaluation.to_apply
@@ -56,7 +61,8 @@ def _decide_deletion(world: World) -> Plan:
     existing = world.owned_bundle_deployment
     if existing is not None:
         metadata = existing.model.metadata
-        return Keep() if metadata.deleting else DeleteBundleDeployment(metadata.name, metadata.uid)
+        is_held = metadata.deleting or deletion_hold(world)
+        return Keep() if is_held else DeleteBundleDeployment(metadata.name, metadata.uid)
     if FINALIZER not in finalizers:
         return Keep()
     if not world.is_watch_open:  # there may be a BundleDeployment that is not known

@@ -14,7 +14,7 @@ from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
 from olmkit.api.bundles import digest_of_reference
 from olmkit.api.conditions import DesiredCondition
-from olmkit.api.operators import ConditionType, Reason
+from olmkit.api.operators import ConditionType, Reason, RequiredPackage
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.versions import BadRange, parse_bundle_version
 from operator_controller.operator.approval import Hold, find_hold
@@ -23,17 +23,25 @@ from operator_controller.operator.bundle_deployment import (
     bundle_deployment_for,
     differs,
     has_image,
+    requests_bundle,
     runs_template,
     with_successor,
 )
 from operator_controller.operator.claims import other_operator_has_package, package_changed
+from operator_controller.operator.dependencies import (
+    dependency_blocker,
+    in_use,
+    is_unneeded,
+    missing_dependency,
+    required_packages,
+)
 from operator_controller.operator.timing import (
     MISSING_BUNDLE_GRACE_PERIOD,
     MISSING_BUNDLE_RETRY_DELAY,
     RESOLUTION_GRACE_PERIOD,
     RESYNC_DELAY,
 )
-from operator_controller.operator.world import ObservedBundleDeployment, World, image_reference
+from operator_controller.operator.world import CreateDependency, ObservedBundleDeployment, World, image_reference
 from operator_controller.resolve.answer import Answer, FollowedCatalog, SelectedBundle
 from operator_controller.resolve.answer_state import AnswerState
 from operator_controller.resolve.deprecations import Deprecations
@@ -86,6 +94,12 @@ class Evaluation:
     """What is deprecated of what is followed; None if it is not known."""
     hold: Hold | None = None
     """Why nothing is changed, although the spec is resolved; None if the bundle may be installed."""
+    to_create: CreateDependency | None = None
+    """A package that the bundle requires and that has no Operator."""
+    dependencies: Sequence[RequiredPackage] = ()
+    """What satisfies the requirements of the bundle."""
+    kept_note: str = ""
+    """Why a dependency that nothing requires is kept; empty if it is required, or no dependency."""
 
     @property
     def is_resolved(self) -> bool:
@@ -110,7 +124,7 @@ def evaluate(world: World) -> Evaluation:
     answer = world.resolution.answer
     if answer is None:
         return _compare(world, _unanswered(world, world.resolution))
-    evaluation = _with_hold(world, _evaluate_answer(world, answer))
+    evaluation = _with_dependencies(world, answer, _with_hold(world, _evaluate_answer(world, answer)))
     if evaluation.bundle is not None:
         evaluation = replace(evaluation, desired=bundle_deployment_for(world.operator, evaluation.bundle))
     note, deprecations = answer.successor_note, answer.deprecations
@@ -140,6 +154,19 @@ def _with_hold(world: World, evaluation: Evaluation) -> Evaluation:
         ready_reason=hold.ready_reason,
         hold=hold,
     )
+
+
+def _with_dependencies(world: World, answer: Answer, evaluation: Evaluation) -> Evaluation:
+    """What the bundle requires is installed before it. A bundle that the BundleDeployment requests already waits for nothing."""
+    existing, bundle = world.owned_bundle_deployment, evaluation.bundle
+    used = in_use(world) if world.is_dependency and is_unneeded(world) else ""
+    note = f"kept: {used} in use" if used else ""
+    evaluation = replace(evaluation, dependencies=required_packages(world, answer), kept_note=note)
+    if bundle is None or evaluation.blocker is not None or world.operator.metadata.deleting:
+        return evaluation
+    is_new = existing is None or not requests_bundle(existing, bundle)
+    blocker = dependency_blocker(world, answer) if is_new else None
+    return replace(evaluation, to_create=missing_dependency(world, answer), blocker=blocker)
 
 
 def _unanswered(world: World, resolution: AnswerState) -> Evaluation:

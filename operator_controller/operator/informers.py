@@ -34,3 +34,10 @@ def packages_of(deployment: Object) -> list[str]:
     metadata = deployment["spec"]["template"].get("metadata") or {}
     package = (metadata.get("annotations") or {}).get(PACKAGE_ANNOTATION)
     return [package] if package else []
+
+
+def packages_of_operator(informers: Informers, name: str) -> set[str]:
+    """The package that an Operator requests, and the one of its BundleDeployment, as far as they exist."""
+    operator, deployment = informers.operators.get(name), informers.deployments.get(name)
+    packages = {operator["spec"]["packageName"]} if operator is not None else set()
+    return packages | set(packages_of(deployment) if deployment is not None else ())

@@ -6,12 +6,13 @@ by act.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from olmkit.api.conditions import StatusReport
+from olmkit.api.conditions import StatusReport, find_condition
 from olmkit.api.meta import Object
-from olmkit.api.operators import Operator, OperatorStatus
+from olmkit.api.operators import ConditionType, Operator, OperatorStatus
 from olmkit.runtime.informer import Change
 from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Reconciler
@@ -27,12 +28,14 @@ from operator_controller.operator.resolution_request import make_request
 from operator_controller.operator.running_bundle import read_recorded, read_running
 from operator_controller.operator.world import (
     Done,
+    Neighbour,
     ObservedBundleDeployment,
     PackageClaim,
     Plan,
     World,
     is_owned,
 )
+from operator_controller.resolve.answer import related_packages
 from operator_controller.resolve.cluster_snapshot import OperatorRequest
 from operator_controller.resolver.resolver import Resolver
 
@@ -93,12 +96,13 @@ class OperatorReconciler:
     async def observe(self, key: str) -> World | None:
         """None: the Operator does not exist."""
         world = self._observe_objects(key)
-        if world is None or world.operator.metadata.deleting:
+        request = make_request(world) if world is not None else None
+        if world is None or request is None or not (request.is_resolvable or request.is_deleting):
             return world
-        request = make_request(world)
-        if request is None or not request.is_resolvable:
-            return world
-        return replace(world, resolution=self.resolver.answer_to(request))
+        resolution = self.resolver.answer_to(request)
+        answer = resolution.answer
+        neighbours = self._neighbours(related_packages(answer, request.held_package)) if answer is not None else {}
+        return replace(world, resolution=resolution, neighbours=neighbours)
 
     def read_request(self, key: str) -> OperatorRequest | None:
         """The request of an Operator, for the Resolver; None if it does not take part in resolution."""
@@ -128,6 +132,17 @@ class OperatorReconciler:
             )
         return self._with_running(world)
 
+    def _neighbours(self, packages: Iterable[str]) -> dict[str, Neighbour]:
+        """The Operators for these packages, as far as there are any."""
+        found: dict[str, Neighbour] = {}
+        for package in packages:
+            claims = package_claims(self.informers, package)
+            senior = min(claims, key=lambda claim: claim.seniority, default=None)
+            world = self._observe_objects(senior.name) if senior is not None else None
+            if world is not None:
+                found[package] = _neighbour(world, package)
+        return found
+
     def _with_running(self, world: World) -> World:
         """The World with the running bundle, read from the active Bundle, or from its record if that is missing."""
         deployment = world.owned_bundle_deployment
@@ -153,6 +168,18 @@ class OperatorReconciler:
         if status_report is not None:
             await self.publisher(world.raw, status_report)
             count_installation(world.operator.status, status_report.status)
+
+
+def _neighbour(world: World, package: str) -> Neighbour:
+    ready = find_condition(world.operator.status.conditions, ConditionType.READY)
+    return Neighbour(
+        operator=world.operator.metadata.name,
+        package=package,
+        bundle=world.running.name if world.running is not None else "",
+        message=ready.message if ready is not None else "",
+        is_deleting=world.operator.metadata.deleting,
+        has_bundle_deployment=world.owned_bundle_deployment is not None,
+    )
 
 
 # --- other Operators for the same package

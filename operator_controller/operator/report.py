@@ -23,22 +23,34 @@ from olmkit.api.meta import Condition
 from olmkit.api.operators import FINALIZER, ConditionType, OperatorStatus, Reason
 from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
 from operator_controller.operator.approval import requested_version
+from operator_controller.operator.dependencies import deletion_hold
 from operator_controller.operator.deprecation_conditions import deprecation_conditions
 from operator_controller.operator.evaluate import Evaluation, WaitingUnreported
 from operator_controller.operator.world import (
     AddFinalizer,
     ApplyBundleDeployment,
+    CreateDependency,
+    DeleteDependency,
     Done,
     ObservedBundleDeployment,
+    RemoveDependencyLabel,
     RemoveFinalizer,
     World,
 )
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
 
 STATUS_UNKNOWN = "bundledeployment status is unknown"
+NOT_ATTEMPTED_DEPENDENCIES = "installation has not been attempted as dependencies are not installed"
 _FAILED = (DeploymentReason.INSTALL_FAILED, DeploymentReason.UNPACK_FAILED, DeploymentReason.BUNDLE_LOAD_FAILED)
-_REPORTED_WAITING_REASONS = (Reason.WAITING_FOR_CATALOG, Reason.RESOLVING, Reason.INSTALLING)
+_REPORTED_WAITING_REASONS = (
+    Reason.WAITING_FOR_CATALOG,
+    Reason.WAITING_FOR_DEPENDENCIES,
+    Reason.RESOLVING,
+    Reason.INSTALLING,
+)
 """Reasons of a Waiting that Reconciling reports as they are; it reports all others as Retrying."""
+_UNREPORTED_PLANS = (AddFinalizer, RemoveFinalizer, RemoveDependencyLabel, DeleteDependency)
+"""Plans after which the next pass reports."""
 Outcome = Done | Exception
 
 
@@ -47,7 +59,7 @@ def report(world: World, evaluation: Evaluation | None, outcome: Outcome) -> Sta
     that is being deleted, or if evaluating it failed."""
     if isinstance(outcome, WaitingUnreported | Conflict):
         return None
-    if isinstance(outcome, Done) and isinstance(outcome.plan, AddFinalizer | RemoveFinalizer):
+    if isinstance(outcome, Done) and isinstance(outcome.plan, _UNREPORTED_PLANS):
         return None
     if world.operator.metadata.deleting:
         return (
@@ -64,6 +76,8 @@ def report(world: World, evaluation: Evaluation | None, outcome: Outcome) -> Sta
         *deprecation_conditions(evaluation.deprecations, world.operator.status.conditions),
     ]
     noted = _with_successor_note(_with_hold_note(conditions, evaluation), evaluation)
+    if evaluation.kept_note:
+        noted = _with_note(noted, evaluation.kept_note)
     return _status(world, _with_missing_bundle(world, noted), evaluation)
 
 
@@ -123,6 +137,7 @@ def _status(
         installed_bundle_resource=world.running.image if world.running else None,
         installed=world.installed_status,
         available=evaluation.hold.available if evaluation is not None and evaluation.hold is not None else None,
+        dependencies=(list(evaluation.dependencies) or None) if evaluation else old.dependencies,
         resolution=evaluation.explanation if evaluation else old.resolution,
     )
     return StatusReport(status, transitions, _available_events(old, status, transitions))
@@ -173,6 +188,13 @@ def _installed(world: World, outcome: Outcome, evaluation: Evaluation) -> Desire
         return _installed_condition("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, evaluation.not_attempted)
     if evaluation.is_resolved and isinstance(outcome, Blocked | ApiError):
         return _installed_condition("False", Reason.INSTALLATION_FAILED, str(outcome))
+    blocker = evaluation.blocker
+    if (
+        blocker is not None
+        and blocker.reason == Reason.WAITING_FOR_DEPENDENCIES
+        and world.owned_bundle_deployment is None
+    ):
+        return _installed_condition("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, NOT_ATTEMPTED_DEPENDENCIES)
     deployment = evaluation.current_deployment
     failure = _failure(deployment) if deployment else None
     if failure is not None:
@@ -208,6 +230,8 @@ def _ready_and_progress(world: World, outcome: Outcome, evaluation: Evaluation) 
     """Ready, and Reconciling or Stalled."""
     if isinstance(outcome, OlmError):
         return _blocked(world, outcome, evaluation)
+    if isinstance(outcome, Done) and isinstance(outcome.plan, CreateDependency) and evaluation.blocker is not None:
+        return _blocked(world, evaluation.blocker, evaluation)
     if isinstance(outcome, Exception):
         message = _error_text("the BundleDeployment could not be written", outcome)
         return _not_ready(_not_ready_reason(world), message, Reason.RETRYING)
@@ -330,6 +354,10 @@ def _deletion_conditions(world: World, outcome: Outcome) -> list[DesiredConditio
         if one.type in (ConditionType.RESOLVED, ConditionType.INSTALLED)
     ]
     deployment = world.owned_bundle_deployment
+    hold = deletion_hold(world) if deployment is not None and not deployment.model.metadata.deleting else ""
+    if hold and not isinstance(outcome, Exception):
+        message = f"the deletion waits: {hold}"
+        return [*unchanged, *_not_ready(Reason.DELETION_BLOCKED, message, Reason.DELETION_BLOCKED)]
     ready = deployment.condition(DeploymentCondition.READY) if deployment else None
     is_reported = deployment is not None and deployment.model.metadata.deleting and ready is not None
     left = f": {ready.message}" if is_reported and ready else ""

@@ -45,6 +45,7 @@ def make_request(world: World) -> OperatorRequest | None:
         is_manual=approved is not None,
         approved_version=approved or "",
         is_paused=bool(spec.paused),
+        is_dependency=world.is_dependency,
         is_deleting=metadata.deleting,
         is_resolvable=is_resolvable,
         running=_recorded(world.running) if world.running is not None else None,

@@ -14,11 +14,14 @@ from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import BundleDeployment
 from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.api.meta import Condition, OwnerReference
-from olmkit.api.operators import KIND, InstalledBundle, Operator
+from olmkit.api.operators import INSTALLED_FOR_LABEL, KIND, InstalledBundle, Operator
 from operator_controller.resolve.answer_state import AnswerState
 from operator_controller.resolve.snapshot import RunningBundle
 
 ConditionType = bundledeployments.ConditionType
+FIELD_MANAGER = "operator-controller"
+LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
+"""What `kubectl apply` writes, also if it changes no field."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,20 @@ class ObservedBundleDeployment:
 
 
 @dataclass(frozen=True)
+class Neighbour:
+    """The Operator for a package that this Operator requires, or that requires this Operator's package."""
+
+    operator: str
+    package: str
+    bundle: str = ""
+    """Name of the bundle that runs; "" if none does."""
+    message: str = ""
+    """The message of its condition Ready."""
+    is_deleting: bool = False
+    has_bundle_deployment: bool = False
+
+
+@dataclass(frozen=True)
 class World:
     """Everything that the decision of one pass may depend on."""
 
@@ -106,6 +123,21 @@ class World:
     """The names of the Catalogs that spec.catalogSelector selects, sorted; None without a selector."""
     resolution: AnswerState | None = None
     """The answer to evaluate.request_to_resolve(); None if that is None."""
+    neighbours: Mapping[str, Neighbour] = field(default_factory=dict)
+    """By package: the Operators for the packages that the answer names."""
+
+    @property
+    def is_dependency(self) -> bool:
+        """Whether the Operator was created for others that require its package, and no person has taken it over."""
+        return INSTALLED_FOR_LABEL in self.operator.metadata.labels and not self.is_taken_over
+
+    @property
+    def is_taken_over(self) -> bool:
+        """Whether a person has applied it: another field manager owns a field of the spec, or kubectl has applied it."""
+        managed: list[Mapping[str, Any]] = self.raw["metadata"].get("managedFields") or []
+        return LAST_APPLIED_ANNOTATION in self.operator.metadata.annotations or any(
+            entry.get("manager") != FIELD_MANAGER and "f:spec" in (entry.get("fieldsV1") or {}) for entry in managed
+        )
 
     @property
     def owned_bundle_deployment(self) -> ObservedBundleDeployment | None:
@@ -156,7 +188,55 @@ class RemoveFinalizer:
     finalizers: tuple[str, ...]
 
 
-Plan = Keep | AddFinalizer | ApplyBundleDeployment | DeleteBundleDeployment | RemoveFinalizer
+@dataclass(frozen=True)
+class CreateDependency:
+    """Create an Operator for a package that the bundle requires, unless one of that name exists."""
+
+    operator: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RemoveDependencyLabel:
+    """Remove the label of a dependency: a person has taken the Operator over."""
+
+
+@dataclass(frozen=True)
+class RequestCount:
+    """Have rukpak count the custom resources of the BundleDeployment anew."""
+
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True)
+class WithdrawCount:
+    """Have rukpak stop counting."""
+
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True)
+class DeleteDependency:
+    """Delete the Operator: nothing requires its package any more."""
+
+    name: str
+    uid: str
+    resource_version: str
+
+
+Plan = (
+    Keep
+    | AddFinalizer
+    | ApplyBundleDeployment
+    | DeleteBundleDeployment
+    | RemoveFinalizer
+    | CreateDependency
+    | RemoveDependencyLabel
+    | RequestCount
+    | WithdrawCount
+    | DeleteDependency
+)
 
 
 @dataclass(frozen=True)

@@ -158,6 +158,9 @@ class Answer:
     """The end state of the whole component, by package; the same in the answers of all its Operators."""
     needed_by: tuple[str, ...] = ()
     """The packages that run and require something of what runs for this Operator and of nothing else that runs."""
+    required_by_deleting: tuple[str, ...] = ()
+    """The packages that are being deleted and require what runs for this Operator: they are deleted before it. Without those that
+    it requires itself."""
     clauses: tuple[Clause, ...] = ()
     """Why a CONFLICT is one: a minimal set of statements that cannot all hold."""
 
@@ -165,3 +168,9 @@ class Answer:
     def is_not_offered(self) -> bool:
         """The content of the catalog of a KEPT bundle is known, and neither contains it nor an upgrade from it."""
         return self.kind is AnswerKind.KEPT and self.catalog_state in STATES_WITH_CONTENT
+
+
+def related_packages(answer: Answer, package: str) -> set[str]:
+    """The packages whose Operators matter to the one for `package`: those it requires, and those that require it."""
+    requiring = {member.package for member in answer.members if package in member.requires}
+    return {one.package for one in answer.dependencies}.union(requiring, answer.needed_by, answer.required_by_deleting)

@@ -57,7 +57,12 @@ class AnswerMaker:
             answer = self._plain(operator, domain, AnswerKind.UNDECIDED, self._undecided())
         else:
             answer = self._decided(operator, domain)
-        return replace(answer, members=self.members, needed_by=self._needed_by(domain.package))
+        return replace(
+            answer,
+            members=self.members,
+            needed_by=self._needed_by(domain.package),
+            required_by_deleting=self._required_by_deleting(domain.package),
+        )
 
     # --- the kinds of answers
 
@@ -249,11 +254,35 @@ class AnswerMaker:
         universe = self._universe
         found = {name for name, edges in self._edges.items() if any(each.satisfied_by == package for each in edges)}
         for other in universe.running if package in universe.running else ():
-            if other != package and any(
-                universe.holders(other, each) == [package] for each in universe.required(other, 0)
-            ):
+            if other != package and package in self._required_now(other):
                 found.add(other)
         return tuple(sorted(name for name in found if not universe.is_deleting(name)))
+
+    def _required_by_deleting(self, package: str) -> tuple[str, ...]:
+        """The packages that are being deleted and require what runs of this one alone; not those that it requires itself."""
+        universe = self._universe
+        deleting = [each for each in universe.running if each != package and universe.is_deleting(each)]
+        found = [each for each in deleting if package in self._required_now(each)]
+        own = self._required_by_chain(package) if found else set()
+        return tuple(sorted(each for each in found if each not in own))
+
+    def _required_by_chain(self, package: str) -> set[str]:
+        """The packages that run and that this one requires, also indirectly."""
+        found: set[str] = set()
+        pending = [package]
+        while pending:
+            new = self._required_now(pending.pop()) - found
+            found |= new
+            pending.extend(new)
+        return found
+
+    def _required_now(self, package: str) -> set[str]:
+        """The packages each of which alone satisfies a requirement of what runs of this one."""
+        universe = self._universe
+        if package not in universe.running:
+            return set()
+        holders = (universe.holders(package, each) for each in universe.required(package, 0))
+        return {each[0] for each in holders if len(each) == 1}
 
 
 def _resolution(domain: PackageDomain, choice: Chosen | None) -> Resolution:

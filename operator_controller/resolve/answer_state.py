@@ -20,6 +20,8 @@ class AnswerState:
     """None: the present request is not resolved yet."""
     needs_recheck: bool = False
     """Whether the answer may change without a change of an object: a catalog that counts for the Operator is read again soon."""
+    is_component_settled: bool = True
+    """Whether all Operators of its component are resolved: none is refused, undecided or without an answer."""
     error: OlmError | None = None
     """Why the last attempt to resolve failed, if there is no answer."""
     since: datetime | None = None

@@ -45,7 +45,7 @@ def answer_component(part: ComponentPart, documents: Documents, parsed: ParsedDo
     maker = AnswerMaker(solved.universe, solved.goal, solved.solution)
     held = {each.name for each in part.operators if solved.universe.domain(each.held_package).pending}
     if not held:
-        return [maker.answer(each) for each in part.operators if each.is_resolvable]
+        return [maker.answer(each) for each in part.operators if each.is_resolvable or each.is_deleting]
     released = tuple(replace(each, is_manual=False, is_paused=False) for each in part.operators)
     free = solve_part(replace(part, operators=released), documents, parsed)
     free_maker = AnswerMaker(free.universe, free.goal, free.solution)
@@ -54,7 +54,7 @@ def answer_component(part: ComponentPart, documents: Documents, parsed: ParsedDo
         if each.name in held
         else maker.answer(each)
         for each in part.operators
-        if each.is_resolvable
+        if each.is_resolvable or each.is_deleting
     ]
 
 

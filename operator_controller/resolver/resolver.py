@@ -20,7 +20,7 @@ from olmkit.errors import OlmError
 from olmkit.runtime.backoff import Backoff
 from olmkit.runtime.informer import Change, Informer
 from operator_controller.catalog_client.client import CatalogClient
-from operator_controller.resolve.answer import Answer
+from operator_controller.resolve.answer import Answer, AnswerKind, related_packages
 from operator_controller.resolve.answer_state import AnswerState
 from operator_controller.resolve.cluster_snapshot import OperatorRequest
 from operator_controller.resolver.catalog_reads import (
@@ -53,6 +53,7 @@ class _Held:
     request: OperatorRequest
     answer: Answer | None
     needs_recheck: bool
+    is_component_settled: bool
 
     def is_same_as(self, other: _Held | None) -> bool:
         """Whether both tell the Operator the same, whatever they were computed from."""
@@ -95,6 +96,8 @@ class Resolver:
         self._requests: dict[str, OperatorRequest] = {}
         self._held: dict[str, _Held] = {}
         self._held_number = 0
+        self._related: dict[str, set[str]] = {}
+        """By package: the Operators whose answers name it."""
         self._awaited: dict[str, datetime] = {}
         """Since when an Operator has waited for the answer to its present request."""
         self._number = 0
@@ -113,7 +116,7 @@ class Resolver:
         """The answer to the present request of an Operator, which is woken when there is another one."""
         held = self._held.get(request.name)
         if held is not None and held.request == request:
-            return AnswerState(held.answer, held.needs_recheck)
+            return AnswerState(held.answer, held.needs_recheck, held.is_component_settled)
         if self._requests.get(request.name) != request:  # its event has not been handled yet
             self._read_again([request.name])
         failure = self._failure
@@ -131,13 +134,17 @@ class Resolver:
         """The number of that Snapshot; 0 while none was solved since this process leads."""
         return self._held_number
 
+    def related_operators(self, package: str) -> frozenset[str]:
+        """The Operators that require the package, or that it requires: they observe its Operator."""
+        return frozenset(self._related.get(package, ()))
+
     def mark_dirty(self) -> None:
         """Something that resolution depends on may have changed."""
         self._dirty.set()
 
     def clear(self) -> None:
         """Forget all answers: another process may have led since."""
-        for known in (self._requests, self._held, self._awaited):
+        for known in (self._requests, self._held, self._awaited, self._related):
             known.clear()
         self._held_number = 0
         self._solved = self._failure = None
@@ -214,9 +221,13 @@ class Resolver:
         unsettled = {read.source.name for read in reads if read.needs_recheck}
         before, self._held = self._held, {}
         self._held_number = snapshot.number
+        self._related = _related_operators(solution.answers.values(), snapshot.operators)
+        refused = {one.digest for one in solution.answers.values() if not _is_settled(one)}
         for name, request in snapshot.operators.items():
             selected = unsettled if request.catalogs is None else unsettled.intersection(request.catalogs)
-            held = self._held[name] = _Held(request, solution.answers.get(name), bool(selected))
+            answer = solution.answers.get(name)
+            is_settled = answer is not None and answer.digest not in refused
+            held = self._held[name] = _Held(request, answer, bool(selected), is_settled)
             if not held.is_same_as(before.get(name)):
                 self._awaited.pop(name, None)
                 self._wake(name)
@@ -280,3 +291,16 @@ class Resolver:
             log.error("a Catalog cannot be read", extra={"error": str(error)}, exc_info=error)
         self._read_again(name for name, request in self._requests.items() if request.catalogs is not None)
         self.mark_dirty()
+
+
+def _is_settled(answer: Answer) -> bool:
+    return answer.is_resolved or answer.kind in (AnswerKind.UNNEEDED, AnswerKind.DELETING)
+
+
+def _related_operators(answers: Iterable[Answer], requests: Mapping[str, OperatorRequest]) -> dict[str, set[str]]:
+    related: dict[str, set[str]] = {}
+    for answer in answers:
+        request = requests.get(answer.operator)
+        for package in related_packages(answer, request.held_package) if request is not None else ():
+            related.setdefault(package, set()).add(answer.operator)
+    return related

@@ -24,6 +24,7 @@ from operator_controller.operator.world import (
     World,
 )
 from operator_controller.resolve.answer_state import AnswerState
+from tests.unit.operator_controller.operator.dependency_rows import DEPENDENCY_ROWS
 from tests.unit.operator_controller.operator.report_rows import (
     BEST,
     INSTALLED,
@@ -46,7 +47,7 @@ from tests.unit.operator_controller.operator.worlds import (
     world,
 )
 
-ALL_ROWS = [*ROWS, *HELD_ROWS, *UNANSWERED_ROWS]
+ALL_ROWS = [*ROWS, *HELD_ROWS, *UNANSWERED_ROWS, *DEPENDENCY_ROWS]
 
 
 def outcome_of(observed: World) -> Outcome:
@@ -283,7 +284,7 @@ def test_a_running_bundle_of_another_name_is_an_upgrade() -> None:
 
 def test_every_reason_of_the_api_is_reported() -> None:
     reasons = {reason for _, observed, _ in ALL_ROWS for _, reason, _ in reported(observed)[0].values()}
-    reasons |= {"Removing"}
+    reasons |= {"Removing", "DeletionBlocked"}  # test_dependencies.py has the latter
     assert reasons == {reason.value for reason in Reason}
 
 

@@ -1,0 +1,243 @@
+"""The dependencies of an Operator: which are missing, what waits for them, and when one is deleted again.
+
+Called by evaluate.py, decide.py and report.py. What a component consists of comes from the answer of resolution; who needs an
+installed package comes from the requirements that running bundles recorded, never from an answer that failed. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from olmkit.api import operators
+from olmkit.api.bundledeployments import COUNT_ANNOTATION, CustomResourceCount
+from olmkit.api.conditions import truncate
+from olmkit.api.meta import apply_precondition
+from olmkit.api.operators import INSTALLED_FOR_LABEL, MAX_DEPENDENCIES, Reason, RequiredPackage
+from olmkit.errors import OlmError, Waiting
+from operator_controller.operator.timing import RESYNC_DELAY
+from operator_controller.operator.world import (
+    CreateDependency,
+    DeleteDependency,
+    Neighbour,
+    Plan,
+    RemoveDependencyLabel,
+    RequestCount,
+    WithdrawCount,
+    World,
+)
+from operator_controller.resolve.answer import Answer, AnswerKind, Dependency
+
+MAX_NAMES_SHOWN = 5
+"""Dependencies or Operators in one message."""
+MAX_STATE_BYTES = 200
+"""UTF-8 bytes of the state of one dependency in a message."""
+COUNT_VALIDITY = timedelta(minutes=2)
+"""For how long after its request a count of custom resources permits a deletion."""
+
+
+# --- what is required
+
+
+def missing_dependency(world: World, answer: Answer) -> CreateDependency | None:
+    """The Operator to create for a package that the selected bundle requires and that has none."""
+    creatable = {one.package for one in answer.to_install}
+    missing = sorted(
+        one.package for one in answer.dependencies if one.package in creatable and one.package not in world.neighbours
+    )
+    return CreateDependency(_dependency_manifest(missing[0])) if missing else None
+
+
+def _dependency_manifest(package: str) -> dict[str, Any]:
+    return {
+        "apiVersion": operators.KIND.api_version,
+        "kind": operators.KIND.kind,
+        "metadata": {"name": package, "labels": {INSTALLED_FOR_LABEL: ""}, **apply_precondition(None)},
+        "spec": {"packageName": package},
+    }
+
+
+def dependency_blocker(world: World, answer: Answer) -> OlmError | None:
+    """What the bundle has to wait for: the packages that it requires are installed first, except those of its own cycle."""
+    waiting = [
+        _pending(one, world.neighbours.get(one.package))
+        for one in answer.dependencies
+        if not _is_installed(one, world.neighbours.get(one.package))
+        and not _is_in_cycle(answer, world.operator.spec.package_name, one.package)
+    ]
+    if not waiting:
+        return None
+    message = f"waiting for dependencies: {_join(waiting)}"
+    return Waiting(Reason.WAITING_FOR_DEPENDENCIES, message, RESYNC_DELAY)
+
+
+def _is_installed(dependency: Dependency, neighbour: Neighbour | None) -> bool:
+    return neighbour is not None and not neighbour.is_deleting and neighbour.bundle == dependency.bundle
+
+
+def _pending(dependency: Dependency, neighbour: Neighbour | None) -> str:
+    name = f"{dependency.package} {dependency.version}"
+    if neighbour is None:
+        return f"{name} (its Operator is being created)"
+    if neighbour.is_deleting:
+        return f"{name} (its Operator is being deleted)"
+    state = truncate(neighbour.message, MAX_STATE_BYTES)
+    return f"{name} ({state})" if state else name
+
+
+def _is_in_cycle(answer: Answer, package: str, dependency: str) -> bool:
+    """Whether the dependency requires the package, also indirectly."""
+    requires = {member.package: member.requires for member in answer.members}
+    found, pending = {dependency}, [dependency]
+    while pending:
+        for one in requires.get(pending.pop(), ()):
+            if one == package:
+                return True
+            if one not in found:
+                found.add(one)
+                pending.append(one)
+    return False
+
+
+def required_packages(world: World, answer: Answer) -> list[RequiredPackage]:
+    """The entries of status.dependencies, by package."""
+    found: dict[str, RequiredPackage] = {}
+    for one in answer.dependencies:
+        neighbour = world.neighbours.get(one.package)
+        found.setdefault(
+            one.package,
+            RequiredPackage(
+                package=one.package,
+                version=one.version,
+                bundle=one.bundle,
+                operator=neighbour.operator if neighbour else None,
+                installed=_is_installed(one, neighbour),
+                requirement=truncate(one.sentence, 1024),
+            ),
+        )
+    return [entry for _, entry in sorted(found.items())][:MAX_DEPENDENCIES]
+
+
+# --- what requires this Operator
+
+
+def deletion_hold(world: World) -> str:
+    """Why the installed bundle of an Operator that is being deleted stays for now; "" if it can be deleted."""
+    resolution = world.resolution
+    if resolution is None:
+        return ""
+    if resolution.answer is None:
+        return "it is not known yet whether others require it"
+    answer = resolution.answer
+    staying = [one.operator for one in _dependants(world, answer) if not one.is_deleting]
+    if staying:
+        return f"{_join(f'Operator {name}' for name in staying)} requires it: delete what requires it first"
+    before = [world.neighbours[one].operator for one in answer.required_by_deleting if one in world.neighbours]
+    return f"{_join(f'Operator {name}' for name in sorted(before))} requires it and is deleted first" if before else ""
+
+
+def _dependants(world: World, answer: Answer) -> list[Neighbour]:
+    """The Operators whose installed bundle requires what is installed for this one, by name.
+
+    One that is only about to be installed counts from the creation of its BundleDeployment.
+    """
+    own = world.operator.spec.package_name
+    requiring = {member.package for member in answer.members if own in member.requires}
+    found = [
+        neighbour
+        for package, neighbour in world.neighbours.items()
+        if neighbour.operator != world.operator.metadata.name
+        and package in requiring.union(answer.needed_by)
+        and neighbour.has_bundle_deployment
+    ]
+    return sorted(found, key=lambda one: one.operator)
+
+
+def dependency_plan(world: World) -> Plan | None:
+    """What to do with an Operator that was created as a dependency; None: what is done for any Operator."""
+    if INSTALLED_FOR_LABEL not in world.operator.metadata.labels:
+        return None
+    if world.is_taken_over:
+        return RemoveDependencyLabel()
+    deployment = world.owned_bundle_deployment
+    name = deployment.model.metadata.name if deployment is not None else ""
+    uid = deployment.model.metadata.uid if deployment is not None else ""
+    is_counted = deployment is not None and COUNT_ANNOTATION in deployment.model.metadata.annotations
+    if not is_unneeded(world):
+        return WithdrawCount(name, uid) if is_counted else None
+    metadata = world.operator.metadata
+    if deployment is not None:
+        requested = deployment.model.metadata.annotations.get(COUNT_ANNOTATION, "")
+        if not requested:
+            return RequestCount(name, uid)
+        if deployment.model.status.last_handled_count != requested or in_use(world):
+            return None
+        if not _is_recent(requested, world.now):
+            return RequestCount(name, uid)
+    return DeleteDependency(metadata.name, metadata.uid, metadata.resource_version)
+
+
+def is_unneeded(world: World) -> bool:
+    """Whether it is certain that nothing requires the package: what runs records no such requirement, and nothing that is to be
+    installed has one. An answer that is missing or may still change is no certainty."""
+    resolution = world.resolution
+    if (
+        resolution is None
+        or resolution.answer is None
+        or resolution.needs_recheck
+        or not resolution.is_component_settled
+    ):
+        return False
+    answer, own = resolution.answer, world.operator.spec.package_name
+    if answer.kind is AnswerKind.UNDECIDED:
+        return False
+    is_required = answer.needed_by or answer.required_by_deleting
+    return not is_required and not any(own in member.requires for member in answer.members)
+
+
+def in_use(world: World) -> str:
+    """The custom resources that keep a dependency which nothing requires, for a message; "" if there are none."""
+    deployment = world.owned_bundle_deployment
+    if deployment is None or deployment.model.status.last_handled_count is None:
+        return ""
+    counts = deployment.model.status.custom_resources or []
+    return _join(text for one in counts if (text := _count_text(one)))
+
+
+def _count_text(entry: CustomResourceCount) -> str:
+    resource = f"{_plural(entry.kind)}.{entry.group}"
+    if entry.count is None:
+        return f"an unknown number of {resource}"
+    if entry.count == 0:
+        return ""
+    return f"{entry.count}{' or more' if entry.truncated else ''} {resource}"
+
+
+def _plural(kind: str) -> str:
+    """The resource name of a kind, by the rule of Kubernetes for kinds whose plural is not known."""
+    name = kind.lower()
+    if name.endswith("s"):
+        return f"{name}es"
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+
+
+def count_request(now: datetime, unique: str) -> str:
+    """The value of the annotation that requests a count: the time, and a text that was never used."""
+    return f"{now.isoformat(timespec='seconds')}/{unique}"
+
+
+def _is_recent(request: str, now: datetime) -> bool:
+    """Whether a count was requested so shortly ago that it is still valid."""
+    try:
+        age = now - datetime.fromisoformat(request.partition("/")[0])
+    except (ValueError, TypeError):
+        return False
+    return timedelta(0) <= age <= COUNT_VALIDITY
+
+
+def _join(texts: Iterable[str]) -> str:
+    """The first of them, and the number of the others."""
+    found = [*texts]
+    more = [f"and {len(found) - MAX_NAMES_SHOWN} more"] if len(found) > MAX_NAMES_SHOWN else []
+    return ", ".join([*found[:MAX_NAMES_SHOWN], *more])

@@ -1,0 +1,62 @@
+"""More rows of test_report.py: an Operator that waits for what its bundle requires."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from operator_controller.operator.world import Neighbour, World
+from operator_controller.resolve.answer import Answer, Dependency, Member, PackageToInstall
+from tests.unit.operator_controller.operator.report_rows import Conditions, both
+from tests.unit.operator_controller.operator.worlds import image, world
+
+DEPENDENCY = Dependency("q", "2.0.0", "community", "q.v2.0.0", "p v1.1.0 requires q >=2.0.0")
+MEMBERS = (
+    Member("p", "p.v1.1.0", "1.1.0", requires=("q",), is_changed=True),
+    Member("q", "q.v2.0.0", "2.0.0", requires=(), is_changed=True),
+)
+
+
+def requiring(**changes: object) -> World:
+    """The World of an Operator whose bundle requires package q; changes of its answer."""
+    observed = world()
+    assert observed.resolution is not None
+    answer = observed.resolution.answer
+    assert isinstance(answer, Answer)
+    fields = {"dependencies": (DEPENDENCY,), "members": MEMBERS, **changes}
+    return replace(observed, resolution=replace(observed.resolution, answer=replace(answer, **fields)))  # type: ignore[arg-type]
+
+
+def with_neighbour(observed: World, **changes: object) -> World:
+    """The World in which package q has an Operator of its name."""
+    neighbour = replace(Neighbour("q", "q"), **changes)  # type: ignore[arg-type]
+    return replace(observed, neighbours={"q": neighbour})
+
+
+MISSING = requiring(to_install=(PackageToInstall("q", "2.0.0", "community", ("alpha",)),))
+NOT_ATTEMPTED = (
+    "Unknown",
+    "InstallationStatusUnknown",
+    "installation has not been attempted as dependencies are not installed",
+)
+RESOLVED = ("True", "Success", f'resolved to "{image("1.1.0")}"')
+
+
+def _waiting(text: str) -> Conditions:
+    message = f"waiting for dependencies: {text}"
+    progress = both("Reconciling", "NotInstalled", message, "WaitingForDependencies")
+    return {"Resolved": RESOLVED, "Installed": NOT_ATTEMPTED, **progress}
+
+
+DEPENDENCY_ROWS: list[tuple[str, World, Conditions]] = [
+    ("a dependency has no Operator yet", MISSING, _waiting("q 2.0.0 (its Operator is being created)")),
+    (
+        "a dependency is being installed",
+        with_neighbour(requiring(), message="installing 2.0.0: phase 2 of 7"),
+        _waiting("q 2.0.0 (installing 2.0.0: phase 2 of 7)"),
+    ),
+    (
+        "a dependency is being deleted",
+        with_neighbour(requiring(), bundle="q.v2.0.0", is_deleting=True),
+        _waiting("q 2.0.0 (its Operator is being deleted)"),
+    ),
+]

@@ -1,0 +1,226 @@
+"""Dependencies: they are created and installed first, and deleted when nothing requires them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from olmkit.api.bundledeployments import COUNT_ANNOTATION
+from olmkit.api.operators import INSTALLED_FOR_LABEL, Operator
+from operator_controller.operator.decide import decide
+from operator_controller.operator.dependencies import count_request, deletion_hold
+from operator_controller.operator.report import report
+from operator_controller.operator.world import (
+    ApplyBundleDeployment,
+    CreateDependency,
+    DeleteBundleDeployment,
+    DeleteDependency,
+    Done,
+    Keep,
+    Neighbour,
+    ObservedBundleDeployment,
+    RemoveDependencyLabel,
+    RequestCount,
+    WithdrawCount,
+    World,
+)
+from operator_controller.resolve.answer import AnswerKind, Member
+from operator_controller.resolve.answer_state import AnswerState
+from tests.unit.operator_controller.operator.dependency_rows import MEMBERS, MISSING, requiring, with_neighbour
+from tests.unit.operator_controller.operator.report_rows import INSTALLED, READY
+from tests.unit.operator_controller.operator.worlds import NOW, deployment, operator, world
+
+DEPENDANT = Neighbour("beta", "b", "b.v1", has_bundle_deployment=True)
+
+
+def test_an_operator_for_a_missing_dependency_is_created_first() -> None:
+    plan = decide(MISSING).plan
+    assert isinstance(plan, CreateDependency)
+    assert plan.operator["metadata"] == {"name": "q", "labels": {INSTALLED_FOR_LABEL: ""}, "resourceVersion": "1"}
+    assert plan.operator["spec"] == {"packageName": "q"}
+
+
+def test_the_status_names_the_dependencies() -> None:
+    observed = with_neighbour(requiring(), bundle="q.v2.0.0")
+    decision = decide(observed)
+    assert isinstance(decision.plan, ApplyBundleDeployment)
+    status_report = report(observed, decision.evaluation, Done(decision.plan))
+    assert status_report is not None
+    assert status_report.status.dump()["dependencies"] == [
+        {
+            "package": "q",
+            "version": "2.0.0",
+            "bundle": "q.v2.0.0",
+            "operator": "q",
+            "installed": True,
+            "requirement": "p v1.1.0 requires q >=2.0.0",
+        }
+    ]
+
+
+def test_members_of_a_cycle_do_not_wait_for_each_other() -> None:
+    cycle = (
+        MEMBERS[0],
+        replace(MEMBERS[1], requires=("r",)),
+        Member("r", "r.v1", "1.0.0", requires=("p",), is_changed=True),
+    )
+    observed = with_neighbour(requiring(members=cycle), message="waiting")
+    assert isinstance(decide(observed).plan, ApplyBundleDeployment)
+
+
+# --- an Operator that was created as a dependency
+
+
+def dependency(**changes: Any) -> World:
+    """The World of an installed dependency; changes: label, managed_fields, annotations, count, counts, answer, …"""
+    raw = operator()
+    if changes.get("label", True):
+        raw["metadata"]["labels"] = {INSTALLED_FOR_LABEL: ""}
+    raw["metadata"]["managedFields"] = changes.get("managed_fields", [])
+    raw["metadata"]["annotations"] = changes.get("annotations", {})
+    state = deployment("1.1.0", [INSTALLED, READY], active="alpha-1.1.0")
+    observed_raw: dict[str, Any] = dict(state.raw)
+    if "count" in changes:
+        observed_raw["metadata"] = {**observed_raw["metadata"], "annotations": {COUNT_ANNOTATION: changes["count"]}}
+    if "counts" in changes:
+        counted = {
+            "customResources": changes["counts"],
+            "lastHandledCount": changes.get("handled", changes.get("count")),
+        }
+        observed_raw["status"] = {**observed_raw["status"], **counted}
+    observed = world(raw, runs="1.1.0", bundle_deployment=ObservedBundleDeployment.load(observed_raw))
+    assert observed.resolution is not None
+    assert observed.resolution.answer is not None
+    answer = replace(observed.resolution.answer, **changes.get("answer", {}))
+    settled, recheck = changes.get("settled", True), changes.get("recheck", False)
+    return replace(observed, resolution=AnswerState(answer, recheck, is_component_settled=settled))
+
+
+FRESH, OLD = count_request(NOW - timedelta(seconds=9), "a"), count_request(NOW - timedelta(hours=1), "a")
+NONE: list[dict[str, Any]] = [{"group": "g.example.com", "kind": "Thing", "count": 0}]
+SOME: list[dict[str, Any]] = [{"group": "cert-manager.io", "kind": "Certificate", "count": 500}]
+UNKNOWN: list[dict[str, Any]] = [{"group": "g.example.com", "kind": "Policy", "message": "its API is down"}]
+
+PLANS = [
+    ("nothing requires it: its custom resources are counted", dependency(), RequestCount),
+    ("the count is not there yet", dependency(count=FRESH), Keep),
+    ("the count is for an earlier request", dependency(count=FRESH, counts=NONE, handled="other"), Keep),
+    ("it has no custom resources", dependency(count=FRESH, counts=NONE), DeleteDependency),
+    ("it has no CRDs", dependency(count=FRESH, counts=[]), DeleteDependency),
+    ("it had no custom resources an hour ago", dependency(count=OLD, counts=NONE), RequestCount),
+    ("a person changed the request", dependency(count="mine", counts=NONE), RequestCount),
+    ("it has custom resources", dependency(count=FRESH, counts=SOME), Keep),
+    ("its custom resources could not be counted", dependency(count=FRESH, counts=UNKNOWN), Keep),
+    ("what runs requires it", dependency(answer={"needed_by": ("b",)}), Keep),
+    ("what runs requires it again", dependency(answer={"needed_by": ("b",)}, count=OLD), WithdrawCount),
+    (
+        "what is to be installed requires it",
+        dependency(answer={"members": (Member("b", "b.v1", "1.0.0", requires=("p",), is_changed=True),)}),
+        Keep,
+    ),
+    ("what is being deleted requires it", dependency(answer={"required_by_deleting": ("b",)}), Keep),
+    ("one that may require it is refused", dependency(settled=False), Keep),
+    ("a catalog is being read again", dependency(recheck=True), Keep),
+    ("the answer is not proved", dependency(answer={"kind": AnswerKind.UNDECIDED}), Keep),
+    ("a person created it", dependency(label=False), Keep),
+    (
+        "a person has applied it",
+        dependency(managed_fields=[{"manager": "kubectl", "fieldsV1": {"f:spec": {"f:packageName": {}}}}]),
+        RemoveDependencyLabel,
+    ),
+    (
+        "kubectl apply has changed nothing but its own annotation",
+        dependency(annotations={"kubectl.kubernetes.io/last-applied-configuration": "{}"}),
+        RemoveDependencyLabel,
+    ),
+    (
+        "others own fields of its metadata or status alone",
+        dependency(
+            managed_fields=[{"manager": "kubectl", "fieldsV1": {"f:metadata": {}}}], answer={"needed_by": ("b",)}
+        ),
+        Keep,
+    ),
+]
+
+
+@pytest.mark.parametrize(("observed", "expected"), [pytest.param(w, e, id=name) for name, w, e in PLANS])
+def test_a_dependency_stays_while_it_is_required_or_in_use(observed: World, expected: type) -> None:
+    assert isinstance(decide(observed).plan, expected)
+
+
+def test_a_dependency_without_an_answer_stays() -> None:
+    observed = replace(dependency(), resolution=AnswerState(since=NOW))
+    assert not isinstance(decide(observed).plan, DeleteDependency | RequestCount)
+
+
+@pytest.mark.parametrize(
+    ("counts", "note"),
+    [
+        pytest.param(SOME, "kept: 500 certificates.cert-manager.io in use", id="some"),
+        pytest.param(UNKNOWN, "kept: an unknown number of policies.g.example.com in use", id="not known"),
+        pytest.param(
+            [{"group": "g", "kind": "Bus", "count": 10000, "truncated": True}],
+            "kept: 10000 or more buses.g in use",
+            id="too many to count",
+        ),
+    ],
+)
+def test_a_dependency_in_use_is_ready_and_names_what_uses_it(counts: list[dict[str, Any]], note: str) -> None:
+    observed = dependency(count=FRESH, counts=counts)
+    decision = decide(observed)
+    assert isinstance(decision.plan, Keep)
+    status_report = report(observed, decision.evaluation, Done(decision.plan))
+    assert status_report is not None
+    ready = next(one for one in status_report.status.conditions if one.type == "Ready")
+    assert (ready.status, ready.message.endswith(note)) == ("True", True)
+
+
+# --- deletion
+
+
+def deleting(neighbours: tuple[Neighbour, ...] = (), **answer: Any) -> World:
+    """The World of an installed Operator that is being deleted."""
+    observed = dependency(label=False, answer={"kind": AnswerKind.DELETING, **answer})
+    raw = operator(deleting=True)
+    return replace(
+        observed, raw=raw, operator=Operator.load(raw), neighbours={each.package: each for each in neighbours}
+    )
+
+
+@pytest.mark.parametrize(
+    ("observed", "hold"),
+    [
+        pytest.param(deleting(), "", id="nothing requires it"),
+        pytest.param(
+            deleting((DEPENDANT,), needed_by=("b",)),
+            "Operator beta requires it: delete what requires it first",
+            id="what runs requires it",
+        ),
+        pytest.param(
+            deleting((replace(DEPENDANT, is_deleting=True),), required_by_deleting=("b",)),
+            "Operator beta requires it and is deleted first",
+            id="what is being deleted requires it",
+        ),
+        pytest.param(
+            deleting((replace(DEPENDANT, has_bundle_deployment=False),), needed_by=("b",)),
+            "",
+            id="what is not installed requires it",
+        ),
+    ],
+)
+def test_what_others_require_is_not_deleted_before_them(observed: World, hold: str) -> None:
+    assert deletion_hold(observed) == hold
+    plan = decide(observed).plan
+    assert isinstance(plan, Keep if hold else DeleteBundleDeployment)
+    status_report = report(observed, None, Done(plan))
+    assert status_report is not None
+    ready = next(one for one in status_report.status.conditions if one.type == "Ready")
+    assert (ready.status, ready.reason) == ("False", "DeletionBlocked" if hold else "Removing")
+    assert hold in ready.message
+
+
+def test_a_deletion_waits_until_it_is_known_who_requires_it() -> None:
+    assert isinstance(decide(replace(deleting(), resolution=AnswerState(since=NOW))).plan, Keep)
