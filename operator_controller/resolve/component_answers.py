@@ -15,7 +15,7 @@ from operator_controller.resolve.budget import Budget
 from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest
 from operator_controller.resolve.component_part import ComponentPart
 from operator_controller.resolve.documents import Documents, ParsedDocuments
-from operator_controller.resolve.optimum import Solution, solve
+from operator_controller.resolve.optimum import Optimizer, Solution
 from operator_controller.resolve.package_domain import PackageDomain, make_domain
 from operator_controller.resolve.problem import Goal
 from operator_controller.resolve.requests import package_request, running_bundle
@@ -39,15 +39,17 @@ class SolvedComponent:
     solution: Solution
 
 
-def answer_component(part: ComponentPart, documents: Documents, parsed: ParsedDocuments) -> list[Answer]:
-    """The answers for the Operators of a component."""
-    solved = solve_part(part, documents, parsed)
+def answer_component(
+    part: ComponentPart, documents: Documents, parsed: ParsedDocuments, optimizer: Optimizer
+) -> list[Answer]:
+    """The answers for the Operators of a component. `optimizer` is the one that solved it before, if it was solved before."""
+    solved = solve_part(part, documents, parsed, optimizer)
     maker = AnswerMaker(solved.universe, solved.goal, solved.solution)
     held = {each.name for each in part.operators if solved.universe.domain(each.held_package).pending}
     if not held:
         return [maker.answer(each) for each in part.operators if each.is_resolvable or each.is_deleting]
     released = tuple(replace(each, is_manual=False, is_paused=False) for each in part.operators)
-    free = solve_part(replace(part, operators=released), documents, parsed)
+    free = solve_part(replace(part, operators=released), documents, parsed, Optimizer(BUDGET))
     free_maker = AnswerMaker(free.universe, free.goal, free.solution)
     return [
         replace(free_maker.answer(each), to_install=(), members=maker.members)
@@ -58,7 +60,9 @@ def answer_component(part: ComponentPart, documents: Documents, parsed: ParsedDo
     ]
 
 
-def solve_part(part: ComponentPart, documents: Documents, parsed: ParsedDocuments) -> SolvedComponent:
+def solve_part(
+    part: ComponentPart, documents: Documents, parsed: ParsedDocuments, optimizer: Optimizer
+) -> SolvedComponent:
     """The best solution of a component."""
     domains = _Domains(part, documents, parsed)
     running = tuple(each.held_package for each in part.operators if each.running is not None)
@@ -72,7 +76,7 @@ def solve_part(part: ComponentPart, documents: Documents, parsed: ParsedDocument
         why_not_created=domains.why_not_created,
     )
     goal = make_goal(universe, [each.held_package for each in part.operators])
-    return SolvedComponent(part, universe, goal, solve(universe, goal, BUDGET))
+    return SolvedComponent(part, universe, goal, optimizer.solve(universe, goal))
 
 
 class _Domains:

@@ -12,13 +12,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
+from operator_controller.resolve import component_answers
 from operator_controller.resolve.answer import Answer
 from operator_controller.resolve.catalog_index import CatalogIndex
 from operator_controller.resolve.cluster_snapshot import ClusterSnapshot, OperatorRequest
-from operator_controller.resolve.component_answers import answer_component
 from operator_controller.resolve.component_part import ComponentPart, digest_of, part_of
 from operator_controller.resolve.components import find_components
 from operator_controller.resolve.documents import Documents, ParsedDocuments
+from operator_controller.resolve.optimum import Optimizer
 
 
 class SolverMemory:
@@ -29,6 +30,8 @@ class SolverMemory:
         self.index = CatalogIndex()
         self.answers: dict[str, tuple[Answer, ...]] = {}
         """The answers of each component of the last call, by its digest."""
+        self.optimizers: dict[str, Optimizer] = {}
+        """What solved each component of the last call, by the package of its senior Operator."""
 
 
 def solve_components(
@@ -37,16 +40,19 @@ def solve_components(
     """The answers, sorted by the names of the Operators. None for an Operator that is not resolvable."""
     memory = memory if memory is not None else SolverMemory()
     known, memory.answers = memory.answers, {}
+    optimizers, memory.optimizers = memory.optimizers, {}
     parts = find_parts(snapshot, documents, memory)
     memory.parsed.retain_only({digest for part in parts for _, _, digest in part.documents})
     for part in parts:
-        digest = digest_of(part)
+        digest, senior = digest_of(part), part.operators[0].held_package
+        optimizer = memory.optimizers[senior] = optimizers.get(senior) or Optimizer(component_answers.BUDGET)
         answers = known.get(digest)
         if answers is None:
-            answers = tuple(replace(each, digest=digest) for each in answer_component(part, documents, memory.parsed))
+            found = component_answers.answer_component(part, documents, memory.parsed, optimizer)
+            answers = tuple(replace(each, digest=digest) for each in found)
         memory.answers[digest] = answers
-    found = [each for answers in memory.answers.values() for each in answers]
-    return tuple(sorted(found, key=lambda each: each.operator))
+    everything = [each for answers in memory.answers.values() for each in answers]
+    return tuple(sorted(everything, key=lambda each: each.operator))
 
 
 def find_parts(snapshot: ClusterSnapshot, documents: Documents, memory: SolverMemory) -> list[ComponentPart]:

@@ -16,7 +16,7 @@ from operator_controller.resolve.cluster_snapshot import (
     OperatorRequest,
     RecordedBundle,
 )
-from operator_controller.resolve.component_solver import solve_components
+from operator_controller.resolve.component_solver import SolverMemory, solve_components
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
 from operator_controller.resolve.snapshot import CatalogState
 from tests.unit.operator_controller.resolve.documents import DocumentsInMemory
@@ -125,6 +125,10 @@ def test_anything_is_answered_and_what_runs_stays(
     assert [each.operator for each in answers] == sorted(each.name for each in requests if each.is_resolvable)
     backwards = ClusterSnapshot(requests[::-1], sources[::-1], facts)
     assert solve_components(backwards, documents) == answers
+    memory = SolverMemory()
+    before = ClusterSnapshot(requests, (sources[0], CatalogSource("y", content=documents.add({}))), ClusterFacts())
+    solve_components(before, documents, memory)
+    assert solve_components(snapshot, documents, memory) == answers
     for answer in answers:
         assert answer.message
         assert len(answer.text.encode()) <= MAX_EXPLANATION_BYTES
