@@ -19,7 +19,7 @@ from operator_controller.catalog_client.client import CatalogClient
 from operator_controller.debug.setup import serve_resolutions
 from operator_controller.operator.act import OperatorActions
 from operator_controller.operator.events import EventMapper
-from operator_controller.operator.informers import Informers, packages_of_operator
+from operator_controller.operator.informers import Informers, packages_of_operator, taken_names
 from operator_controller.operator.metrics import OperatorMetrics
 from operator_controller.operator.reconciler import OperatorReconciler
 from operator_controller.operator.world import FIELD_MANAGER
@@ -98,7 +98,11 @@ def make_controller(reconciler: OperatorReconciler) -> Controller:
     informers, resolver = reconciler.informers, reconciler.resolver
     controller = Controller("operator", reconciler.steps(), workers=MAX_CONCURRENT_RECONCILES)
     event_mapper = EventMapper(informers)
-    resolver.connect(reconciler.read_request, controller.enqueue)
+    resolver.connect(
+        reconciler.read_request,
+        lambda: taken_names(informers.operators.objects.values(), informers.deployments.objects.values()),
+        controller.enqueue,
+    )
     for informer, operators_of in (
         (informers.operators, event_mapper.keys_of_operator),
         (informers.deployments, event_mapper.keys_of_deployment),

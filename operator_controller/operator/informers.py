@@ -5,6 +5,7 @@ Created by operator_controller.setup; read by reconciler.py and events.py; act.p
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION
@@ -41,3 +42,18 @@ def packages_of_operator(informers: Informers, name: str) -> set[str]:
     operator, deployment = informers.operators.get(name), informers.deployments.get(name)
     packages = {operator["spec"]["packageName"]} if operator is not None else set()
     return packages | set(packages_of(deployment) if deployment is not None else ())
+
+
+def taken_names(operators: Iterable[Object], deployments: Iterable[Object]) -> tuple[tuple[str, str], ...]:
+    """The names under which no Operator for the package of that name can be created, and what has each of them, by name."""
+    found: dict[str, str] = {}
+    for deployment in deployments:
+        name = deployment["metadata"]["name"]
+        found[name] = f'BundleDeployment "{name}"'
+    for operator in operators:
+        name, package = operator["metadata"]["name"], operator["spec"]["packageName"]
+        if name == package:
+            found.pop(name, None)
+        else:
+            found[name] = f'Operator "{name}" for package "{package}"'
+    return tuple(sorted(found.items()))

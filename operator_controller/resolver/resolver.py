@@ -42,6 +42,8 @@ MapFunc = Callable[[Change], Iterable[str]]
 """From a change to the names of the Operators whose requests it may change."""
 ReadRequest = Callable[[str], OperatorRequest | None]
 """The request of an Operator, by its name; None if it does not take part in resolution."""
+ReadTakenNames = Callable[[], tuple[tuple[str, str], ...]]
+"""The names under which no dependency can be created: ClusterSnapshot.taken_names."""
 
 log = logging.getLogger(__name__)
 
@@ -88,6 +90,7 @@ class Resolver:
         self._facts = facts
         self._reads = CatalogReads(client.content, self.mark_dirty)
         self._read_request: ReadRequest = lambda name: None
+        self._read_taken_names: ReadTakenNames = tuple
         self._wake: Callable[[str], None] = lambda name: None
         self._watched: list[tuple[Informer, MapFunc]] = []
         self._dirty = asyncio.Event()
@@ -104,9 +107,9 @@ class Resolver:
         self._solved: tuple[Snapshot, Solution] | None = None
         self._failure: _Failure | None = None
 
-    def connect(self, read_request: ReadRequest, wake: Callable[[str], None]) -> None:
+    def connect(self, read_request: ReadRequest, read_taken_names: ReadTakenNames, wake: Callable[[str], None]) -> None:
         """Where requests come from, and what is called with the name of an Operator whose answer has changed. Before run()."""
-        self._read_request, self._wake = read_request, wake
+        self._read_request, self._read_taken_names, self._wake = read_request, read_taken_names, wake
 
     def watch(self, informer: Informer, operators: MapFunc) -> None:
         """A change in `informer` may change the requests of these Operators. Before run()."""
@@ -181,7 +184,8 @@ class Resolver:
         await self._reads.first_reads()
         reads = self._reads.reads
         sources = tuple(read.source for read in reads)
-        snapshot = Snapshot(self._number + 1, dict(self._requests), sources, self._facts.facts)
+        facts, taken_names = self._facts.facts, self._read_taken_names()
+        snapshot = Snapshot(self._number + 1, dict(self._requests), sources, facts, taken_names)
         if self._solved is not None and snapshot.has_same_inputs(self._solved[0]):
             self._hold(*self._solved, reads)
             return

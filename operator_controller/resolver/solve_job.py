@@ -50,7 +50,7 @@ def solve(request: SolveRequest, context: JobContext) -> SolveResult:
     state.facts = request.facts if request.facts is not None else state.facts
     state.number = 0  # until it is solved: a solve that fails leaves neither this Snapshot nor the previous one
     state.documents.retain_only({source.content for source in request.catalogs})
-    snapshot = ClusterSnapshot(tuple(state.operators.values()), request.catalogs, state.facts)
+    snapshot = ClusterSnapshot(tuple(state.operators.values()), request.catalogs, state.facts, request.taken_names)
     documents = _NotedDocuments(state.documents)
     answers = {answer.operator: answer for answer in solve_components(snapshot, documents, state.memory)}
     if documents.unreadable:

@@ -28,6 +28,8 @@ class SolveRequest:
     removed: tuple[str, ...]
     """The names of the Operators that are gone."""
     catalogs: tuple[CatalogSource, ...]
+    taken_names: tuple[tuple[str, str], ...] = ()
+    """As in ClusterSnapshot."""
     facts: ClusterFacts | None = None
     """None: as in `previous`."""
 

@@ -25,11 +25,13 @@ class Snapshot:
     operators: Mapping[str, OperatorRequest]
     catalogs: tuple[CatalogSource, ...]
     facts: ClusterFacts
+    taken_names: tuple[tuple[str, str], ...] = ()
+    """As in ClusterSnapshot."""
 
     def has_same_inputs(self, other: Snapshot | None) -> bool:
         """Whether both have the same answers."""
-        mine = (self.operators, self.catalogs, self.facts)
-        return other is not None and mine == (other.operators, other.catalogs, other.facts)
+        mine = (self.operators, self.catalogs, self.facts, self.taken_names)
+        return other is not None and mine == (other.operators, other.catalogs, other.facts, other.taken_names)
 
 
 @dataclass(frozen=True)
@@ -84,5 +86,6 @@ class SolverProcess:
             operators=tuple(changed),
             removed=tuple(sorted(known.keys() - snapshot.operators.keys())),
             catalogs=snapshot.catalogs,
+            taken_names=snapshot.taken_names,
             facts=None if last is not None and last.facts == snapshot.facts else snapshot.facts,
         )

@@ -40,7 +40,7 @@ class RunningResolver:
         make_controller(self.reconciler)
         self.woken: list[str] = []
         self._changed = asyncio.Event()
-        self.resolver.connect(self.reconciler.read_request, self._wake)
+        self.resolver.connect(self.reconciler.read_request, lambda: (), self._wake)
         self._versions = itertools.count(1)
         for informer in (*vars(self.informers).values(), definitions):
             informer.synced.set()
