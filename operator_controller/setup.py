@@ -39,9 +39,7 @@ async def build(manager: Manager) -> None:
     informers = make_informers(manager.informer)
     catalog_client = await _connect(manager)
     manager.on_close(catalog_client.close)
-    manager.add_runnable(
-        lambda: clean_cache(informers.catalogs, informers.operators, catalog_client), every_replica=False
-    )
+    manager.add_runnable(lambda: clean_cache(informers.catalogs, catalog_client), every_replica=False)
     definitions = manager.informer(customresourcedefinitions.KIND, transform=customresourcedefinitions.trim)
     worker = make_worker(catalog_client)
     manager.on_close(worker.close)

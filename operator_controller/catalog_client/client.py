@@ -1,8 +1,8 @@
 """What catalogs offer: reads catalogd's resolution documents over HTTP, a whole catalog at once, and keeps them by digest.
 
-Called by operator/reconciler.py's observe. Never raises for a catalog that cannot be read: the result reports it, with the
-catalog's last content if that is stored. Content that is stored is never requested again. Requests are sent by session.py,
-content is verified and stored by content_store.py, packages are parsed when they are first asked for.
+Called by resolver/catalog_reads.py. Never raises for a catalog that cannot be read: the result reports it, with the catalog's
+last content if that is stored. Content that is stored is never requested again. Requests are sent by session.py, content is
+verified and stored by content_store.py; the solver process reads the documents from disk.
 """
 
 from __future__ import annotations
@@ -20,15 +20,12 @@ from olmkit.api.catalogs import Catalog, ConditionType
 from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.runtime.client import Client
 from olmkit.tls.client_tls import ClientTls
-from operator_controller.catalog_client.cache import CachedPackage, MemoryCache
 from operator_controller.catalog_client.content_store import ContentNotStored, ContentStore
 from operator_controller.catalog_client.download import Download
 from operator_controller.catalog_client.session import REQUEST_TIMEOUT, CatalogRequestError, CatalogSession
 from operator_controller.catalog_content.content import CatalogContent
 from operator_controller.catalog_content.content_writer import ContentTooLarge, InvalidContent
-from operator_controller.resolve.documents import ContentMissing, ParsedPackage, read_parsed
-from operator_controller.resolve.package import PackageContent
-from operator_controller.resolve.snapshot import CatalogOffer, CatalogState
+from operator_controller.resolve.snapshot import CatalogState
 
 HINT_BY_STATUS = {
     401: ": it requires a token; start operator-controller with --catalogs-token",
@@ -56,15 +53,6 @@ class CatalogContentResult:
 
 
 @dataclass(frozen=True)
-class OfferResult:
-    """An offer, and whether a change of it may come without an event."""
-
-    offer: CatalogOffer
-    needs_recheck: bool = False
-    """The catalog cannot be read, or its content is not that of the Catalog's status."""
-
-
-@dataclass(frozen=True)
 class _Refusal:
     """Why the content that a Catalog's status names is not requested now."""
 
@@ -81,10 +69,9 @@ class CatalogClient:
     Raises OlmError and OSError when content can be stored nowhere.
     """
 
-    def __init__(self, session: CatalogSession, folder: Path | None, memory: MemoryCache | None = None) -> None:
+    def __init__(self, session: CatalogSession, folder: Path | None) -> None:
         self._session = session
         self._contents = ContentStore(folder)
-        self._memory = memory if memory is not None else MemoryCache()
         self._requests: dict[tuple[str, str, str], asyncio.Task[CatalogContentResult]] = {}
         self._refusals: dict[tuple[str, str], _Refusal] = {}
 
@@ -134,28 +121,12 @@ class CatalogClient:
             request.add_done_callback(lambda _: self._requests.pop(key, None))
         return await asyncio.shield(request)
 
-    async def get_offer(self, raw: Mapping[str, Any], package: str) -> OfferResult:
-        """What the Catalog, given as the API server's JSON, offers of the package. Never raises for a catalog."""
-        catalog = Catalog.load(raw)
-        result = await self.content(raw)
-        try:
-            return await self._offer_of(catalog, result, package)
-        except ContentMissing as error:
-            if result.content is not None:
-                await self._contents.report_damage(result.content.digest)
-            message = str(error)
-        try:
-            return await self._offer_of(catalog, await self.content(raw), package)
-        except ContentMissing:
-            return OfferResult(_make_offer(catalog, None, CatalogState.UNREACHABLE, message), needs_recheck=True)
-
     async def report_damage(self, digest: str) -> None:
         """Verify content that a reader of `folder` could not read; if it is damaged, content() requests it again."""
         await self._contents.report_damage(digest)
 
-    async def retain_only(self, catalogs: Mapping[str, str], packages: set[str]) -> None:
-        """Remove the content of all Catalogs but these, uid by name, and what was parsed of all other packages."""
-        self._memory.retain_only(packages)
+    async def retain_only(self, catalogs: Mapping[str, str]) -> None:
+        """Remove the content of all Catalogs but these, uid by name."""
         self._refusals = {key: refusal for key, refusal in self._refusals.items() if catalogs.get(key[0]) == key[1]}
         await self._contents.retain_only(catalogs)
 
@@ -204,22 +175,6 @@ class CatalogClient:
             raise CatalogRequestError("its content on the disk was damaged")
         return content
 
-    # --- packages
-
-    async def _offer_of(self, catalog: Catalog, result: CatalogContentResult, package: str) -> OfferResult:
-        """Raises ContentMissing."""
-        if result.content is None:
-            return OfferResult(_offer_without_content(catalog, result, package), result.needs_recheck)
-        entry = result.content.index.packages.get(package)
-        if entry is None:
-            return OfferResult(_make_offer(catalog, None, result.state, result.message), result.needs_recheck)
-        cached = self._memory.get(entry.digest)
-        if cached is None:
-            parsed = await asyncio.to_thread(read_parsed, self._contents.documents, result.content.digest, package)
-            cached = CachedPackage(package, parsed, entry.length if parsed.content is not None else 0)
-            self._memory.put(entry.digest, cached)
-        return _offer_of_parsed(catalog, result, cached.parsed)
-
 
 def served_digest(catalog: Catalog) -> str:
     """The digest of the content that is served; "" if none is, or if none is to be used."""
@@ -238,22 +193,6 @@ def package_names(catalog: Catalog) -> tuple[str, ...]:
     return tuple(filter(None, (name.strip() for name in (catalog.status.packages or "").split(","))))
 
 
-# --- offers
-
-
-def _make_offer(
-    catalog: Catalog, content: PackageContent | None, state: CatalogState = CatalogState.SERVING, message: str = ""
-) -> CatalogOffer:
-    return CatalogOffer(
-        catalog=catalog.metadata.name,
-        priority=catalog.spec.priority,
-        state=state,
-        package=content,
-        message=message,
-        package_names=package_names(catalog),
-    )
-
-
 def _not_served_message(catalog: Catalog) -> str:
     """Why the Catalog is not served: the message of its own condition, if it has one."""
     if catalog.metadata.deleting:
@@ -268,24 +207,3 @@ def _not_served_message(catalog: Catalog) -> str:
 def _without_new_content(last: CatalogContent | None, message: str) -> CatalogContentResult:
     state = CatalogState.CACHED if last is not None else CatalogState.UNREACHABLE
     return CatalogContentResult(state, last, message, needs_recheck=True)
-
-
-def _offer_without_content(catalog: Catalog, result: CatalogContentResult, package: str) -> CatalogOffer:
-    """A state without content, unless the catalog certainly lacks the package."""
-    if result.state in (CatalogState.UNAVAILABLE, CatalogState.PENDING):
-        return CatalogOffer(catalog.metadata.name, catalog.spec.priority, result.state, message=result.message)
-    names = package_names(catalog)
-    is_complete = catalog.status.package_count is not None and len(names) == catalog.status.package_count
-    if result.state is CatalogState.UNREACHABLE and is_complete and package not in names:
-        return _make_offer(catalog, None, CatalogState.CACHED, result.message)
-    return _make_offer(catalog, None, result.state, result.message)
-
-
-def _offer_of_parsed(catalog: Catalog, result: CatalogContentResult, parsed: ParsedPackage) -> OfferResult:
-    if parsed.too_large:
-        return OfferResult(_make_offer(catalog, None, CatalogState.TOO_LARGE, parsed.too_large), result.needs_recheck)
-    if parsed.invalid:
-        message = f"catalogd's answer cannot be read: {parsed.invalid}"
-        return OfferResult(_make_offer(catalog, None, CatalogState.UNREACHABLE, message), needs_recheck=True)
-    offer = _make_offer(catalog, parsed.content, result.state, result.message)
-    return OfferResult(offer, result.needs_recheck)

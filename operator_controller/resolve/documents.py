@@ -1,6 +1,6 @@
 """Where resolution documents come from: the contents of catalogs, by the digest that a ClusterSnapshot names.
 
-The Documents protocol is implemented over files by operator_controller/catalog_client, and over a folder of blobs by the offline
+The Documents protocol is implemented over files by operator_controller/catalog_content, and over a folder of blobs by the offline
 command. ParsedDocuments keeps what was parsed from one solve to the next. Called by component_solver.py. Pure.
 """
 
@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from olmkit.gocompat.text import quoted
 from operator_controller.resolve.cluster_snapshot import CatalogSource
 from operator_controller.resolve.package import InvalidDocument, PackageContent, PackageTooLarge, read_package
 from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogOffer, CatalogState
@@ -75,18 +76,18 @@ class ParsedDocuments:
     def _parsed(self, documents: Documents, content: str, package: str, digest: str) -> ParsedPackage:
         parsed = self._by_digest.get(digest)
         if parsed is None:
-            parsed = self._by_digest[digest] = read_parsed(documents, content, package)
+            parsed = self._by_digest[digest] = _read_parsed(documents, content, package)
         return parsed
 
 
-def read_parsed(documents: Documents, content: str, package: str) -> ParsedPackage:
+def _read_parsed(documents: Documents, content: str, package: str) -> ParsedPackage:
     """Read and parse the document of a package that `documents` list for the content. Raises ContentMissing."""
     try:
         return ParsedPackage(read_package(documents.read(content, package)))
     except PackageTooLarge as error:
         return ParsedPackage(too_large=str(error))
     except InvalidDocument as error:
-        return ParsedPackage(invalid=str(error))
+        return ParsedPackage(invalid=f"its document of package {quoted(package)} cannot be read: {error}")
 
 
 def _without_content(source: CatalogSource, package: str, message: str) -> CatalogOffer:

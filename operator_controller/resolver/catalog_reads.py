@@ -71,7 +71,7 @@ class CatalogReads:
         name = catalog.metadata.name
         self._cancel(name)
         task = asyncio.create_task(self._keep_reading(name, raw), name=f"read catalog {name}")
-        unread = _source(catalog, CatalogContentResult(CatalogState.UNREACHABLE, message=NOT_READ_YET))
+        unread = catalog_source(catalog, CatalogContentResult(CatalogState.UNREACHABLE, message=NOT_READ_YET))
         self._readings[name] = _Reading(task, unread, asyncio.get_running_loop().time())
 
     def remove(self, name: str) -> None:
@@ -121,7 +121,7 @@ class CatalogReads:
         while True:
             async with self._free:
                 result = await self._result(name, raw)
-            found = CatalogRead(_source(catalog, result), result.needs_recheck)
+            found = CatalogRead(catalog_source(catalog, result), result.needs_recheck)
             if self._known.get(name) != found:
                 self._known[name] = found
                 self._changed()
@@ -156,7 +156,8 @@ def resolution_inputs(catalog: Object | None) -> tuple[object, ...] | None:
     )
 
 
-def _source(catalog: Catalog, result: CatalogContentResult) -> CatalogSource:
+def catalog_source(catalog: Catalog, result: CatalogContentResult) -> CatalogSource:
+    """The Catalog as a part of the Snapshot, with the result of reading its content."""
     names = package_names(catalog)
     is_ignored = result.state in (CatalogState.UNAVAILABLE, CatalogState.PENDING)
     return CatalogSource(

@@ -31,17 +31,15 @@ async def test_content_is_removed_with_its_catalog(tmp_path: Path, definitions: 
         client(tmp_path) as catalog_client,
     ):
         known = make_informers(lambda kind: Informer(api, kind))
-        known.operators.synced.set()
         server.digest = SECOND
-        await catalog_client.get_offer(catalog(server.address, SECOND, name="deleted-before"), "p")
+        await catalog_client.content(catalog(server.address, SECOND, name="deleted-before"))
         server.digest = FIRST
         created = await api.create(catalogs.KIND, {**manifest, "spec": {"source": source}})
         uid = created["metadata"]["uid"]
-        await catalog_client.get_offer(catalog(server.address, name=name, uid=uid), "p")
+        await catalog_client.content(catalog(server.address, name=name, uid=uid))
         assert cached_contents(tmp_path) == [FIRST, SECOND]
         tasks = [
-            asyncio.create_task(each)
-            for each in (known.catalogs.run(), clean_cache(known.catalogs, known.operators, catalog_client))
+            asyncio.create_task(each) for each in (known.catalogs.run(), clean_cache(known.catalogs, catalog_client))
         ]
         try:
             await until(lambda: cached_contents(tmp_path) == [FIRST], "content from before the start is removed")

@@ -6,6 +6,7 @@ import hashlib
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,16 @@ import orjson
 import pytest
 from aiohttp import ClientSession, ClientTimeout, web
 
-from operator_controller.catalog_client.cache import MemoryCache
-from operator_controller.catalog_client.client import CONTENT_RETRY_DELAY_SECONDS, CatalogClient, OfferResult
+from olmkit.api.catalogs import Catalog
+from operator_controller.catalog_client.client import CONTENT_RETRY_DELAY_SECONDS, CatalogClient
 from operator_controller.catalog_client.content_store import STATE_FILE
 from operator_controller.catalog_client.session import REQUEST_TIMEOUT, CatalogSession
-from operator_controller.catalog_content.content import DOCUMENTS_FILE, INDEX_FILE, MAX_DOCUMENT_BYTES
+from operator_controller.catalog_content.content import DOCUMENTS_FILE, INDEX_FILE, MAX_DOCUMENT_BYTES, ContentDocuments
 from operator_controller.catalog_content.content_writer import MAX_PACKAGES
+from operator_controller.resolve.documents import ParsedDocuments
 from operator_controller.resolve.package import MAX_CHANNEL_ENTRIES
-from operator_controller.resolve.snapshot import CatalogState
+from operator_controller.resolve.snapshot import CatalogOffer, CatalogState
+from operator_controller.resolver.catalog_reads import catalog_source
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 FIRST, SECOND = "sha256:" + "1" * 64, "sha256:" + "2" * 64
@@ -126,41 +129,53 @@ def cached_contents(folder: Path) -> list[str]:
     return sorted(path.name.replace("-", ":") for path in folder.iterdir() if path.name.startswith("sha256-"))
 
 
-def version(result: OfferResult) -> str | None:
+@dataclass(frozen=True)
+class FoundOffer:
+    """What a Catalog offers of a package, and whether the content has to be requested again."""
+
+    offer: CatalogOffer
+    needs_recheck: bool
+
+
+async def find_offer(catalog_client: CatalogClient, raw: dict[str, Any], package: str) -> FoundOffer:
+    """Read the content, and from its files the document of a package, as the Resolver and its solver process do."""
+    result = await catalog_client.content(raw)
+    source, documents = catalog_source(Catalog.load(raw), result), ContentDocuments(catalog_client.folder)
+    return FoundOffer(
+        await asyncio.to_thread(ParsedDocuments().offer, documents, source, package), result.needs_recheck
+    )
+
+
+def version(result: FoundOffer) -> str | None:
     package = result.offer.package
     return str(package.bundles["b"].version) if package else None
 
 
 async def test_content_is_requested_once_per_digest(server: Server) -> None:
     async with client() as catalog_client:
-        first = await catalog_client.get_offer(catalog(server.address), "p")
+        first = await find_offer(catalog_client, catalog(server.address), "p")
         assert (first.offer.catalog, first.offer.priority, version(first)) == ("c", 3, "1.0.0")
         assert (first.offer.state, first.needs_recheck) == (CatalogState.SERVING, False)
-        assert await catalog_client.get_offer(catalog(server.address), "p") == first
-        assert version(await catalog_client.get_offer(catalog(server.address), "q")) == "1.0.0"
+        assert await find_offer(catalog_client, catalog(server.address), "p") == first
+        assert version(await find_offer(catalog_client, catalog(server.address), "q")) == "1.0.0"
         assert server.requested == [FIRST]
         server.digest = SECOND
-        await catalog_client.get_offer(catalog(server.address, SECOND), "p")
+        await find_offer(catalog_client, catalog(server.address, SECOND), "p")
         assert server.requested == [FIRST, SECOND]
 
 
 async def test_content_survives_a_restart_on_disk(server: Server, tmp_path: Path) -> None:
     async with client(tmp_path) as catalog_client:
-        await catalog_client.get_offer(catalog(server.address), "p")
+        await find_offer(catalog_client, catalog(server.address), "p")
     async with client(tmp_path) as successor:
-        assert version(await successor.get_offer(catalog("http://127.0.0.1:1"), "p")) == "1.0.0"
+        assert version(await find_offer(successor, catalog("http://127.0.0.1:1"), "p")) == "1.0.0"
     assert server.requested == [FIRST]
 
 
-async def test_content_that_was_evicted_from_memory_is_read_from_disk(server: Server, tmp_path: Path) -> None:
-    p, q = document(FIRST), document(FIRST, package="q")
-    memory = MemoryCache(max_bytes=len(orjson.dumps(p)) + 2)
-    async with ClientSession() as session:
-        catalog_client = CatalogClient(CatalogSession(session), tmp_path, memory)
+async def test_every_document_is_read_from_disk_after_one_request(server: Server, tmp_path: Path) -> None:
+    async with client(tmp_path) as catalog_client:
         for package in ("p", "q", "p"):
-            assert version(await catalog_client.get_offer(catalog(server.address), package)) == "1.0.0"
-        assert memory.get(q["digest"]) is None
-        assert memory.get(p["digest"]) is not None
+            assert version(await find_offer(catalog_client, catalog(server.address), package)) == "1.0.0"
     assert server.requested == [FIRST]
 
 
@@ -174,24 +189,24 @@ async def test_content_of_a_damaged_file_is_requested_again(
     server: Server, tmp_path: Path, name: str, damage: bytes | None
 ) -> None:
     async with client(tmp_path) as catalog_client:
-        await catalog_client.get_offer(catalog(server.address), "p")
+        await find_offer(catalog_client, catalog(server.address), "p")
     path = content_folder(tmp_path) / name
     if damage is None:
         path.unlink()
     else:
         path.write_bytes(damage)
     async with client(tmp_path) as successor:
-        assert version(await successor.get_offer(catalog(server.address), "p")) == "1.0.0"
+        assert version(await find_offer(successor, catalog(server.address), "p")) == "1.0.0"
     assert server.requested == [FIRST, FIRST]
     async with client(tmp_path) as successor:
-        assert version(await successor.get_offer(catalog(server.address), "p")) == "1.0.0"
+        assert version(await find_offer(successor, catalog(server.address), "p")) == "1.0.0"
     assert server.requested == [FIRST, FIRST]
 
 
 async def test_the_absence_of_a_package_is_cached(server: Server, tmp_path: Path) -> None:
     for _ in range(2):
         async with client(tmp_path) as catalog_client:
-            found = await catalog_client.get_offer(catalog(server.address), "absent")
+            found = await find_offer(catalog_client, catalog(server.address), "absent")
             assert (found.offer.state, found.offer.package, found.needs_recheck) == (CatalogState.SERVING, None, False)
     assert server.requested == [FIRST]
 
@@ -249,14 +264,14 @@ BAD = [
 async def test_the_last_content_is_used_after_a_failed_request(server: Server, answer: Handler, message: str) -> None:
     now = [1000.0]
     async with client(clock=lambda: now[0]) as catalog_client:
-        await catalog_client.get_offer(catalog(server.address), "p")
+        await find_offer(catalog_client, catalog(server.address), "p")
         server.answer = answer
-        cached = await catalog_client.get_offer(catalog(server.address, SECOND), "p")
+        cached = await find_offer(catalog_client, catalog(server.address, SECOND), "p")
         assert (cached.offer.state, version(cached), cached.needs_recheck) == (CatalogState.CACHED, "1.0.0", True)
         assert cached.offer.message.startswith(message)
         now[0] += CONTENT_RETRY_DELAY_SECONDS
         server.answer, server.digest = server.valid, SECOND
-        current = await catalog_client.get_offer(catalog(server.address, SECOND), "p")
+        current = await find_offer(catalog_client, catalog(server.address, SECOND), "p")
         assert (current.offer.state, current.needs_recheck) == (CatalogState.SERVING, False)
 
 
@@ -290,17 +305,17 @@ async def test_a_package_that_is_too_large_is_refused_alone_and_not_requested_ag
     server.answer = only_p_is_large
     async with client(tmp_path) as catalog_client:
         for _ in range(2):
-            found = await catalog_client.get_offer(catalog(server.address), "p")
+            found = await find_offer(catalog_client, catalog(server.address), "p")
             assert (found.offer.state, found.offer.package, found.needs_recheck) == (
                 CatalogState.TOO_LARGE,
                 None,
                 False,
             )
             assert found.offer.message == f"{message}; ask its publisher to remove old entries"
-        assert version(await catalog_client.get_offer(catalog(server.address), "q")) == "1.0.0"
+        assert version(await find_offer(catalog_client, catalog(server.address), "q")) == "1.0.0"
         assert server.requested == [FIRST]
         server.answer, server.digest = server.valid, SECOND
-        assert version(await catalog_client.get_offer(catalog(server.address, SECOND), "p")) == "1.0.0"
+        assert version(await find_offer(catalog_client, catalog(server.address, SECOND), "p")) == "1.0.0"
 
 
 async def too_many_packages(request: web.Request) -> web.StreamResponse:
@@ -309,10 +324,10 @@ async def too_many_packages(request: web.Request) -> web.StreamResponse:
 
 async def test_a_catalog_that_was_too_large_is_requested_again_after_a_restart(server: Server, tmp_path: Path) -> None:
     async with client(tmp_path) as catalog_client:
-        assert version(await catalog_client.get_offer(catalog(server.address), "p")) == "1.0.0"
+        assert version(await find_offer(catalog_client, catalog(server.address), "p")) == "1.0.0"
         server.answer = too_many_packages
         for _ in range(2):
-            found = await catalog_client.get_offer(catalog(server.address, SECOND), "p")
+            found = await find_offer(catalog_client, catalog(server.address, SECOND), "p")
             assert (found.offer.state, found.needs_recheck) == (CatalogState.TOO_LARGE, False)
             assert found.offer.message == (
                 "its catalog has more than 10,000 packages; ask its publisher to split it or to remove old entries"
@@ -320,7 +335,7 @@ async def test_a_catalog_that_was_too_large_is_requested_again_after_a_restart(s
         assert server.requested == [FIRST, SECOND]
     server.answer, server.digest = server.valid, SECOND
     async with client(tmp_path) as successor:
-        assert version(await successor.get_offer(catalog(server.address, SECOND), "p")) == "1.0.0"
+        assert version(await find_offer(successor, catalog(server.address, SECOND), "p")) == "1.0.0"
 
 
 @pytest.mark.parametrize(
@@ -338,7 +353,7 @@ async def test_without_cached_content_the_status_decides_whether_the_catalog_mat
     status: dict[str, Any], state: CatalogState
 ) -> None:
     async with client() as catalog_client:
-        found = await catalog_client.get_offer(catalog("http://127.0.0.1:1", **status), "p")
+        found = await find_offer(catalog_client, catalog("http://127.0.0.1:1", **status), "p")
         assert (found.offer.state, found.offer.package, found.needs_recheck) == (state, None, True)
         assert found.offer.message == "catalogd does not answer (no connection)"
 
@@ -355,7 +370,7 @@ async def test_no_request_is_sent_to_a_server_after_a_timeout(server: Server) ->
     catalog_client = CatalogClient(CatalogSession(ClientSession(timeout=ClientTimeout(total=2.0))), None)
     try:
         for package in ("p", "q", "r"):
-            found = await catalog_client.get_offer(catalog(server.address), package)
+            found = await find_offer(catalog_client, catalog(server.address), package)
             assert found.offer.message == "catalogd does not answer (no answer in time)"
         assert server.requested == [FIRST]
     finally:
@@ -365,18 +380,18 @@ async def test_no_request_is_sent_to_a_server_after_a_timeout(server: Server) ->
 
 async def test_content_of_another_digest_than_the_status_names_is_used_and_rechecked(server: Server) -> None:
     async with client() as catalog_client:
-        ahead = await catalog_client.get_offer(catalog(server.address, SECOND), "p")
+        ahead = await find_offer(catalog_client, catalog(server.address, SECOND), "p")
         assert (ahead.offer.state, version(ahead), ahead.needs_recheck) == (CatalogState.SERVING, "1.0.0", True)
         server.digest = SECOND
-        assert not (await catalog_client.get_offer(catalog(server.address, SECOND), "p")).needs_recheck
+        assert not (await find_offer(catalog_client, catalog(server.address, SECOND), "p")).needs_recheck
 
 
 async def test_cached_content_does_not_count_for_a_catalog_that_was_created_again(
     server: Server, tmp_path: Path
 ) -> None:
     async with client(tmp_path) as catalog_client:
-        await catalog_client.get_offer(catalog(server.address), "p")
-        again = await catalog_client.get_offer(catalog("http://127.0.0.1:1", uid="another"), "p")
+        await find_offer(catalog_client, catalog(server.address), "p")
+        again = await find_offer(catalog_client, catalog("http://127.0.0.1:1", uid="another"), "p")
         assert (again.offer.state, again.offer.package) == (CatalogState.UNREACHABLE, None)
 
 
@@ -384,22 +399,22 @@ async def test_a_catalog_that_is_not_served_receives_no_request(server: Server) 
     waiting = {"type": "Unpacked", "status": "False", "reason": "Unpacking", "message": "pulling the image"}
     conditions = [{**waiting, "lastTransitionTime": "2026-01-01T00:00:00Z"}]
     async with client() as catalog_client:
-        pending = await catalog_client.get_offer(catalog(server.address, conditions=conditions), "p")
+        pending = await find_offer(catalog_client, catalog(server.address, conditions=conditions), "p")
         assert (pending.offer.state, pending.offer.message) == (CatalogState.PENDING, "pulling the image")
-        unread = await catalog_client.get_offer(catalog(server.address, conditions=[]), "p")
+        unread = await find_offer(catalog_client, catalog(server.address, conditions=[]), "p")
         assert unread.offer.message == "it has not been read yet"
     assert server.requested == []
 
 
 async def test_content_of_deleted_catalogs_is_removed(server: Server, tmp_path: Path) -> None:
     async with client(tmp_path) as catalog_client:
-        await catalog_client.get_offer(catalog(server.address), "p")
-        await catalog_client.retain_only({"c": "u"}, {"p"})
+        await find_offer(catalog_client, catalog(server.address), "p")
+        await catalog_client.retain_only({"c": "u"})
         assert cached_contents(tmp_path) == [FIRST]
-        await catalog_client.retain_only({"d": "u"}, {"p"})
+        await catalog_client.retain_only({"d": "u"})
         assert cached_contents(tmp_path) == []
-        await catalog_client.get_offer(catalog(server.address), "p")
-        await catalog_client.retain_only({"c": "of another one with this name"}, {"p"})
+        await find_offer(catalog_client, catalog(server.address), "p")
+        await catalog_client.retain_only({"c": "of another one with this name"})
         assert cached_contents(tmp_path) == []
     assert server.requested == [FIRST, FIRST]
 
@@ -418,9 +433,9 @@ async def test_a_folder_that_cannot_be_written_disables_only_the_cache_on_disk(
     else:
         await asyncio.to_thread((tmp_path / blocked).write_text, "a file in place of the folder")
     async with client(folder) as catalog_client:
-        await catalog_client.retain_only({"c": "u"}, {"p"})
-        assert version(await catalog_client.get_offer(catalog(server.address), "p")) == "1.0.0"
-        assert version(await catalog_client.get_offer(catalog(server.address), "p")) == "1.0.0"
+        await catalog_client.retain_only({"c": "u"})
+        assert version(await find_offer(catalog_client, catalog(server.address), "p")) == "1.0.0"
+        assert version(await find_offer(catalog_client, catalog(server.address), "p")) == "1.0.0"
     assert server.requested == [FIRST]
 
 
@@ -428,6 +443,6 @@ async def test_a_failed_write_leaves_no_temporary_file(server: Server, tmp_path:
     folder_in_its_place = tmp_path / STATE_FILE
     await asyncio.to_thread(folder_in_its_place.mkdir, parents=True)
     async with client(tmp_path) as catalog_client:
-        assert version(await catalog_client.get_offer(catalog(server.address), "p")) == "1.0.0"
+        assert version(await find_offer(catalog_client, catalog(server.address), "p")) == "1.0.0"
     assert sorted(os.listdir(tmp_path)) == [".staging", STATE_FILE, content_folder(tmp_path).name]
     assert os.listdir(tmp_path / ".staging") == []

@@ -27,6 +27,7 @@ from tests.integration.operator_controller.catalog_client.test_client import (
     client,
     content_folder,
     document,
+    find_offer,
     lines,
     refused,
     response,
@@ -54,7 +55,7 @@ async def test_the_content_is_read_by_other_processes(server: Server, tmp_path: 
 async def test_passes_that_need_the_same_content_share_one_request(server: Server) -> None:
     async with client() as catalog_client:
         calls = [catalog_client.content(catalog(server.address)) for _ in range(20)]
-        offers = [catalog_client.get_offer(catalog(server.address), "p") for _ in range(20)]
+        offers = [find_offer(catalog_client, catalog(server.address), "p") for _ in range(20)]
         found, _ = await asyncio.gather(asyncio.gather(*calls), asyncio.gather(*offers))
         assert [packages(result) for result in found] == [["p", "q"]] * 20
         assert server.requested == [FIRST]
@@ -117,7 +118,7 @@ async def test_catalogs_with_equal_content_share_it(server: Server, tmp_path: Pa
         assert first == second
         assert (content_folder(tmp_path) / "content" / DOCUMENTS_FILE).stat().st_ino == stored.st_ino
         assert server.requested == [FIRST, FIRST]
-        await catalog_client.retain_only({"b": "u"}, set())
+        await catalog_client.retain_only({"b": "u"})
         assert await catalog_client.content(catalog("http://127.0.0.1:1", name="b")) == second
         assert cached_contents(tmp_path) == [FIRST]
 
@@ -234,7 +235,7 @@ async def test_a_catalog_that_is_away_counts_by_its_last_content_after_a_restart
         away = await successor.content(catalog("http://127.0.0.1:1", SECOND))
         assert (away.state, packages(away), away.needs_recheck) == (CatalogState.CACHED, ["p", "q"], True)
         assert away.message == "catalogd does not answer (no connection)"
-        assert version(await successor.get_offer(catalog("http://127.0.0.1:1", SECOND), "p")) == "1.0.0"
+        assert version(await find_offer(successor, catalog("http://127.0.0.1:1", SECOND), "p")) == "1.0.0"
 
 
 async def test_content_that_was_replaced_before_the_status_arrived_is_requested_without_a_digest(
@@ -247,10 +248,10 @@ async def test_content_that_was_replaced_before_the_status_arrived_is_requested_
 
     server.answer = only_the_second
     async with client() as catalog_client:
-        ahead = await catalog_client.get_offer(catalog(server.address, FIRST), "p")
+        ahead = await find_offer(catalog_client, catalog(server.address, FIRST), "p")
         assert (ahead.offer.state, version(ahead), ahead.needs_recheck) == (CatalogState.SERVING, "2.0.0", True)
         assert server.requested == [FIRST, ""]
-        current = await catalog_client.get_offer(catalog(server.address, SECOND), "p")
+        current = await find_offer(catalog_client, catalog(server.address, SECOND), "p")
         assert (version(current), current.needs_recheck) == ("2.0.0", False)
         assert server.requested == [FIRST, ""]
 
@@ -270,7 +271,7 @@ async def test_folders_that_are_no_content_are_removed(server: Server, tmp_path:
     (tmp_path / "c" / "p.json").write_text("{}")
     async with client(tmp_path) as catalog_client:
         await catalog_client.content(catalog(server.address))
-        await catalog_client.retain_only({"c": "u"}, {"p"})
+        await catalog_client.retain_only({"c": "u"})
     assert sorted(os.listdir(tmp_path)) == [".staging", STATE_FILE, content_folder(tmp_path).name]
 
 
@@ -280,10 +281,10 @@ async def test_a_document_with_another_shape_affects_its_own_package_only(server
 
     server.answer = odd
     async with client() as catalog_client:
-        found = await catalog_client.get_offer(catalog(server.address), "p")
-        assert (found.offer.state, found.needs_recheck) == (CatalogState.UNREACHABLE, True)
-        assert found.offer.message == "catalogd's answer cannot be read: a bundle is no mapping"
-        assert version(await catalog_client.get_offer(catalog(server.address), "q")) == "1.0.0"
+        found = await find_offer(catalog_client, catalog(server.address), "p")
+        assert (found.offer.state, found.needs_recheck) == (CatalogState.UNREACHABLE, False)
+        assert found.offer.message == 'its document of package "p" cannot be read: a bundle is no mapping'
+        assert version(await find_offer(catalog_client, catalog(server.address), "q")) == "1.0.0"
         assert server.requested == [FIRST]
 
 
@@ -297,7 +298,10 @@ async def test_content_that_is_damaged_while_it_is_used_is_requested_again(
             Store(tmp_path).remove(FIRST)
         else:
             (content_folder(tmp_path) / name).write_bytes(b"x" * 10_000)
-        assert version(await catalog_client.get_offer(catalog(server.address), "p")) == "1.0.0"
+        damaged = await find_offer(catalog_client, catalog(server.address), "p")
+        assert (damaged.offer.state, damaged.offer.package) == (CatalogState.UNREACHABLE, None)
+        await catalog_client.report_damage(FIRST)
+        assert version(await find_offer(catalog_client, catalog(server.address), "p")) == "1.0.0"
         assert server.requested == [FIRST, FIRST]
         Store(tmp_path).remove(FIRST)
         await catalog_client.report_damage(FIRST)

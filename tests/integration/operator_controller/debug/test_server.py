@@ -38,6 +38,9 @@ ANSWER = Answer(
     message='resolved to "r/party:1"',
     text="1.0.0 of channel stable",
     bundle=SelectedBundle("party.v1", "1.0.0", "r/party:1", "registry+v1", "c", "stable"),
+    target_version="1.1.0",
+    available_version="2.0.0",
+    available_reason="2.0.0 is available too",
     dependencies=(Dependency("message-board", "2.0.0", "c", "message-board.v2", 'package "message-board"'),),
     to_install=(PackageToInstall("message-board", "2.0.0", "c", ("party",)),),
     members=(Member("message-board", "message-board.v2", "2.0.0", is_changed=True),),
@@ -114,6 +117,8 @@ async def test_a_resolution_has_the_whole_answer(site: Site) -> None:
     assert (found["snapshot"], found["digest"], found["operator"], found["kind"]) == (7, "sha256:1", "party", "chosen")
     assert (found["isResolved"], found["text"]) == (True, "1.0.0 of channel stable")
     assert found["bundle"]["mediaType"] == "registry+v1"
+    assert (found["targetVersion"], found["availableVersion"]) == ("1.1.0", "2.0.0")
+    assert found["availableReason"] == "2.0.0 is available too"
     assert found["clauses"] == [{"subject": "party", "kind": "request", "sentence": "party is asked for"}]
     assert found["dependencies"][0]["sentence"] == 'package "message-board"'
     assert found["toInstall"][0]["neededFor"] == ["party"]
