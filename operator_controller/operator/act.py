@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from olmkit.api import bundledeployments, operators
-from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, COUNT_ANNOTATION
+from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION
 from olmkit.api.meta import Object
 from olmkit.api.operators import INSTALLED_FOR_LABEL
 from olmkit.errors import NotFound
@@ -27,6 +27,7 @@ from operator_controller.operator.world import (
     DeleteBundleDeployment,
     DeleteDependency,
     Done,
+    HoldDeletion,
     Keep,
     ObservedBundleDeployment,
     Plan,
@@ -37,7 +38,9 @@ from operator_controller.operator.world import (
     World,
 )
 
-DependencyPlan = CreateDependency | RemoveDependencyLabel | RequestCount | WithdrawCount | DeleteDependency
+DependencyPlan = (
+    CreateDependency | RemoveDependencyLabel | RequestCount | WithdrawCount | HoldDeletion | DeleteDependency
+)
 
 log = logging.getLogger(__name__)
 
@@ -79,9 +82,11 @@ class OperatorActions:
             case RemoveDependencyLabel():
                 await self._patch_operator(world, {"labels": {INSTALLED_FOR_LABEL: None}})
             case RequestCount(name, uid):
-                await self._set_count(name, uid, count_request(world.now, uuid4().hex))
+                await self._annotate(name, uid, COUNT_ANNOTATION, count_request(world.now, uuid4().hex))
             case WithdrawCount(name, uid):
-                await self._set_count(name, uid, None)
+                await self._annotate(name, uid, COUNT_ANNOTATION, None)
+            case HoldDeletion(name, uid, reason):
+                await self._annotate(name, uid, DELETION_HOLD_ANNOTATION, reason or None)
             case DeleteDependency(name, uid, resource_version):
                 with suppress(NotFound):
                     await self.client.delete(operators.KIND, name, uid=uid, resource_version=resource_version)
@@ -93,8 +98,9 @@ class OperatorActions:
         with suppress(NotFound):
             self.informers.operators.record_write(await self.client.patch(operators.KIND, metadata.name, body))
 
-    async def _set_count(self, name: str, uid: str, value: str | None) -> None:
-        body = {"metadata": {"uid": uid, "annotations": {COUNT_ANNOTATION: value}}}
+    async def _annotate(self, name: str, uid: str, annotation: str, value: str | None) -> None:
+        """Set an annotation of a BundleDeployment; None removes it."""
+        body = {"metadata": {"uid": uid, "annotations": {annotation: value}}}
         with suppress(NotFound):
             self.informers.deployments.record_write(await self.client.patch(bundledeployments.KIND, name, body))
 

@@ -15,8 +15,9 @@ from olmkit.api.meta import apply_precondition
 from olmkit.api.operators import FINALIZER
 from olmkit.errors import OlmError
 from olmkit.runtime.reconciler import Decision
-from operator_controller.operator.dependencies import deletion_hold, dependency_plan
+from operator_controller.operator.dependencies import deletion_hold, dependency_plan, hold_plan, is_answer_outstanding
 from operator_controller.operator.evaluate import Evaluation, evaluate
+from operator_controller.operator.timing import RESOLUTION_GRACE_PERIOD
 from operator_controller.operator.world import (
     AddFinalizer,
     ApplyBundleDeployment,
@@ -36,7 +37,7 @@ def decide(world: World) -> Decision[Plan, Evaluation | None]:
     if world.operator.metadata.deleting:
         return Decision(_decide_deletion(world), None)
     evaluation = evaluate(world)
-    plan = dependency_plan(world)
+    plan = hold_plan(world) or dependency_plan(world)
     return Decision(plan if plan is not None else _decide_installation(world, evaluation), evaluation)
 
 
@@ -61,6 +62,10 @@ def _decide_deletion(world: World) -> Plan:
     existing = world.owned_bundle_deployment
     if existing is not None:
         metadata = existing.model.metadata
+        if (plan := hold_plan(world)) is not None:
+            return plan
+        if is_answer_outstanding(world):
+            return Keep(RESOLUTION_GRACE_PERIOD)
         is_held = metadata.deleting or deletion_hold(world)
         return Keep() if is_held else DeleteBundleDeployment(metadata.name, metadata.uid)
     if FINALIZER not in finalizers:

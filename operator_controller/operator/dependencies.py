@@ -11,15 +11,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from olmkit.api import operators
-from olmkit.api.bundledeployments import COUNT_ANNOTATION, CustomResourceCount
+from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION, CustomResourceCount
 from olmkit.api.conditions import truncate
 from olmkit.api.meta import apply_precondition
 from olmkit.api.operators import INSTALLED_FOR_LABEL, MAX_DEPENDENCIES, Reason, RequiredPackage
 from olmkit.errors import OlmError, Waiting
-from operator_controller.operator.timing import RESYNC_DELAY
+from operator_controller.operator.timing import RESOLUTION_GRACE_PERIOD, RESYNC_DELAY
 from operator_controller.operator.world import (
     CreateDependency,
     DeleteDependency,
+    HoldDeletion,
     Neighbour,
     Plan,
     RemoveDependencyLabel,
@@ -135,6 +136,40 @@ def deletion_hold(world: World) -> str:
         return f"{_join(f'Operator {name}' for name in staying)} requires it: delete what requires it first"
     before = [world.neighbours[one].operator for one in answer.required_by_deleting if one in world.neighbours]
     return f"{_join(f'Operator {name}' for name in sorted(before))} requires it and is deleted first" if before else ""
+
+
+def is_answer_outstanding(world: World) -> bool:
+    """Whether it will be known in a moment who requires what is installed."""
+    resolution = world.resolution
+    if resolution is None or resolution.answer is not None or resolution.error is not None:
+        return False
+    return resolution.since is None or world.now - resolution.since < RESOLUTION_GRACE_PERIOD
+
+
+def hold_plan(world: World) -> HoldDeletion | None:
+    """Keeps the annotation that holds a deletion of the BundleDeployment, which can be deleted before its Operator is: by the
+    garbage collector in a foreground deletion, or by a person. None: it is as it should be, or not known."""
+    deployment, resolution = world.owned_bundle_deployment, world.resolution
+    if deployment is None or resolution is None or resolution.answer is None or resolution.needs_recheck:
+        return None
+    answer, metadata = resolution.answer, deployment.model.metadata
+    if answer.kind is AnswerKind.UNDECIDED:
+        return None
+    is_held = deletion_hold(world) if world.operator.metadata.deleting else True
+    reason = _hold_reason(world, answer) if is_held else ""
+    if metadata.annotations.get(DELETION_HOLD_ANNOTATION, "") == reason:
+        return None
+    return HoldDeletion(metadata.name, metadata.uid, reason)
+
+
+def _hold_reason(world: World, answer: Answer) -> str:
+    """Who requires what is installed, or will, in a few words; "" if nothing does."""
+    own = world.operator.spec.package_name
+    requiring = {member.package for member in answer.members if own in member.requires}
+    packages = requiring.union(answer.needed_by, answer.required_by_deleting)
+    names = {world.neighbours[one].operator for one in packages if one in world.neighbours}
+    names.discard(world.operator.metadata.name)
+    return f"required by {_join(f'Operator {name}' for name in sorted(names))}" if names else ""
 
 
 def _dependants(world: World, answer: Answer) -> list[Neighbour]:

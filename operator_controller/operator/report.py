@@ -23,7 +23,7 @@ from olmkit.api.meta import Condition
 from olmkit.api.operators import FINALIZER, ConditionType, OperatorStatus, Reason
 from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
 from operator_controller.operator.approval import requested_version
-from operator_controller.operator.dependencies import deletion_hold
+from operator_controller.operator.dependencies import deletion_hold, is_answer_outstanding
 from operator_controller.operator.deprecation_conditions import deprecation_conditions
 from operator_controller.operator.evaluate import Evaluation, WaitingUnreported
 from operator_controller.operator.world import (
@@ -62,6 +62,8 @@ def report(world: World, evaluation: Evaluation | None, outcome: Outcome) -> Sta
     if isinstance(outcome, Done) and isinstance(outcome.plan, _UNREPORTED_PLANS):
         return None
     if world.operator.metadata.deleting:
+        if world.owned_bundle_deployment is not None and is_answer_outstanding(world):
+            return None
         return (
             _status(world, _deletion_conditions(world, outcome), None)
             if FINALIZER in world.operator.metadata.finalizers
@@ -77,7 +79,12 @@ def report(world: World, evaluation: Evaluation | None, outcome: Outcome) -> Sta
     ]
     noted = _with_successor_note(_with_hold_note(conditions, evaluation), evaluation)
     if evaluation.kept_note:
-        noted = _with_note(noted, evaluation.kept_note)
+        noted = [
+            replace(one, message=truncate(f"{evaluation.kept_note}; {one.message}", MAX_EXPLANATION_BYTES))
+            if one.type == ConditionType.READY
+            else one
+            for one in noted
+        ]
     return _status(world, _with_missing_bundle(world, noted), evaluation)
 
 

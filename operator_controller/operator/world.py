@@ -217,6 +217,15 @@ class WithdrawCount:
 
 
 @dataclass(frozen=True)
+class HoldDeletion:
+    """Have rukpak hold a deletion of the BundleDeployment, for this reason; "": let it continue."""
+
+    name: str
+    uid: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class DeleteDependency:
     """Delete the Operator: nothing requires its package any more."""
 
@@ -235,6 +244,7 @@ Plan = (
     | RemoveDependencyLabel
     | RequestCount
     | WithdrawCount
+    | HoldDeletion
     | DeleteDependency
 )
 

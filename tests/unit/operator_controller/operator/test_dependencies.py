@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.bundledeployments import COUNT_ANNOTATION
+from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION
 from olmkit.api.operators import INSTALLED_FOR_LABEL, Operator
 from operator_controller.operator.decide import decide
 from operator_controller.operator.dependencies import count_request, deletion_hold
@@ -19,6 +19,7 @@ from operator_controller.operator.world import (
     DeleteBundleDeployment,
     DeleteDependency,
     Done,
+    HoldDeletion,
     Keep,
     Neighbour,
     ObservedBundleDeployment,
@@ -175,7 +176,7 @@ def test_a_dependency_in_use_is_ready_and_names_what_uses_it(counts: list[dict[s
     status_report = report(observed, decision.evaluation, Done(decision.plan))
     assert status_report is not None
     ready = next(one for one in status_report.status.conditions if one.type == "Ready")
-    assert (ready.status, ready.message.endswith(note)) == ("True", True)
+    assert (ready.status, ready.message.startswith(f"{note}; ")) == ("True", True)
 
 
 # --- deletion
@@ -190,17 +191,28 @@ def deleting(neighbours: tuple[Neighbour, ...] = (), **answer: Any) -> World:
     )
 
 
+def held(observed: World, reason: str) -> World:
+    """The World in which the BundleDeployment has the annotation that holds its deletion."""
+    assert observed.bundle_deployment is not None
+    raw = dict(observed.bundle_deployment.raw)
+    raw["metadata"] = {**raw["metadata"], "annotations": {DELETION_HOLD_ANNOTATION: reason}}
+    return replace(observed, bundle_deployment=ObservedBundleDeployment.load(raw))
+
+
 @pytest.mark.parametrize(
     ("observed", "hold"),
     [
         pytest.param(deleting(), "", id="nothing requires it"),
         pytest.param(
-            deleting((DEPENDANT,), needed_by=("b",)),
+            held(deleting((DEPENDANT,), needed_by=("b",)), "required by Operator beta"),
             "Operator beta requires it: delete what requires it first",
             id="what runs requires it",
         ),
         pytest.param(
-            deleting((replace(DEPENDANT, is_deleting=True),), required_by_deleting=("b",)),
+            held(
+                deleting((replace(DEPENDANT, is_deleting=True),), required_by_deleting=("b",)),
+                "required by Operator beta",
+            ),
             "Operator beta requires it and is deleted first",
             id="what is being deleted requires it",
         ),
@@ -222,5 +234,45 @@ def test_what_others_require_is_not_deleted_before_them(observed: World, hold: s
     assert hold in ready.message
 
 
+REQUIRED = replace(dependency(answer={"needed_by": ("b",)}), neighbours={"b": DEPENDANT})
+
+
+@pytest.mark.parametrize(
+    ("observed", "reason"),
+    [
+        pytest.param(REQUIRED, "required by Operator beta", id="an Operator that another one requires"),
+        pytest.param(held(REQUIRED, "required by Operator beta"), None, id="it is held already"),
+        pytest.param(held(REQUIRED, "required by Operator gamma"), "required by Operator beta", id="others require it"),
+        pytest.param(held(dependency(label=False), "required by Operator beta"), "", id="nothing requires it any more"),
+        pytest.param(
+            held(dependency(label=False, recheck=True), "required by Operator beta"), None, id="a catalog is read again"
+        ),
+        pytest.param(held(deleting(), "required by Operator beta"), "", id="a deletion that nothing keeps"),
+        pytest.param(
+            held(deleting((DEPENDANT,), needed_by=("b",)), "required by Operator beta"),
+            None,
+            id="a deletion that waits",
+        ),
+    ],
+)
+def test_rukpak_holds_the_deletion_of_what_others_require(observed: World, reason: str | None) -> None:
+    plan = decide(observed).plan
+    expected = None if reason is None else HoldDeletion("alpha", "uid-deployment", reason)
+    assert (plan if isinstance(plan, HoldDeletion) else None) == expected
+
+
 def test_a_deletion_waits_until_it_is_known_who_requires_it() -> None:
-    assert isinstance(decide(replace(deleting(), resolution=AnswerState(since=NOW))).plan, Keep)
+    observed = replace(deleting(), resolution=AnswerState(since=NOW))
+    plan = decide(observed).plan
+    assert isinstance(plan, Keep)
+    assert report(observed, None, Done(plan)) is None
+
+
+def test_a_deletion_whose_dependants_are_not_known_for_longer_is_reported() -> None:
+    observed = replace(deleting(), resolution=AnswerState(since=NOW - timedelta(minutes=1)))
+    plan = decide(observed).plan
+    assert isinstance(plan, Keep)
+    status_report = report(observed, None, Done(plan))
+    assert status_report is not None
+    ready = next(one for one in status_report.status.conditions if one.type == "Ready")
+    assert ready.message == "the deletion waits: it is not known yet whether others require it"
