@@ -180,6 +180,8 @@ class Suite:
                 self._listening_address(name),
                 "--external-address",
                 addresses.catalogs,
+                "--replica-address",
+                addresses.catalogs,
             ]
         if addresses.debug is not None:
             arguments += ["--debug-bind-address", addresses.debug]
