@@ -6,7 +6,6 @@ installed package comes from the requirements that running bundles recorded, nev
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -29,9 +28,8 @@ from operator_controller.operator.world import (
     World,
 )
 from operator_controller.resolve.answer import Answer, AnswerKind, Dependency
+from operator_controller.resolve.formatting import first_names
 
-MAX_NAMES_SHOWN = 5
-"""Dependencies or Operators in one message."""
 MAX_STATE_BYTES = 200
 """UTF-8 bytes of the state of one dependency in a message."""
 COUNT_VALIDITY = timedelta(minutes=2)
@@ -69,7 +67,7 @@ def dependency_blocker(world: World, answer: Answer) -> OlmError | None:
     ]
     if not waiting:
         return None
-    message = f"waiting for dependencies: {_join(waiting)}"
+    message = f"waiting for dependencies: {first_names(waiting)}"
     return Waiting(Reason.WAITING_FOR_DEPENDENCIES, message, RESYNC_DELAY)
 
 
@@ -133,9 +131,13 @@ def deletion_hold(world: World) -> str:
     answer = resolution.answer
     staying = [one.operator for one in _dependants(world, answer) if not one.is_deleting]
     if staying:
-        return f"{_join(f'Operator {name}' for name in staying)} requires it: delete what requires it first"
+        return f"{first_names(f'Operator {name}' for name in staying)} requires it: delete what requires it first"
     before = [world.neighbours[one].operator for one in answer.required_by_deleting if one in world.neighbours]
-    return f"{_join(f'Operator {name}' for name in sorted(before))} requires it and is deleted first" if before else ""
+    return (
+        f"{first_names(f'Operator {name}' for name in sorted(before))} requires it and is deleted first"
+        if before
+        else ""
+    )
 
 
 def is_answer_outstanding(world: World) -> bool:
@@ -169,7 +171,7 @@ def _hold_reason(world: World, answer: Answer) -> str:
     packages = requiring.union(answer.needed_by, answer.required_by_deleting)
     names = {world.neighbours[one].operator for one in packages if one in world.neighbours}
     names.discard(world.operator.metadata.name)
-    return f"required by {_join(f'Operator {name}' for name in sorted(names))}" if names else ""
+    return f"required by {first_names(f'Operator {name}' for name in sorted(names))}" if names else ""
 
 
 def _dependants(world: World, answer: Answer) -> list[Neighbour]:
@@ -237,7 +239,7 @@ def in_use(world: World) -> str:
     if deployment is None or deployment.model.status.last_handled_count is None:
         return ""
     counts = deployment.model.status.custom_resources or []
-    return _join(text for one in counts if (text := _count_text(one)))
+    return first_names(text for one in counts if (text := _count_text(one)))
 
 
 def _count_text(entry: CustomResourceCount) -> str:
@@ -269,10 +271,3 @@ def _is_recent(request: str, now: datetime) -> bool:
     except (ValueError, TypeError):
         return False
     return timedelta(0) <= age <= COUNT_VALIDITY
-
-
-def _join(texts: Iterable[str]) -> str:
-    """The first of them, and the number of the others."""
-    found = [*texts]
-    more = [f"and {len(found) - MAX_NAMES_SHOWN} more"] if len(found) > MAX_NAMES_SHOWN else []
-    return ", ".join([*found[:MAX_NAMES_SHOWN], *more])

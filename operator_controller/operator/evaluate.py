@@ -45,12 +45,9 @@ from operator_controller.operator.world import CreateDependency, ObservedBundleD
 from operator_controller.resolve.answer import Answer, FollowedCatalog, SelectedBundle
 from operator_controller.resolve.answer_state import AnswerState
 from operator_controller.resolve.deprecations import Deprecations
-from operator_controller.resolve.formatting import format_versions
+from operator_controller.resolve.formatting import first_names, format_versions
 from operator_controller.resolve.package import DEFAULT_MEDIA_TYPE
 from operator_controller.resolve.version_range import EXAMPLES, MastermindsRange
-
-MAX_NAMES_SHOWN = 5
-"""Webhooks or API services in one message."""
 
 RESOLUTION_NOT_ATTEMPTED = "validation has not been attempted as spec is invalid"
 INSTALLATION_NOT_ATTEMPTED_INVALID = "installation has not been attempted as spec is invalid"
@@ -326,7 +323,7 @@ def _unsupported(world: World, bundle: SelectedBundle, without_certificates: Seq
     if rejection:
         return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, rejection)
     known = (("has webhooks", bundle.webhooks), ("owns API services", bundle.api_services))
-    what = " and ".join(f"{words} ({_first_names(names)})" for words, names in known if names)
+    what = " and ".join(f"{words} ({first_names(sorted(names))})" for words, names in known if names)
     if not what:
         return None
     refused = f'bundle "{bundle.name}" {what}, which are not supported yet'
@@ -340,12 +337,6 @@ def _unsupported(world: World, bundle: SelectedBundle, without_certificates: Seq
         none = f'catalog "{bundle.catalog}" offers no version without them that can be installed now'
         message = f"{refused}: {none}; {as_plain}"
     return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, message)
-
-
-def _first_names(names: Sequence[str]) -> str:
-    """The first names, in the form of rukpak's messages, and the number of the others."""
-    more = [f"and {len(names) - MAX_NAMES_SHOWN} more"] if len(names) > MAX_NAMES_SHOWN else []
-    return ", ".join([*sorted(names)[:MAX_NAMES_SHOWN], *more])
 
 
 def _bundle_deployment_blocker(world: World, bundle: SelectedBundle | None) -> OlmError | None:

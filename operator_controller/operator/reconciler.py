@@ -95,7 +95,7 @@ class OperatorReconciler:
 
     async def observe(self, key: str) -> World | None:
         """None: the Operator does not exist."""
-        world = self._observe_objects(key)
+        world = self._observe_unresolved(key)
         request = make_request(world) if world is not None else None
         if world is None or request is None or not (request.is_resolvable or request.is_deleting):
             return world
@@ -106,11 +106,23 @@ class OperatorReconciler:
 
     def read_request(self, key: str) -> OperatorRequest | None:
         """The request of an Operator, for the Resolver; None if it does not take part in resolution."""
-        world = self._observe_objects(key)
+        world = self._observe_unresolved(key)
         return make_request(world) if world is not None else None
 
-    def _observe_objects(self, key: str) -> World | None:
+    def _observe_unresolved(self, key: str) -> World | None:
         """The World without the answer of resolution."""
+        world = self._observe_objects(key)
+        if world is None or world.operator.metadata.deleting:
+            return world
+        return replace(
+            world,
+            claims=package_claims(self.informers, world.operator.spec.package_name),
+            rejected_images=self.rejected_images.snapshot(),
+            selected_catalogs=selected_catalogs(world.operator, self.informers.catalogs.objects.values()),
+        )
+
+    def _observe_objects(self, key: str) -> World | None:
+        """The Operator, its BundleDeployment and what runs."""
         raw = self.informers.operators.get(key)
         if raw is None:
             return None
@@ -123,13 +135,6 @@ class OperatorReconciler:
             bundle_deployment=ObservedBundleDeployment.load(deployment) if deployment is not None else None,
             is_watch_open=not self.informers.deployments.stale,
         )
-        if not operator.metadata.deleting:
-            world = replace(
-                world,
-                claims=package_claims(self.informers, operator.spec.package_name),
-                rejected_images=self.rejected_images.snapshot(),
-                selected_catalogs=selected_catalogs(operator, self.informers.catalogs.objects.values()),
-            )
         return self._with_running(world)
 
     def _neighbours(self, packages: Iterable[str]) -> dict[str, Neighbour]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -251,18 +251,13 @@ class AnswerMaker:
 
         What is being deleted needs nothing: packages that need each other and are all deleted do not hold each other.
         """
-        universe = self._universe
-        found = {name for name, edges in self._edges.items() if any(each.satisfied_by == package for each in edges)}
-        for other in universe.running if package in universe.running else ():
-            if other != package and package in self._required_now(other):
-                found.add(other)
-        return tuple(sorted(name for name in found if not universe.is_deleting(name)))
+        found = self._selected_dependants.get(package, set()) | self._running_dependants.get(package, set())
+        return tuple(sorted(name for name in found if not self._universe.is_deleting(name)))
 
     def _required_by_deleting(self, package: str) -> tuple[str, ...]:
         """The packages that are being deleted and require what runs of this one alone; not those that it requires itself."""
-        universe = self._universe
-        deleting = [each for each in universe.running if each != package and universe.is_deleting(each)]
-        found = [each for each in deleting if package in self._required_now(each)]
+        dependants = self._running_dependants.get(package, set())
+        found = [each for each in dependants if self._universe.is_deleting(each)]
         own = self._required_by_chain(package) if found else set()
         return tuple(sorted(each for each in found if each not in own))
 
@@ -271,18 +266,38 @@ class AnswerMaker:
         found: set[str] = set()
         pending = [package]
         while pending:
-            new = self._required_now(pending.pop()) - found
+            new = self._sole_providers.get(pending.pop(), set()) - found
             found |= new
             pending.extend(new)
         return found
 
-    def _required_now(self, package: str) -> set[str]:
-        """The packages each of which alone satisfies a requirement of what runs of this one."""
+    @cached_property
+    def _sole_providers(self) -> dict[str, set[str]]:
+        """By package that runs: the packages each of which alone satisfies a requirement of what runs of it."""
         universe = self._universe
-        if package not in universe.running:
-            return set()
-        holders = (universe.holders(package, each) for each in universe.required(package, 0))
-        return {each[0] for each in holders if len(each) == 1}
+        found: dict[str, set[str]] = {}
+        for package in universe.running:
+            holders = (universe.holders(package, each) for each in universe.required(package, 0))
+            found[package] = {each[0] for each in holders if len(each) == 1}
+        return found
+
+    @cached_property
+    def _running_dependants(self) -> dict[str, set[str]]:
+        """The reverse of _sole_providers."""
+        return _reversed(self._sole_providers)
+
+    @cached_property
+    def _selected_dependants(self) -> dict[str, set[str]]:
+        """By package: the selected packages whose requirements it satisfies."""
+        return _reversed({name: {each.satisfied_by for each in edges} for name, edges in self._edges.items()})
+
+
+def _reversed(edges: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for start, ends in edges.items():
+        for end in ends:
+            found.setdefault(end, set()).add(start)
+    return found
 
 
 def _resolution(domain: PackageDomain, choice: Chosen | None) -> Resolution:

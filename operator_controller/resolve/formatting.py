@@ -1,11 +1,11 @@
 """Names, versions and values of catalogs in messages, shortened.
 
-Called by constraints.py, explain.py, suggestions.py and operator/evaluate.py. Pure.
+Called by constraints.py, explain.py, suggestions.py, operator/evaluate.py and operator/dependencies.py. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from olmkit.api.conditions import truncate
 from olmkit.gocompat.text import quoted
@@ -13,6 +13,8 @@ from olmkit.gocompat.versions import Version
 
 MAX_ITEMS_SHOWN = 10
 """Names or versions of one list; a longer list is shortened."""
+MAX_NAMES_SHOWN = 5
+"""Names that first_names shows."""
 MAX_CHANNELS_SHOWN = 4
 MAX_VALUE_BYTES = 200
 """UTF-8 bytes of a value from a catalog in a message."""
@@ -35,6 +37,13 @@ def join_names(names: Sequence[str], last: str) -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} {last} {names[-1]}"
+
+
+def first_names(names: Iterable[str]) -> str:
+    """`a, b, c`; of many the first ones, in the form of rukpak's messages, and the number of the others."""
+    found = [*names]
+    more = [f"and {len(found) - MAX_NAMES_SHOWN} more"] if len(found) > MAX_NAMES_SHOWN else []
+    return ", ".join([*found[:MAX_NAMES_SHOWN], *more])
 
 
 def format_versions(versions: Sequence[Version], near: Version | None) -> str:
