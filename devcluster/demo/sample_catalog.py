@@ -1,4 +1,4 @@
-"""The demo of the sample catalog: a Catalog, two Operators, and an update when the tag moves. Called by __main__."""
+"""The demo of the sample catalog: a Catalog, two Operators, an update when the tag moves, a dependency. Called by __main__."""
 
 from pathlib import Path
 
@@ -6,23 +6,29 @@ from devcluster.cluster import Cluster
 from devcluster.demo.printer import Printer
 from devcluster.images import Catalog, Content, Registry
 from devcluster.processes import REPOSITORY
-from devcluster.watch import CATALOGS, OPERATORS, Watch, is_true
+from devcluster.watch import CATALOGS, OPERATORS, Event, Watch, is_true
 
 SAMPLES = REPOSITORY / "config" / "samples"
 
 _HOST = "registry.example.com"
 _IMAGE = "catalogs/samples:latest"
 _OPERATORS = ("hello-operator", "message-board")
+_DEPENDANT, _DEPENDENCY = "party-operator", "hello-operator"
+_DEPENDENCY_LABEL = "operators.operatorframework.io/installed-for"
+_RESOURCE = "operators.operators.operatorframework.io"
 _PUBLISHED_LATER = ("hello-operator.v0.2.0", "hello-operator.v0.3.0")
 _SECONDS = 120.0
+_REMOVAL_SECONDS = 180.0
+"""A dependency is deleted after a count of its custom resources, of which rukpak makes at most one per minute."""
 
 TRY_NEXT = """\
 kubectl get operators -o wide
 kubectl get packages
+kubectl apply -f config/samples/hello-operator.yaml
 kubectl describe operator hello-operator
 kubectl patch operator hello-operator --type=merge -p '{"spec":{"channel":"candidate"}}'   # 0.3.0
 kubectl apply -f config/samples/notebook-operator.yaml
-kubectl apply -f config/samples/party-operator.yaml     # requires another operator: see its message
+kubectl apply -f config/samples/party-operator.yaml     # requires hello-operator 0.2.0 or newer
 kubectl delete operator message-board                   # with all its objects
 """
 
@@ -49,6 +55,7 @@ def run(cluster: Cluster, printer: Printer) -> int:
         second = catalog.push(content)
         printer.log(f"The publisher moves the tag of {second.reference}: its channel now has hello-operator 0.2.0")
         _await_operators(operators, printer, "0.2.0")
+        _show_dependency(cluster, printer, operators)
     return 0
 
 
@@ -58,6 +65,25 @@ def show_end(cluster: Cluster, printer: Printer) -> None:
     _show(cluster, printer, "get", "operators")
     _show(cluster, printer, "get", "bundledeployments,bundles")
     _show(cluster, printer, "get", "deployments,pods", "--all-namespaces")
+
+
+def _show_dependency(cluster: Cluster, printer: Printer, operators: Watch) -> None:
+    """party-operator brings hello-operator, which it requires, and takes it away again."""
+
+    def changes(event: Event) -> None:
+        printer.condition_changes("Operator", event)
+
+    _show(cluster, printer, "delete", _RESOURCE, _DEPENDENCY)
+    operators.until(f"{_DEPENDENCY} is deleted", lambda objects: _DEPENDENCY not in objects, _SECONDS)
+    _apply(cluster, printer, SAMPLES / f"{_DEPENDANT}.yaml")
+    operators.until(
+        f"{_DEPENDANT} is Ready", lambda objects: is_true(objects.get(_DEPENDANT), "Ready"), _SECONDS, changes
+    )
+    printer.log(f"{_DEPENDANT} is installed, and before it {_DEPENDENCY}, which nobody had applied")
+    _show(cluster, printer, "get", "operators", "-l", _DEPENDENCY_LABEL)
+    _show(cluster, printer, "delete", _RESOURCE, _DEPENDANT)
+    operators.until(f"{_DEPENDENCY} is deleted", lambda objects: _DEPENDENCY not in objects, _REMOVAL_SECONDS, changes)
+    printer.log(f"Nothing requires {_DEPENDENCY} any more: it is deleted too")
 
 
 def _await_operators(operators: Watch, printer: Printer, version: str) -> None:

@@ -63,9 +63,13 @@ class Stage:
         """kubectl apply of one object, which the end of the test deletes; returns its name."""
         name = str(object_["metadata"]["name"])
         self.cluster.kubectl("apply", "-f", "-", input=json.dumps(object_))
-        if (object_["kind"], name) not in self._applied:
-            self._applied.append((object_["kind"], name))
+        self.also_delete(object_["kind"], name)
         return name
+
+    def also_delete(self, kind: str, name: str) -> None:
+        """The end of the test deletes this object too, which a controller has created."""
+        if (kind, name) not in self._applied:
+            self._applied.append((kind, name))
 
     def patch_operator(self, name: str, spec: Mapping[str, Any]) -> None:
         """kubectl patch, as in the guide."""

@@ -45,7 +45,13 @@ PRESUMED = {
 }
 """Objects that have to exist before a page is followed; earlier pages create them."""
 LEFT = (
-    ("operators.operators.operatorframework.io", "snapscheduler", "notebook-operator", "party-operator"),
+    (
+        "operators.operators.operatorframework.io",
+        "snapscheduler",
+        "notebook-operator",
+        "party-operator",
+        "hello-operator",
+    ),
     ("bundledeployments.core.rukpak.io", "message-board"),
     ("catalogs.catalogd.operatorframework.io", "community", "samples"),
     ("clusterroles,clusterrolebindings", "reader-of-samples"),
