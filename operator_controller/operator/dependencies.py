@@ -151,17 +151,29 @@ def is_answer_outstanding(world: World) -> bool:
 def hold_plan(world: World) -> HoldDeletion | None:
     """Keeps the annotation that holds a deletion of the BundleDeployment, which can be deleted before its Operator is: by the
     garbage collector in a foreground deletion, or by a person. None: it is as it should be, or not known."""
-    deployment, resolution = world.owned_bundle_deployment, world.resolution
-    if deployment is None or resolution is None or resolution.answer is None or resolution.needs_recheck:
+    deployment = world.owned_bundle_deployment
+    reason = _desired_hold(world) if deployment is not None else None
+    if deployment is None or reason is None:
         return None
-    answer, metadata = resolution.answer, deployment.model.metadata
-    if answer.kind is AnswerKind.UNDECIDED:
-        return None
-    is_held = deletion_hold(world) if world.operator.metadata.deleting else True
-    reason = _hold_reason(world, answer) if is_held else ""
+    metadata = deployment.model.metadata
     if metadata.annotations.get(DELETION_HOLD_ANNOTATION, "") == reason:
         return None
     return HoldDeletion(metadata.name, metadata.uid, reason)
+
+
+def _desired_hold(world: World) -> str | None:
+    """The value of the annotation; "": none; None: it is not known, or may still change.
+
+    Who requires what is being deleted is recorded with what runs, so that no catalog has to be read for it; nothing requires what
+    was never installed, for which there is no resolution.
+    """
+    is_deleting, resolution = world.operator.metadata.deleting, world.resolution
+    if resolution is None:
+        return "" if is_deleting else None
+    answer = resolution.answer
+    if answer is None or answer.kind is AnswerKind.UNDECIDED or (resolution.needs_recheck and not is_deleting):
+        return None
+    return "" if is_deleting and not deletion_hold(world) else _hold_reason(world, answer)
 
 
 def _hold_reason(world: World, answer: Answer) -> str:

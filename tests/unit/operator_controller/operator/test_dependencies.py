@@ -191,6 +191,12 @@ def deleting(neighbours: tuple[Neighbour, ...] = (), **answer: Any) -> World:
     )
 
 
+def rechecked(observed: World) -> World:
+    """The World while a catalog is read again."""
+    assert observed.resolution is not None
+    return replace(observed, resolution=replace(observed.resolution, needs_recheck=True))
+
+
 def held(observed: World, reason: str) -> World:
     """The World in which the BundleDeployment has the annotation that holds its deletion."""
     assert observed.bundle_deployment is not None
@@ -252,6 +258,14 @@ REQUIRED = replace(dependency(answer={"needed_by": ("b",)}), neighbours={"b": DE
             held(deleting((DEPENDANT,), needed_by=("b",)), "required by Operator beta"),
             None,
             id="a deletion that waits",
+        ),
+        pytest.param(
+            held(replace(deleting(), running=None, resolution=None), "required by Operator beta"),
+            "",
+            id="a deletion of what was never installed",
+        ),
+        pytest.param(
+            held(rechecked(deleting()), "required by Operator beta"), "", id="a deletion while a catalog is read again"
         ),
     ],
 )
