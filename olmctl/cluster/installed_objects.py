@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 
 from olmctl.cluster.operator_state import part, text_at
 from olmctl.cluster.session import Session
+from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import CREATED_LABEL, INVENTORY_ANNOTATION, MEMBER_LABEL_PREFIX, OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object
-from olmkit.errors import ApiError
+from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.discovery import Discovery
 from rukpak.bundledeployment.health import HEALTH_KINDS, health
 
@@ -66,6 +67,16 @@ class CustomResources:
         if self.count is None:
             return f"an unknown number of {self.crd} (they cannot be listed)"
         return f"{'at least ' if self.count >= MAX_COUNTED_CUSTOM_RESOURCES else ''}{self.count} {self.crd}"
+
+
+async def bundle_deployment_of(session: Session, operator: Object) -> Object | None:
+    """The BundleDeployment of an Operator; None if there is none, or if the one of its name is not its own."""
+    try:
+        found = await session.client.get(bundledeployments.KIND, operator["metadata"]["name"])
+    except NotFound:
+        return None
+    owners = part(found, "metadata", "ownerReferences") or ()
+    return found if any(each.get("uid") == operator["metadata"]["uid"] for each in owners) else None
 
 
 async def installed_objects(session: Session, deployment: Object) -> InstalledObjects:

@@ -8,8 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ValidationError
+
 from olmkit.api.meta import Object
-from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, ConditionType, Reason
+from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, ConditionType, Reason, RequiredPackage
+from olmkit.errors import OlmError
 
 
 @dataclass(frozen=True)
@@ -83,10 +86,14 @@ def awaits_approval(obj: Object) -> bool:
     return is_held and available_version(obj) not in ("", approved)
 
 
-def dependencies(obj: Object) -> list[str]:
-    """The names of the Operators that its bundle needs."""
-    listed = part(obj, "status", "dependencies") or ()
-    return [name for each in listed if (name := each if isinstance(each, str) else text_at(each, "name"))]
+def dependencies(obj: Object) -> list[RequiredPackage]:
+    """The packages that satisfy requirements of the chosen bundle. Raises OlmError if it is not as this API has it."""
+    try:
+        return [RequiredPackage.load(each) for each in part(obj, "status", "dependencies") or ()]
+    except ValidationError as error:
+        name = text_at(obj, "metadata", "name")
+        message = f"status.dependencies of Operator {name} cannot be read: use the olm of the suite's version"
+        raise OlmError("UnknownStatus", message) from error
 
 
 def installed(obj: Object) -> str:

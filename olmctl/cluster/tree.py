@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import click
 
 from olmctl.cluster.completion import OPERATOR
-from olmctl.cluster.installed_objects import InstalledObject, installed_objects
+from olmctl.cluster.installed_objects import InstalledObject, bundle_deployment_of, installed_objects
 from olmctl.cluster.operator_state import condition, dependencies, installed, is_true, state, text_at
 from olmctl.cluster.output import Column, Indented, output_option, print_object, print_table
 from olmctl.cluster.session import Session, on_cluster
@@ -16,8 +16,10 @@ from olmctl.commands import warn
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments, bundles, operators
 from olmkit.api.meta import Object
-from olmkit.errors import NotFound
+from olmkit.api.operators import RequiredPackage
 
+MAX_DEPTH = 50
+"""Operators above one of the tree: a longer chain of dependencies is not followed."""
 _COLUMNS = (Column("NAME"), Column("STATE", is_status=True), Column("MESSAGE", empty=""))
 
 
@@ -53,7 +55,9 @@ class Node:
 @on_cluster
 async def tree(session: Session, operator: str, output: str | None) -> int:
     """Show what belongs to OPERATOR: its dependencies, its BundleDeployment, and the objects of the bundle with their health."""
-    root = await _operator(session, await session.client.get(operators.KIND, operator), {operator})
+    found = await session.client.get(operators.KIND, operator)
+    listed, _ = await session.client.list(operators.KIND)
+    root = await _Tree(session, {each["metadata"]["name"]: each for each in listed}).operator(found, 0)
     if output:
         print_object(root.value(), output)
     else:
@@ -61,28 +65,37 @@ async def tree(session: Session, operator: str, output: str | None) -> int:
     return 0
 
 
-async def _operator(session: Session, found: Object, seen: set[str]) -> Node:
-    """The node of an Operator. A dependency that is in the tree already has no children."""
-    name = found["metadata"]["name"]
-    ready = condition(found, "Ready")
-    is_ready = is_true(found, "Ready")
-    node = Node("Operator", name, state(found), installed(found) if is_ready else text_at(ready, "message"))
-    for each in dependencies(found):
-        try:
-            other = await session.client.get(operators.KIND, each)
-        except NotFound:
-            node.children.append(Node("Operator", each, "Missing", "is not on the cluster"))
-            continue
-        is_new = each not in seen
-        seen.add(each)
-        child = await _operator(session, other, seen) if is_new else Node("Operator", each, state(other), "see above")
-        node.children.append(child)
-    try:
-        deployment = await session.client.get(bundledeployments.KIND, name)
-    except NotFound:
+class _Tree:
+    """Makes the nodes. An Operator that several others require, or that a cycle leads to again, has children only once."""
+
+    def __init__(self, session: Session, listed: Mapping[str, Object]) -> None:
+        self._session = session
+        self._operators = listed
+        self._shown: set[str] = set()
+
+    async def operator(self, found: Object, depth: int) -> Node:
+        """The node of an Operator. `depth` is the number of Operators above it."""
+        name = found["metadata"]["name"]
+        self._shown.add(name)
+        ready = condition(found, "Ready")
+        is_ready = is_true(found, "Ready")
+        node = Node("Operator", name, state(found), installed(found) if is_ready else text_at(ready, "message"))
+        node.children += [await self._dependency(each, depth + 1) for each in dependencies(found)]
+        deployment = await bundle_deployment_of(self._session, found)
+        if deployment is not None:
+            node.children.append(await _deployment(self._session, deployment))
         return node
-    node.children.append(await _deployment(session, deployment))
-    return node
+
+    async def _dependency(self, required: RequiredPackage, depth: int) -> Node:
+        other = self._operators.get(required.operator or "")
+        if other is None:
+            return Node("Package", required.package, "Missing", f"no Operator installs it yet: {required.requirement}")
+        name = other["metadata"]["name"]
+        if name in self._shown:
+            return Node("Operator", name, state(other), "its tree is shown once")
+        if depth > MAX_DEPTH:
+            return Node("Operator", name, state(other), f"more than {MAX_DEPTH} Operators above it: olm tree {name}")
+        return await self.operator(other, depth)
 
 
 async def _deployment(session: Session, found: Object) -> Node:

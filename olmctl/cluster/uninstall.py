@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import click
 
@@ -12,20 +14,21 @@ from olmctl.cluster.completion import OPERATOR
 from olmctl.cluster.installed_objects import (
     CustomResources,
     InstalledObjects,
+    bundle_deployment_of,
     custom_resources,
     installed_objects,
     is_deleted_with_it,
 )
 from olmctl.cluster.list import RESOURCE
-from olmctl.cluster.operator_state import dependencies, installed, text_at
+from olmctl.cluster.operator_state import installed
+from olmctl.cluster.required_operators import RequiredOperators, is_dependency
 from olmctl.cluster.session import Session, on_cluster, wait_options
 from olmctl.cluster.waiting import wait_until_gone
 from olmctl.commands import REFUSED, CommandError
 from olmctl.terminal import clean
-from olmkit.api import bundledeployments, operators
+from olmkit.api import operators
 from olmkit.api.meta import Object
 from olmkit.api.names import pluralize
-from olmkit.errors import NotFound
 
 _SHOWN_FIRST = ("Namespace", "CustomResourceDefinition")
 """Kinds whose objects are named one by one."""
@@ -40,9 +43,13 @@ _SHOWN_FIRST = ("Namespace", "CustomResourceDefinition")
 async def uninstall(
     session: Session, operator: str, is_confirmed: bool, dry_run: bool, wait: bool, seconds: float
 ) -> int:
-    """Uninstall OPERATOR with all objects of its bundle, its CRDs and their custom resources, after naming them."""
+    """Uninstall OPERATOR with all objects of its bundle, its CRDs and their custom resources, after naming them.
+
+    The dependencies that were installed for it go as well, unless others require them or they are in use.
+    """
     found = await session.client.get(operators.KIND, operator)
-    for line in await _consequences(session, found):
+    removal = await _removal(session, found)
+    for line in removal.lines:
         click.echo(line, err=not dry_run)
     if dry_run:
         return 0
@@ -53,27 +60,72 @@ async def uninstall(
             raise CommandError(REFUSED, f"{operator} is not deleted")
     await session.client.delete(operators.KIND, operator, uid=found["metadata"]["uid"])
     if wait:
-        await wait_until_gone(session, operator, seconds)
-    print(f"{RESOURCE}/{operator} {'deleted' if wait else 'deletion requested'}")
+        await wait_until_gone(session, (operator, *removal.dependencies), seconds)
+    else:
+        print(f"{RESOURCE}/{operator} deletion requested")
     return 0
 
 
-async def _consequences(session: Session, found: Object) -> list[str]:
-    """The lines that say what a deletion of the Operator deletes, and who needs it."""
+@dataclass(frozen=True)
+class Removal:
+    """What is deleted with an Operator: in lines for people, and the names of the dependencies that are deleted after it."""
+
+    lines: tuple[str, ...]
+    dependencies: tuple[str, ...]
+
+
+async def _removal(session: Session, found: Object) -> Removal:
     name = found["metadata"]["name"]
-    lines = [f"Operator {name} ({clean(installed(found)) or 'nothing is installed'}) is deleted."]
-    try:
-        deployment = await session.client.get(bundledeployments.KIND, name)
-    except NotFound:
-        deployment = None
-    if deployment is not None:
-        objects = await installed_objects(session, deployment)
-        counts = await custom_resources(session, objects.objects)
-        lines += consequences(objects, counts)
-    others, _ = await session.client.list(operators.KIND)
-    if dependants := sorted(text_at(each, "metadata", "name") for each in others if name in dependencies(each)):
-        lines.append(f"It is needed by {', '.join(dependants)}: it stays until these are deleted.")
-    return lines
+    listed, _ = await session.client.list(operators.KIND)
+    required = RequiredOperators([*listed, found])
+    contents = {name: await _contents(session, found)}
+    for each in required.deleted_with(name):
+        contents[each] = await _contents(session, required.operators[each])
+    in_use = {each: found.in_use for each, found in contents.items() if each != name and found.in_use}
+    deleted = required.deleted_with(name, in_use)
+    lines = [f"Operator {name} ({_runs(found)}) is deleted.", *consequences(*contents[name])]
+    for each in deleted:
+        lines.append(f"Operator {each} ({_runs(required.operators[each])}), a dependency of it, is deleted after it.")
+        lines += consequences(*contents[each])
+    going = {name, *deleted}
+    for each in required.required_by([name]):
+        if each not in going:
+            lines.append(f"Operator {each} stays: {_why_it_stays(required, each, going, in_use)}.")
+    if requiring := [each for each in required.requiring(name) if each not in going]:
+        lines.append(f"It is required by {', '.join(requiring)}: it stays until these are deleted.")
+    return Removal(tuple(lines), tuple(deleted))
+
+
+def _why_it_stays(required: RequiredOperators, name: str, going: Collection[str], in_use: Mapping[str, str]) -> str:
+    if not is_dependency(required.operators[name]):
+        return "it was not installed as a dependency"
+    if name in in_use:
+        return f"it is in use, by {in_use[name]}"
+    return f"{', '.join(each for each in required.requiring(name) if each not in going)} requires it"
+
+
+def _runs(found: Object) -> str:
+    return clean(installed(found)) or "nothing is installed"
+
+
+class _Contents(NamedTuple):
+    """The objects of a bundle, and the custom resources of its CRDs."""
+
+    objects: InstalledObjects
+    counts: Sequence[CustomResources]
+
+    @property
+    def in_use(self) -> str:
+        """The custom resources that keep a dependency which nothing requires; "" if there are none."""
+        return ", ".join(clean(str(each)) for each in self.counts if each.count != 0)
+
+
+async def _contents(session: Session, found: Object) -> _Contents:
+    deployment = await bundle_deployment_of(session, found)
+    if deployment is None:
+        return _Contents(InstalledObjects((), ()), ())
+    objects = await installed_objects(session, deployment)
+    return _Contents(objects, await custom_resources(session, objects.objects))
 
 
 def consequences(objects: InstalledObjects, counts: Iterable[CustomResources]) -> Iterator[str]:

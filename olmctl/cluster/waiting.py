@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 from olmctl.cluster.list import RESOURCE
@@ -41,25 +41,18 @@ async def wait_for_operator(session: Session, name: str, seconds: float, version
     Returns 0 if it is Ready. Raises CommandError with what is in the way: FAILED, REFUSED if it waits for a person, or after
     `seconds` TIMED_OUT.
     """
-    line, last = ProgressLine(), Progress("waiting for operator-controller")
-    try:
-        async with (
-            asyncio.timeout(seconds),
-            aclosing(versions_of(session.client, operators.KIND, name)) as versions,
-        ):
-            async for found in versions:
-                if found is None:
-                    raise CommandError(FAILED, f"{name} was deleted")
-                last = progress(found)
-                if last.needs_a_person or (last.has_succeeded and _is_version(found, version)):
-                    break
-                line.show(f"{name}: {last.message}")
-    except TimeoutError:
-        raise CommandError(
-            TIMED_OUT, f"{name}: not within {seconds:g} seconds: {last.message} (olm why {name})"
-        ) from None
-    finally:
-        line.end()
+    last = Progress("waiting for operator-controller")
+
+    def message(found: Object | None) -> str | None:
+        nonlocal last
+        if found is None:
+            raise CommandError(FAILED, f"{name} was deleted")
+        last = progress(found)
+        is_over = last.needs_a_person or (last.has_succeeded and _is_version(found, version))
+        return None if is_over else last.message
+
+    late = f"not within {seconds:g} seconds: {{}} (olm why {name})"
+    await _follow(session, name, _deadline(seconds), message, late)
     if last.needs_a_person:
         raise CommandError(REFUSED if last.is_held else FAILED, f"{name}: {last.message}")
     print(f"{RESOURCE}/{name} installed: {clean(last.message)}")
@@ -70,20 +63,44 @@ def _is_version(found: Object, version: str) -> bool:
     return not version or text_at(found, "status", "installed", "version") == version
 
 
-async def wait_until_gone(session: Session, name: str, seconds: float) -> None:
-    """Wait until the Operator is deleted. Raises CommandError with TIMED_OUT and what is in the way."""
-    line, message = ProgressLine(), ""
+async def wait_until_gone(session: Session, names: Sequence[str], seconds: float) -> None:
+    """Wait until the Operators are deleted, and print each. Raises CommandError with TIMED_OUT and what is in the way when
+    `seconds` are over for all of them together."""
+
+    def message(found: Object | None) -> str | None:
+        return None if found is None else text_at(condition(found, "Ready"), "message")
+
+    deadline = _deadline(seconds)
+    for name in names:
+        await _follow(session, name, deadline, message, f"not deleted within {seconds:g} seconds: {{}}")
+        print(f"{RESOURCE}/{name} deleted", flush=True)
+
+
+def _deadline(seconds: float) -> float:
+    return asyncio.get_running_loop().time() + seconds
+
+
+async def _follow(
+    session: Session, name: str, deadline: float, message: Callable[[Object | None], str | None], late: str
+) -> None:
+    """Show the message of each version of an Operator as the line of progress, until there is None.
+
+    `deadline` is a time of the event loop: after it, raises CommandError with TIMED_OUT and `late`, which holds `{}` for the last
+    message.
+    """
+    line, last = ProgressLine(), "waiting for operator-controller"
     try:
         async with (
-            asyncio.timeout(seconds),
+            asyncio.timeout_at(deadline),
             aclosing(versions_of(session.client, operators.KIND, name)) as versions,
         ):
             async for found in versions:
-                if found is None:
+                text = message(found)
+                if text is None:
                     return
-                message = text_at(condition(found, "Ready"), "message")
-                line.show(f"{name}: {message}")
+                last = text
+                line.show(f"{name}: {last}")
     except TimeoutError:
-        raise CommandError(TIMED_OUT, f"{name}: not deleted within {seconds:g} seconds: {message}") from None
+        raise CommandError(TIMED_OUT, f"{name}: {late.replace('{}', last)}") from None
     finally:
         line.end()

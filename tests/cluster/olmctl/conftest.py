@@ -58,6 +58,59 @@ class Desk:
         body = {"apiVersion": "operators.operatorframework.io/v1alpha1", "kind": "Operator", "metadata": metadata}
         return self.apply({**body, "spec": {"packageName": name, **spec}}, status)
 
+    def requiring(self, *operators: str) -> list[Object]:
+        """status.dependencies of an Operator that requires the packages of these Operators."""
+        packages = [name.removeprefix(f"{self.prefix}-") for name in operators]
+        return [
+            {
+                **{"package": package, "version": "1.0.0", "bundle": f"{package}.v1", "operator": name},
+                **{"installed": True, "requirement": f"it requires {package}"},
+            }
+            for package, name in zip(packages, operators, strict=True)
+        ]
+
+    def label_as_dependency(self, name: str) -> str:
+        """Label the Operator as one that was created because others require its package; returns its name."""
+        self.cluster.kubectl("label", OPERATORS, name, "operators.operatorframework.io/installed-for=")
+        return name
+
+    def bundle_deployment(self, operator: str, *kinds: str) -> str:
+        """Create the BundleDeployment of an Operator, with objects of these kinds; returns its uid."""
+        uid = self.get(OPERATORS, operator)["metadata"]["uid"]
+        version = "operators.operatorframework.io/v1alpha1"
+        owner = {"apiVersion": version, "kind": "Operator", "name": operator, "uid": uid, "controller": True}
+        metadata = {
+            "name": operator,
+            "ownerReferences": [owner],
+            "annotations": {"core.rukpak.io/contains-group-kinds": ",".join(kinds)},
+        }
+        source = {"type": "image", "image": {"ref": "example.com/a@sha256:" + "0" * 64}}
+        template = {"spec": {"provisionerClassName": "core-rukpak-io-registry", "source": source}}
+        body = {"apiVersion": "core.rukpak.io/v1alpha1", "kind": "BundleDeployment", "metadata": metadata}
+        self.apply({**body, "spec": {"provisionerClassName": "core-rukpak-io-plain", "template": template}})
+        return str(self.get("bundledeployments.core.rukpak.io", operator)["metadata"]["uid"])
+
+    def definition(self, uid: str, plural: str) -> str:
+        """Create a CRD as an object of the BundleDeployment with that uid; returns its name when it is served."""
+        group, kind = f"{self.prefix}.example.com", plural.capitalize()
+        schema = {"openAPIV3Schema": {"type": "object"}}
+        spec = {
+            "group": group,
+            "scope": "Cluster",
+            "names": {"plural": plural, "kind": kind, "listKind": f"{kind}List", "singular": plural},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        }
+        metadata = {"name": f"{plural}.{group}", "labels": {"core.rukpak.io/owner-uid": uid}}
+        body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata}
+        name = self.apply({**body, "spec": spec})
+        self.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", f"crd/{name}")
+        return name
+
+    def custom_resource(self, plural: str, name: str) -> str:
+        """Create a custom resource of a CRD of definition(); returns its name."""
+        version = f"{self.prefix}.example.com/v1"
+        return self.apply({"apiVersion": version, "kind": plural.capitalize(), "metadata": {"name": name}})
+
     def get(self, resource: str, name: str, *flags: str) -> Object:
         """The object as it is."""
         found: Object = json.loads(self.cluster.kubectl("get", resource, name, "-o", "json", *flags))

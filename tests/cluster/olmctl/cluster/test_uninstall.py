@@ -1,0 +1,94 @@
+"""`olm uninstall` against a real API server, without controllers: an Operator without a finalizer is deleted at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cluster.olmctl.conftest import OPERATORS, Desk, Object
+
+CRD = "CustomResourceDefinition.apiextensions.k8s.io"
+RESOURCE = "operator.operators.operatorframework.io"
+
+
+def runs(*required: Object) -> Object:
+    installed = {"name": "a.v1", "version": "1.0.0", "catalog": "c", "channel": "stable"}
+    return {"installed": installed, "dependencies": list(required)}
+
+
+def exists(desk: Desk, name: str) -> bool:
+    return bool(desk.cluster.kubectl("get", OPERATORS, name, "--ignore-not-found", "-o", "name"))
+
+
+def test_the_objects_and_the_custom_resources_are_named_before_it_is_confirmed(desk: Desk) -> None:
+    name = desk.operator("a", runs())
+    uid = desk.bundle_deployment(name, CRD)
+    crds = [desk.definition(uid, "empties"), desk.definition(uid, "things")]
+    desk.custom_resource("things", "one")
+    status, out, err = desk.olm("uninstall", name)
+    lines = [
+        f"Operator {name} (1.0.0 from catalog c, channel stable) is deleted.",
+        f"  CustomResourceDefinition {crds[0]}, which has no custom resources",
+        f"  CustomResourceDefinition {crds[1]}, AND WITH IT 1 {crds[1]}",
+    ]
+    assert (status, out) == (5, "")
+    assert err.splitlines() == [*lines, f"{name} is not deleted: confirm it with --yes"]
+    assert exists(desk, name)
+    assert desk.olm("uninstall", name, "--dry-run") == (0, "\n".join([*lines, ""]), "")
+    status, out, err = desk.olm("uninstall", name, "--yes")
+    assert (status, out, err.splitlines()) == (0, f"{RESOURCE}/{name} deletion requested\n", lines)
+    assert not exists(desk, name)
+
+
+def test_dependencies_go_or_stay_and_the_preview_says_why(desk: Desk) -> None:
+    others = {each: desk.operator(each, runs()) for each in ("gone", "shared", "used", "own")}
+    for each in ("gone", "shared", "used"):
+        desk.label_as_dependency(others[each])
+    uid = desk.bundle_deployment(others["used"], CRD)
+    crd = desk.definition(uid, "things")
+    desk.custom_resource("things", "one")
+    name = desk.operator("a", runs(*desk.requiring(*others.values())))
+    other = desk.operator("b", runs(*desk.requiring(others["shared"])))
+    status, out, _ = desk.olm("uninstall", name, "--dry-run")
+    runs_now = "(1.0.0 from catalog c, channel stable)"
+    assert (status, out.splitlines()) == (
+        0,
+        [
+            f"Operator {name} {runs_now} is deleted.",
+            f"Operator {others['gone']} {runs_now}, a dependency of it, is deleted after it.",
+            f"Operator {others['shared']} stays: {other} requires it.",
+            f"Operator {others['used']} stays: it is in use, by 1 {crd}.",
+            f"Operator {others['own']} stays: it was not installed as a dependency.",
+        ],
+    )
+
+
+def test_what_others_require_says_so(desk: Desk) -> None:
+    name = desk.operator("a", runs())
+    other = desk.operator("b", runs(*desk.requiring(name)))
+    out = desk.olm("uninstall", name, "--dry-run")[1]
+    assert out.splitlines()[-1] == f"It is required by {other}: it stays until these are deleted."
+
+
+def test_a_bundle_deployment_that_is_not_its_own_stays(desk: Desk) -> None:
+    name, other = desk.operator("a", runs()), desk.operator("b", runs())
+    uid = desk.bundle_deployment(name, CRD)
+    desk.definition(uid, "things")
+    owner = desk.get(OPERATORS, other)["metadata"]["uid"]
+    patch = f'[{{"op":"replace","path":"/metadata/ownerReferences/0/uid","value":"{owner}"}}]'
+    desk.cluster.kubectl("patch", "bundledeployments.core.rukpak.io", name, "--type=json", "-p", patch)
+    assert len(desk.olm("uninstall", name, "--dry-run")[1].splitlines()) == 1
+
+
+@pytest.mark.parametrize("flags", [(), ("--yes",), ("--dry-run",)], ids=["asked", "confirmed", "a preview"])
+def test_no_such_operator(flags: tuple[str, ...], desk: Desk) -> None:
+    status, out, err = desk.olm("uninstall", f"{desk.prefix}-x", *flags)
+    assert (status, out) == (3, "")
+    assert f'"{desk.prefix}-x" not found' in err
+
+
+def test_it_waits_for_the_operator_and_its_dependencies(desk: Desk) -> None:
+    gone = desk.label_as_dependency(desk.operator("gone", runs()))
+    name = desk.operator("a", runs(*desk.requiring(gone)))
+    status, out, err = desk.olm("uninstall", name, "--yes", "--wait", "--timeout", "2s")
+    assert (status, out) == (4, f"{RESOURCE}/{name} deleted\n")
+    assert err.splitlines()[-1].startswith(f"{gone}: not deleted within 2 seconds: ")

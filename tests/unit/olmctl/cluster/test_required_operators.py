@@ -1,0 +1,75 @@
+"""Which dependencies are deleted with the last Operator that requires them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from olmctl.cluster.operator_state import dependencies
+from olmctl.cluster.required_operators import RequiredOperators
+from olmkit.api.operators import INSTALLED_FOR_LABEL, RequiredPackage
+from olmkit.errors import OlmError
+
+
+def operator(name: str, *requires: str, is_dependency: bool = False, is_deleting: bool = False) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": name, "labels": {INSTALLED_FOR_LABEL: ""} if is_dependency else {}}
+    if is_deleting:
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    listed = [
+        RequiredPackage(
+            package=each, version="1.0.0", bundle=f"{each}.v1", operator=each, installed=True, requirement="so"
+        )
+        for each in requires
+    ]
+    return {"metadata": metadata, "status": {"dependencies": [each.dump() for each in listed]}}
+
+
+def dependency(name: str, *requires: str, is_deleting: bool = False) -> dict[str, Any]:
+    return operator(name, *requires, is_dependency=True, is_deleting=is_deleting)
+
+
+A_TO_C = (operator("a", "b"), dependency("b", "c"), dependency("c"))
+CYCLE = (operator("a", "b"), dependency("b", "c"), dependency("c", "b"))
+
+
+@pytest.mark.parametrize(
+    ("operators", "in_use", "deleted"),
+    [
+        pytest.param((operator("a"),), (), [], id="an Operator without dependencies goes alone"),
+        pytest.param(A_TO_C, (), ["b", "c"], id="dependencies of dependencies go too"),
+        pytest.param((*A_TO_C, operator("d", "c")), (), ["b"], id="one that another Operator requires stays"),
+        pytest.param((*A_TO_C, operator("d", "b")), (), [], id="what a dependency that stays requires stays too"),
+        pytest.param(A_TO_C, ("b",), [], id="what a dependency in use requires stays too"),
+        pytest.param(A_TO_C, ("c",), ["b"], id="one in use stays, and not what requires it"),
+        pytest.param(CYCLE, (), ["b", "c"], id="a cycle of dependencies goes as a whole"),
+        pytest.param((*CYCLE, operator("d", "c")), (), [], id="a cycle that another Operator requires stays as a whole"),
+        pytest.param((operator("a", "b"), operator("b", "c"), dependency("c")), (), [], id="what a person installed stays"),
+        pytest.param((*A_TO_C, operator("d", "c", is_deleting=True)), (), ["b", "c"], id="one that is deleted keeps none"),
+        pytest.param((*A_TO_C, dependency("e", "c")), (), ["b"], id="a dependency of others that still runs keeps its own"),
+        pytest.param((operator("a", "a", "gone"),), (), [], id="itself and an Operator that does not exist do not count"),
+        pytest.param((dependency("a", "b"), dependency("b", "a")), (), ["b"], id="a dependency that is deleted by a person"),
+    ],
+)  # fmt: skip
+def test_what_is_deleted_with_an_operator(
+    operators: tuple[dict[str, Any], ...], in_use: tuple[str, ...], deleted: list[str]
+) -> None:
+    assert RequiredOperators(operators).deleted_with("a", in_use) == deleted
+
+
+def test_who_requires_an_operator() -> None:
+    required = RequiredOperators([*A_TO_C, operator("d", "c")])
+    assert (required.requiring("c"), required.requiring("a")) == (["b", "d"], [])
+    assert required.required_by(["a"]) == ["b", "c"]
+
+
+def test_a_package_without_an_operator_requires_nothing() -> None:
+    listed = {"package": "b", "version": "1.0.0", "bundle": "b.v1", "installed": False, "requirement": "a requires b"}
+    found = {"metadata": {"name": "a"}, "status": {"dependencies": [listed]}}
+    assert [(each.package, each.operator) for each in dependencies(found)] == [("b", None)]
+    assert RequiredOperators([found]).required_by(["a"]) == []
+
+
+def test_a_status_of_another_version_of_the_api_is_an_error() -> None:
+    with pytest.raises(OlmError, match=r"status\.dependencies of Operator a cannot be read"):
+        dependencies({"metadata": {"name": "a"}, "status": {"dependencies": ["b"]}})
