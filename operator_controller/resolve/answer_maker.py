@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from olmkit.api.conditions import truncate
 from operator_controller.resolve.answer import Answer, AnswerKind, Dependency, Member, PackageToInstall
 from operator_controller.resolve.bundle_identity import is_same_image
-from operator_controller.resolve.cluster_snapshot import OperatorRequest
+from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest
 from operator_controller.resolve.constraints import Constraint, describe
 from operator_controller.resolve.deprecations import find_deprecations
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
@@ -38,13 +38,15 @@ class _Edge:
 class AnswerMaker:
     """Answers for the Operators of one component."""
 
-    def __init__(self, universe: ComponentUniverse, goal: Goal, solution: Solution) -> None:
-        self._universe, self._goal, self._solution = universe, goal, solution
+    def __init__(
+        self, universe: ComponentUniverse, goal: Goal, solution: Solution, catalogs: Sequence[CatalogSource]
+    ) -> None:
+        self._universe, self._goal, self._solution, self._catalogs = universe, goal, solution, catalogs
         self._selected = solution.selected
 
     @cached_property
     def _refusals(self) -> Refusals:
-        return Refusals(self._universe, self._goal, self._solution)
+        return Refusals(self._universe, self._goal, self._solution, self._catalogs)
 
     def answer(self, operator: OperatorRequest) -> Answer:
         """The answer for one Operator."""
@@ -80,7 +82,7 @@ class AnswerMaker:
             note = f"its requirements are not satisfied: {refusal.sentence}"
             return replace(answer, text=_limited(f"{answer.text}; {note}"), clauses=refusal.clauses)
         answer = self._plain(operator, domain, AnswerKind.CONFLICT, refusal.message)
-        return replace(answer, text=_limited(refusal.text), clauses=refusal.clauses)
+        return replace(answer, text=_limited(refusal.text), clauses=refusal.clauses, is_final=refusal.is_final)
 
     def _unchanged(self, domain: PackageDomain) -> Chosen | None:
         """The running bundle as its catalog offers it: it is not refused again if its own requirements are not satisfied."""
@@ -119,7 +121,6 @@ class AnswerMaker:
             is_resolved=False,
             message=message,
             text=_limited(message),
-            is_final=self._is_final(domain),
             deprecations=find_deprecations(_resolution(domain, None)),
         )
 
@@ -135,9 +136,6 @@ class AnswerMaker:
             f"the solver reached its limit before a set of versions was proved to be the best{where}: nothing changes; set "
             "spec.version or spec.channel to leave fewer choices"
         )
-
-    def _is_final(self, domain: PackageDomain) -> bool:
-        return True
 
     # --- other packages
 

@@ -44,13 +44,13 @@ def answer_component(
 ) -> list[Answer]:
     """The answers for the Operators of a component. `optimizer` is the one that solved it before, if it was solved before."""
     solved = solve_part(part, documents, parsed, optimizer)
-    maker = AnswerMaker(solved.universe, solved.goal, solved.solution)
+    maker = AnswerMaker(solved.universe, solved.goal, solved.solution, part.catalogs)
     held = {each.name for each in part.operators if solved.universe.domain(each.held_package).pending}
     if not held:
         return [maker.answer(each) for each in part.operators if each.is_resolvable or each.is_deleting]
     released = tuple(replace(each, is_manual=False, is_paused=False) for each in part.operators)
     free = solve_part(replace(part, operators=released), documents, parsed, Optimizer(BUDGET))
-    free_maker = AnswerMaker(free.universe, free.goal, free.solution)
+    free_maker = AnswerMaker(free.universe, free.goal, free.solution, part.catalogs)
     return [
         replace(free_maker.answer(each), to_install=(), members=maker.members)
         if each.name in held
@@ -122,7 +122,7 @@ class _Domains:
         offers = tuple(
             self._parsed.offer(self._documents, source, package)
             for source in self._part.catalogs
-            if source.name in names and not refused
+            if (source.name in names or package in source.package_names) and not refused
         )
         return Snapshot(
             PackageRequest(package, is_dependency=True),

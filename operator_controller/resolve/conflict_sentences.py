@@ -28,6 +28,7 @@ from operator_controller.resolve.clauses import (
 from operator_controller.resolve.constraints import Constraint, PackageConstraint, describe
 from operator_controller.resolve.formatting import format_versions, join_names
 from operator_controller.resolve.problem import Interval, VersionSet
+from operator_controller.resolve.resolution import PreferredCatalogUnread
 from operator_controller.resolve.universe import ComponentUniverse
 
 MAX_PACKAGES_DESCRIBED = 3
@@ -38,7 +39,7 @@ class ConflictSentences:
     """Sentences about one conflict. The first clause is about the package in question."""
 
     def __init__(self, universe: ComponentUniverse, clauses: Sequence[Clause]) -> None:
-        self._universe, self._clauses = universe, clauses
+        self._universe, self.clauses = universe, clauses
         self._requirements = [each for each in clauses if isinstance(each, RequirementClause)]
         self._wanted = next(each for each in clauses if isinstance(each, AskedClause))
         self._covered: defaultdict[str, set[int]] = defaultdict(set)
@@ -67,7 +68,7 @@ class ConflictSentences:
 
     def listed(self) -> tuple[AnswerClause, ...]:
         """Every clause by itself."""
-        return tuple(self._listed_clause(each) for each in self._clauses)
+        return tuple(self._listed_clause(each) for each in self.clauses)
 
     # --- the forms of a conflict
 
@@ -104,7 +105,7 @@ class ConflictSentences:
     def _fixed(self) -> str:
         """A requirement meets a package whose version is requested, decided or installed."""
         for each in self._tops():
-            for clause in self._clauses:
+            for clause in self.clauses:
                 if isinstance(clause, OwnershipClause | ExclusionClause | RequirementClause) or clause is self._wanted:
                     continue
                 if clause.package in _targets(each):
@@ -114,7 +115,7 @@ class ConflictSentences:
 
     def _owned(self) -> str:
         """Two bundles own the same kind, or one excludes another."""
-        for clause in self._clauses:
+        for clause in self.clauses:
             if isinstance(clause, OwnershipClause | ExclusionClause):
                 roots = [self._chain(package) for package, _ in _intervals(clause)]
                 return f"{''.join(dict.fromkeys(roots))}{self._listed_clause(clause).sentence}"
@@ -143,12 +144,12 @@ class ConflictSentences:
         """The requirements that lead from a package that is asked for or runs to this one, each with a comma behind it."""
         if any(
             isinstance(each, AskedClause | PresentClause | SelectedClause) and each.package == package
-            for each in self._clauses
+            for each in self.clauses
         ):
             return ""
         before: dict[str, RequirementClause] = {}
         roots = [
-            each.package for each in self._clauses if isinstance(each, AskedClause | PresentClause | SelectedClause)
+            each.package for each in self.clauses if isinstance(each, AskedClause | PresentClause | SelectedClause)
         ]
         queue = list(dict.fromkeys(roots))
         for name in queue:  # the loop body appends to the queue
@@ -192,6 +193,8 @@ class ConflictSentences:
             domain = self._universe.domain(constraint.package)
             if domain.operator is not None and domain.operator.is_deleting:
                 return "is being deleted"
+            if isinstance(domain.permitted.otherwise, PreferredCatalogUnread):
+                return "cannot be read"
             for catalog in domain.permitted.catalogs:
                 for each in catalog.ruled_out:
                     if constraint.versions.matches(each.candidate.version):

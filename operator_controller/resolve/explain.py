@@ -26,6 +26,7 @@ from operator_controller.resolve.resolution import (
     NoDirectUpgrade,
     NoMatchingBundle,
     NotInstallable,
+    PreferredCatalogUnread,
     Resolution,
     SourceCatalogMissing,
     SourceCatalogNotSelected,
@@ -100,10 +101,8 @@ def _explain(resolution: Resolution) -> Explanation:
             return _explanation(message, "; ".join([message, *_others_ruled_out(resolution, candidate)]))
         case AmbiguousCatalogs():
             return _explanation(*_ambiguous_message(resolution, outcome))
-        case SourceCatalogMissing():
-            message = not_found_message(request)
-            state = _source_catalog_state(resolution, resolution.snapshot.running)
-            return _explanation(message, _joined(message, state))
+        case SourceCatalogMissing() | PreferredCatalogUnread():
+            return _explanation(*_unread_message(resolution, outcome))
         case SourceCatalogNotSelected():
             message = source_not_selected(outcome)
             return _explanation(message, _joined(message, how_to_select(resolution)))
@@ -334,6 +333,20 @@ def _ambiguous_message(resolution: Resolution, outcome: AmbiguousCatalogs) -> tu
         f"package {quoted(resolution.snapshot.request.package)} is offered by catalogs {catalogs} of the same priority"
     )
     return message, f"{message}: give one of them a higher spec.priority"
+
+
+def _unread_message(resolution: Resolution, outcome: SourceCatalogMissing | PreferredCatalogUnread) -> tuple[str, str]:
+    if isinstance(outcome, SourceCatalogMissing):
+        message = not_found_message(resolution.snapshot.request)
+        return message, _joined(message, _source_catalog_state(resolution, resolution.snapshot.running))
+    package, best = quoted(resolution.snapshot.request.package), outcome.best
+    message = f'package {package} of catalog "{outcome.catalog}" cannot be read'
+    if outcome.priority < best.priority:
+        why = f'catalog "{best.catalog}" offers {best.version}, which is deprecated'
+    else:
+        than = "a higher priority than" if outcome.priority > best.priority else "the same priority as"
+        why = f'it has {than} catalog "{best.catalog}", which offers {best.version}'
+    return message, f"{message}: {outcome.message}; {why}"
 
 
 def _source_catalog_state(resolution: Resolution, running: RunningBundle | None) -> str:

@@ -14,6 +14,7 @@ from operator_controller.resolve.resolution import (
     NoDirectUpgrade,
     NoMatchingBundle,
     NotInstallable,
+    PreferredCatalogUnread,
     Resolution,
     ResolutionOutcome,
     SourceCatalogMissing,
@@ -31,6 +32,7 @@ _KINDS: dict[type[ResolutionOutcome], AnswerKind] = {
     NotInstallable: AnswerKind.NOT_INSTALLABLE,
     AmbiguousCatalogs: AnswerKind.AMBIGUOUS_CATALOGS,
     SourceCatalogMissing: AnswerKind.SOURCE_CATALOG_MISSING,
+    PreferredCatalogUnread: AnswerKind.SOURCE_CATALOG_MISSING,
     SourceCatalogNotSelected: AnswerKind.SOURCE_CATALOG_NOT_SELECTED,
 }
 

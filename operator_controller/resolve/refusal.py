@@ -6,16 +6,20 @@ B latest requiring C v0.2.0`. Pure.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from olmkit.api.conditions import truncate
 from operator_controller.resolve.answer import Clause
 from operator_controller.resolve.clauses import AskedClause
+from operator_controller.resolve.cluster_snapshot import CatalogSource
 from operator_controller.resolve.conflict import ConflictFinder
 from operator_controller.resolve.conflict_sentences import ConflictSentences
 from operator_controller.resolve.optimum import Solution
 from operator_controller.resolve.problem import Goal, Interval
+from operator_controller.resolve.snapshot import CatalogState
 from operator_controller.resolve.universe import ComponentUniverse
+from operator_controller.resolve.unread_catalogs import catalogs_to_wait_for, conflict_packages, waiting_notes
 
 MAX_MESSAGE_BYTES = 1024
 """UTF-8 bytes of the message of a refusal, without the versions that exist."""
@@ -30,6 +34,8 @@ class Refusal:
     text: str
     sentence: str
     clauses: tuple[Clause, ...] = ()
+    is_final: bool = True
+    """Whether no catalog whose current content is not known could lift it."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +49,10 @@ class Better:
 class Refusals:
     """Explains the refusals of one solution."""
 
-    def __init__(self, universe: ComponentUniverse, goal: Goal, solution: Solution) -> None:
-        self._universe = universe
+    def __init__(
+        self, universe: ComponentUniverse, goal: Goal, solution: Solution, catalogs: Sequence[CatalogSource] = ()
+    ) -> None:
+        self._universe, self._catalogs = universe, catalogs
         self._finder = ConflictFinder(universe, goal, solution)
 
     def refusal(self, package: str) -> Refusal:
@@ -52,10 +60,14 @@ class Refusals:
         found = self._sentences(package, None)
         if found is None:
             message = f"Unable to resolve because {UNEXPLAINED}"
-            return Refusal(message, message, UNEXPLAINED)
+            is_final = all(each.state is CatalogState.SERVING for each in self._catalogs)
+            return Refusal(message, message, UNEXPLAINED, is_final=is_final)
         sentence = found.sentence()
         message = truncate(f"Unable to resolve because {sentence}", MAX_MESSAGE_BYTES)
-        return Refusal(message, "; ".join([message, *found.details()]), sentence, found.listed())
+        unread = catalogs_to_wait_for(self._universe, self._catalogs, found.clauses)
+        notes = waiting_notes(unread, conflict_packages(found.clauses))
+        text = "; ".join([message, *notes, *found.details()])
+        return Refusal(message, text, sentence, found.listed(), not unread)
 
     def better(self, package: str) -> Better:
         """The best version of a package that was not selected, and why."""

@@ -88,6 +88,16 @@ class SourceCatalogMissing:
 
 
 @dataclass(frozen=True)
+class PreferredCatalogUnread:
+    """A catalog that had the package is away and its content is lost; what `best` is, the best of the others, depends on it."""
+
+    catalog: str
+    message: str
+    priority: int
+    best: Candidate
+
+
+@dataclass(frozen=True)
 class SourceCatalogNotSelected:
     """The request does not select the catalog that the running bundle came from, and no selected one offers that bundle."""
 
@@ -103,6 +113,7 @@ ResolutionOutcome = (
     | NotInstallable
     | AmbiguousCatalogs
     | SourceCatalogMissing
+    | PreferredCatalogUnread
     | SourceCatalogNotSelected
 )
 
@@ -138,6 +149,11 @@ class Resolution:
                 return states == {CatalogState.SERVING}
             case TooLargeToResolve():
                 return all(one.offer.state in (CatalogState.SERVING, CatalogState.TOO_LARGE) for one in self.catalogs)
-            case SourceCatalogMissing():
+            case SourceCatalogMissing() | PreferredCatalogUnread():
                 return False
+            case AmbiguousCatalogs(catalogs=tied):
+                priority = max(one.offer.priority for one in self.catalogs if one.offer.catalog in tied)
+                return all(
+                    one.offer.state is CatalogState.SERVING for one in self.catalogs if one.offer.priority > priority
+                )
         return True

@@ -9,7 +9,7 @@ Pure.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from operator_controller.resolve.resolution import (
     NoDirectUpgrade,
     NoMatchingBundle,
     NotInstallable,
+    PreferredCatalogUnread,
     ResolutionOutcome,
     SourceCatalogMissing,
     SourceCatalogNotSelected,
@@ -156,7 +157,11 @@ def _permitted_installations(snapshot: Snapshot, catalogs: tuple[CatalogCandidat
         if snapshot.preferred_catalog:
             place[snapshot.preferred_catalog] = 1
         matching.sort(key=lambda one: (one.tier, place[one.catalog], one.rank))
+        if unread := _preferred_unread(snapshot, catalogs, matching[-1], place):
+            return Permitted((), unread, catalogs)
         return Permitted(tuple(Chosen(one, one) for one in matching), NoMatchingBundle(), catalogs)
+    if unread := _preferred_unread(snapshot, catalogs, matching[-1], {}):
+        return Permitted((), unread, catalogs)
     catalogs_by_tier: defaultdict[tuple[bool, int], set[str]] = defaultdict(set)
     for one in matching:
         catalogs_by_tier[one.tier].add(one.catalog)
@@ -166,6 +171,23 @@ def _permitted_installations(snapshot: Snapshot, catalogs: tuple[CatalogCandidat
     if not usable or usable[-1].tier != matching[-1].tier:
         return Permitted((), AmbiguousCatalogs(tuple(sorted(catalogs_by_tier[matching[-1].tier]))), catalogs)
     return Permitted(tuple(Chosen(one, one) for one in usable), NoMatchingBundle(), catalogs)
+
+
+def _preferred_unread(
+    snapshot: Snapshot, catalogs: Sequence[CatalogCandidates], best: Candidate, place: Mapping[str, int]
+) -> ResolutionOutcome | None:
+    """A catalog that had the package, whose content is lost, and that might offer something better than the best candidate.
+
+    An installation that has begun is finished from its catalog. `place` decides between catalogs of the same priority.
+    """
+    if any(one.catalog == snapshot.preferred_catalog for catalog in catalogs for one in catalog.matching):
+        return None
+    for offer in (catalog.offer for catalog in catalogs):
+        is_lost = offer.state is CatalogState.UNREACHABLE and snapshot.request.package in offer.package_names
+        tier, least = (True, offer.priority), place.get(best.catalog, 0)
+        if is_lost and (tier, place.get(offer.catalog, 0)) >= (best.tier, least):
+            return PreferredCatalogUnread(offer.catalog, offer.message, offer.priority, best)
+    return None
 
 
 def _no_match(catalogs: Sequence[CatalogCandidates]) -> ResolutionOutcome:

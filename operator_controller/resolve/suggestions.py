@@ -16,6 +16,7 @@ from operator_controller.resolve.resolution import Resolution
 from operator_controller.resolve.similar_names import similar_names
 from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogOffer, CatalogState, PackageRequest
 from operator_controller.resolve.spec_hints import unselected_catalogs
+from operator_controller.resolve.unread_catalogs import unread_note
 
 TOO_LARGE = "is too large to be resolved"
 MAX_BUNDLES_SHOWN = 3
@@ -198,14 +199,10 @@ def unreadable_catalogs(catalogs: Sequence[CatalogCandidates], excluded: str = "
     """Catalogs that cannot be read at the moment, except `excluded`; what is used instead, and whether they list `package`."""
     parts: list[str] = []
     for offer in (catalog.offer for catalog in catalogs if catalog.offer.catalog != excluded):
-        match offer.state:
-            case CatalogState.PENDING:
-                parts.append(f'catalog "{offer.catalog}" is not served yet: {offer.message}')
-            case CatalogState.CACHED:
-                parts.append(f'catalog "{offer.catalog}" cannot be read, its last content is used: {offer.message}')
-            case CatalogState.UNREACHABLE:
-                has_it = "has it, but " if package in offer.package_names else ""
-                parts.append(f'catalog "{offer.catalog}" {has_it}cannot be read: {offer.message}')
-            case CatalogState.TOO_LARGE:
-                parts.append(f'the package in catalog "{offer.catalog}" {TOO_LARGE}: {offer.message}')
+        if offer.state is CatalogState.TOO_LARGE:
+            parts.append(f'the package in catalog "{offer.catalog}" {TOO_LARGE}: {offer.message}')
+            continue
+        known = ["it"] if package in offer.package_names else []
+        note = unread_note(offer.state, offer.catalog, offer.message, known)
+        parts += [note] if note else []
     return parts

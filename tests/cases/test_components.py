@@ -1,7 +1,8 @@
 """Resolution of several packages as data: each file of tests/cases/components contains catalogs, Operators and expected results.
 
 catalogs:                        one entry per Catalog
-  - name: community              also: priority, state, message
+  - name: community              also: priority, state, message, names (those that its status lists; all of them unless
+                                 lists_all is false)
     packages:
       A: {0.1.0: [C 0.1.0]}      versions, each replaces the one before, with what each requires and provides:
                                  C >=0.1.0, kind g/v1/K, provides g/v1/K, or a property as a mapping
@@ -16,6 +17,8 @@ cases:
     selected: {A: 0.1.0}         the end state of all packages, those that stay included
     refused: {B: the message of Resolved}
     explains: {B: [parts of the explanation, in order]}
+    omits: {B: [parts that the explanation does not have]}
+    final: {B: false}            whether B is Stalled, or waits for a catalog
     kinds: {B: an AnswerKind}
     to_install: {A: [C]}         the packages without an Operator that an Operator needs
     needed_by: {C: [A]}
@@ -48,7 +51,7 @@ from tests.unit.operator_controller.resolve.documents import DocumentsInMemory
 FOLDER = Path(__file__).parent / "components"
 KNOWN_KEYS = {
     "sentence", "operators", "installed", "dependencies", "facts", "taken", "selected", "refused", "explains", "kinds",
-    "to_install", "needed_by", "available", "clauses", "catalogs",
+    "to_install", "needed_by", "available", "clauses", "catalogs", "omits", "final",
 }  # fmt: skip
 
 
@@ -101,7 +104,7 @@ def requests(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> dict
     found: dict[str, OperatorRequest] = {}
     for number, (name, version) in enumerate(case.get("installed", {}).items()):
         package, _, place = name.partition("@")
-        catalog = next(each for each in catalogs if place in ("", each["name"]) and package in each["packages"])
+        catalog = next(each for each in catalogs if place in ("", each["name"]) and package in each.get("packages", {}))
         is_dependency = package in case.get("dependencies", ())
         running = recorded(package, str(version), catalog)
         found[package] = OperatorRequest(
@@ -120,6 +123,8 @@ def requests(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> dict
         )
         package = fields["package"]
         new = OperatorRequest(package, f"uid-{package}", f"2026-01-02T00:00:{number:02}Z", package)
+        if "catalogs" in fields:
+            fields["catalogs"] = tuple(fields["catalogs"])
         if "installing" in fields:
             fields["installing"] = recorded(package, fields["installing"], catalogs[0])
         found[package] = replace(found.get(package, new), **fields)
@@ -134,9 +139,12 @@ def resolve_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> 
             name=each["name"],
             priority=each.get("priority", 0),
             state=CatalogState(each.get("state", "serving")),
-            content=documents.add({name: document(name, content) for name, content in each["packages"].items()}),
+            content=documents.add(
+                {name: document(name, content) for name, content in each.get("packages", {}).items()}
+            ),
             message=each.get("message", ""),
-            package_names=tuple(each["packages"]),
+            package_names=tuple(each.get("names", each.get("packages", ()))),
+            lists_all_packages=each.get("lists_all", True),
         )
         for each in catalogs
     ]
@@ -179,7 +187,10 @@ def test_the_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) ->
         for part in parts:
             assert part in answers[name].text[position:], answers[name].text
             position = answers[name].text.index(part, position)
+    for name, parts in case.get("omits", {}).items():
+        assert not [part for part in parts if part in answers[name].text], answers[name].text
     found: dict[str, dict[str, Any]] = {
+        "final": {name: each.is_final for name, each in answers.items()},
         "kinds": {name: str(each.kind) for name, each in answers.items()},
         "to_install": {name: [one.package for one in each.to_install] for name, each in answers.items()},
         "needed_by": {name: list(each.needed_by) for name, each in answers.items()},
