@@ -54,6 +54,9 @@ CATALOG_ANNOTATION = ANNOTATION_PREFIX + "catalog"
 CHANNEL_ANNOTATION = ANNOTATION_PREFIX + "channel"
 PROPERTIES_ANNOTATION = ANNOTATION_PREFIX + "properties"
 """JSON array of the bundle's olm.gvk and dependency properties: {type, value}."""
+PLANNED_BUNDLE_ANNOTATION = ANNOTATION_PREFIX + "planned-bundle"
+"""The annotation of a BundleDeployment that moves together with others: JSON of the bundle that it is to have, and of the set. It
+is there before the first step of the set, until this one has its bundle."""
 RECORDED_ANNOTATIONS: Mapping[str, str] = {
     "name": BUNDLE_NAME_ANNOTATION,
     "version": VERSION_ANNOTATION,

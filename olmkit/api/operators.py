@@ -94,6 +94,9 @@ class Reason(StrEnum):
     WAITING_FOR_DEPENDENCIES = (
         "WaitingForDependencies"  # Reconciling True: packages that the bundle requires are not installed yet
     )
+    WAITING_FOR_DEPENDANTS = (
+        "WaitingForDependants"  # Reconciling True: what is installed of others requires what is to be replaced
+    )
     DELETION_BLOCKED = "DeletionBlocked"  # Ready False: it is being deleted, and others require what it has installed
     REMOVING = "Removing"  # Reconciling True: the Operator is being deleted
     BLOCKED = "Blocked"  # Stalled True

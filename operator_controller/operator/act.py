@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from olmkit.api import bundledeployments, operators
-from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION
+from olmkit.api.bundledeployments import (
+    BUNDLE_NAME_ANNOTATION,
+    COUNT_ANNOTATION,
+    DELETION_HOLD_ANNOTATION,
+    PLANNED_BUNDLE_ANNOTATION,
+)
 from olmkit.api.meta import Object
 from olmkit.api.operators import INSTALLED_FOR_LABEL
 from olmkit.errors import NotFound
@@ -31,6 +36,7 @@ from operator_controller.operator.world import (
     Keep,
     ObservedBundleDeployment,
     Plan,
+    RecordPlan,
     RemoveDependencyLabel,
     RemoveFinalizer,
     RequestCount,
@@ -39,7 +45,13 @@ from operator_controller.operator.world import (
 )
 
 DependencyPlan = (
-    CreateDependency | RemoveDependencyLabel | RequestCount | WithdrawCount | HoldDeletion | DeleteDependency
+    CreateDependency
+    | RemoveDependencyLabel
+    | RequestCount
+    | WithdrawCount
+    | HoldDeletion
+    | RecordPlan
+    | DeleteDependency
 )
 
 log = logging.getLogger(__name__)
@@ -87,6 +99,8 @@ class OperatorActions:
                 await self._annotate(name, uid, COUNT_ANNOTATION, None)
             case HoldDeletion(name, uid, reason):
                 await self._annotate(name, uid, DELETION_HOLD_ANNOTATION, reason or None)
+            case RecordPlan(name, uid, record):
+                await self._annotate(name, uid, PLANNED_BUNDLE_ANNOTATION, record or None)
             case DeleteDependency(name, uid, resource_version):
                 with suppress(NotFound):
                     await self.client.delete(operators.KIND, name, uid=uid, resource_version=resource_version)

@@ -3,6 +3,7 @@
 Called by olmkit.runtime.reconciler. Pure.
 
     resolved --> CreateDependency for each --> (they are installed) --> AddFinalizer --> ApplyBundleDeployment --> Keep
+    in a moving set --> RecordPlan --> (all have recorded it) --> ApplyBundleDeployment --> (installed) --> RecordPlan without one
     deleted  --> (nothing installed requires it) --> DeleteBundleDeployment --> Keep (rukpak works) --> RemoveFinalizer
     dependency that nothing requires --> RequestCount --> (no custom resources) --> DeleteDependency
 """
@@ -37,7 +38,7 @@ def decide(world: World) -> Decision[Plan, Evaluation | None]:
     if world.operator.metadata.deleting:
         return Decision(_decide_deletion(world), None)
     evaluation = evaluate(world)
-    plan = hold_plan(world) or dependency_plan(world)
+    plan = hold_plan(world) or dependency_plan(world) or evaluation.to_record
     return Decision(plan if plan is not None else _decide_installation(world, evaluation), evaluation)
 
 

@@ -59,11 +59,11 @@ def _dependency_manifest(package: str) -> dict[str, Any]:
 
 def dependency_blocker(world: World, answer: Answer) -> OlmError | None:
     """What the bundle has to wait for: the packages that it requires are installed first, except those of its own cycle."""
+    together = {member.package for member in answer.members if member.is_changed}.difference(answer.after)
     waiting = [
         _pending(one, world.neighbours.get(one.package))
         for one in answer.dependencies
-        if not _is_installed(one, world.neighbours.get(one.package))
-        and not _is_in_cycle(answer, world.operator.spec.package_name, one.package)
+        if one.package not in together and not _is_settled(one, world.neighbours.get(one.package))
     ]
     if not waiting:
         return None
@@ -75,6 +75,12 @@ def _is_installed(dependency: Dependency, neighbour: Neighbour | None) -> bool:
     return neighbour is not None and not neighbour.is_deleting and neighbour.bundle == dependency.bundle
 
 
+def _is_settled(dependency: Dependency, neighbour: Neighbour | None) -> bool:
+    """Whether it is installed, and no other bundle is to replace it."""
+    is_kept = neighbour is not None and neighbour.requested in ("", dependency.bundle)
+    return is_kept and _is_installed(dependency, neighbour)
+
+
 def _pending(dependency: Dependency, neighbour: Neighbour | None) -> str:
     name = f"{dependency.package} {dependency.version}"
     if neighbour is None:
@@ -83,20 +89,6 @@ def _pending(dependency: Dependency, neighbour: Neighbour | None) -> str:
         return f"{name} (its Operator is being deleted)"
     state = truncate(neighbour.message, MAX_STATE_BYTES)
     return f"{name} ({state})" if state else name
-
-
-def _is_in_cycle(answer: Answer, package: str, dependency: str) -> bool:
-    """Whether the dependency requires the package, also indirectly."""
-    requires = {member.package: member.requires for member in answer.members}
-    found, pending = {dependency}, [dependency]
-    while pending:
-        for one in requires.get(pending.pop(), ()):
-            if one == package:
-                return True
-            if one not in found:
-                found.add(one)
-                pending.append(one)
-    return False
 
 
 def required_packages(world: World, answer: Answer) -> list[RequiredPackage]:

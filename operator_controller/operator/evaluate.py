@@ -35,13 +35,20 @@ from operator_controller.operator.dependencies import (
     missing_dependency,
     required_packages,
 )
+from operator_controller.operator.planned_bundle import order_blocker, plan_to_record, set_blocker
 from operator_controller.operator.timing import (
     MISSING_BUNDLE_GRACE_PERIOD,
     MISSING_BUNDLE_RETRY_DELAY,
     RESOLUTION_GRACE_PERIOD,
     RESYNC_DELAY,
 )
-from operator_controller.operator.world import CreateDependency, ObservedBundleDeployment, World, image_reference
+from operator_controller.operator.world import (
+    CreateDependency,
+    ObservedBundleDeployment,
+    RecordPlan,
+    World,
+    image_reference,
+)
 from operator_controller.resolve.answer import Answer, FollowedCatalog, SelectedBundle
 from operator_controller.resolve.answer_state import AnswerState
 from operator_controller.resolve.deprecations import Deprecations
@@ -91,6 +98,8 @@ class Evaluation:
     """What is deprecated of what is followed; None if it is not known."""
     hold: Hold | None = None
     """Why nothing is changed, although the spec is resolved; None if the bundle may be installed."""
+    to_record: RecordPlan | None = None
+    """The record of the plan of a moving set to write or to remove."""
     to_create: CreateDependency | None = None
     """A package that the bundle requires and that has no Operator."""
     dependencies: Sequence[RequiredPackage] = ()
@@ -158,11 +167,16 @@ def _with_dependencies(world: World, answer: Answer, evaluation: Evaluation) -> 
     existing, bundle = world.owned_bundle_deployment, evaluation.bundle
     used = in_use(world) if world.is_dependency and is_unneeded(world) else ""
     note = f"kept: {used} in use" if used else ""
-    evaluation = replace(evaluation, dependencies=required_packages(world, answer), kept_note=note)
+    installable = bundle if evaluation.blocker is None else None
+    to_record = plan_to_record(world, answer, installable)
+    dependencies = required_packages(world, answer)
+    evaluation = replace(evaluation, dependencies=dependencies, kept_note=note, to_record=to_record)
     if bundle is None or evaluation.blocker is not None or world.operator.metadata.deleting:
         return evaluation
     is_new = existing is None or not requests_bundle(existing, bundle)
-    blocker = dependency_blocker(world, answer) if is_new else None
+    blocker = order_blocker(world, answer) or set_blocker(world, answer.moving_set) if is_new else None
+    if is_new:
+        blocker = dependency_blocker(world, answer) or blocker
     return replace(evaluation, to_create=missing_dependency(world, answer), blocker=blocker)
 
 

@@ -22,6 +22,7 @@ from operator_controller.operator.decide import decide
 from operator_controller.operator.evaluate import Evaluation
 from operator_controller.operator.informers import PACKAGE_INDEX, Informers, packages_of
 from operator_controller.operator.metrics import count_installation
+from operator_controller.operator.planned_bundle import read_record
 from operator_controller.operator.rejected_images import RejectedImages
 from operator_controller.operator.report import report
 from operator_controller.operator.resolution_request import make_request
@@ -177,13 +178,17 @@ class OperatorReconciler:
 
 def _neighbour(world: World, package: str) -> Neighbour:
     ready = find_condition(world.operator.status.conditions, ConditionType.READY)
+    deployment = world.owned_bundle_deployment
+    record = read_record(deployment) if deployment is not None else None
     return Neighbour(
         operator=world.operator.metadata.name,
         package=package,
         bundle=world.running.name if world.running is not None else "",
         message=ready.message if ready is not None else "",
         is_deleting=world.operator.metadata.deleting,
-        has_bundle_deployment=world.owned_bundle_deployment is not None,
+        has_bundle_deployment=deployment is not None,
+        requested=deployment.bundle_name if deployment is not None else "",
+        plan=record.plan if record is not None else "",
     )
 
 

@@ -33,6 +33,7 @@ from operator_controller.operator.world import (
     DeleteDependency,
     Done,
     ObservedBundleDeployment,
+    RecordPlan,
     RemoveDependencyLabel,
     RemoveFinalizer,
     World,
@@ -45,11 +46,12 @@ _FAILED = (DeploymentReason.INSTALL_FAILED, DeploymentReason.UNPACK_FAILED, Depl
 _REPORTED_WAITING_REASONS = (
     Reason.WAITING_FOR_CATALOG,
     Reason.WAITING_FOR_DEPENDENCIES,
+    Reason.WAITING_FOR_DEPENDANTS,
     Reason.RESOLVING,
     Reason.INSTALLING,
 )
 """Reasons of a Waiting that Reconciling reports as they are; it reports all others as Retrying."""
-_UNREPORTED_PLANS = (AddFinalizer, RemoveFinalizer, RemoveDependencyLabel, DeleteDependency)
+_UNREPORTED_PLANS = (AddFinalizer, RemoveFinalizer, RemoveDependencyLabel, DeleteDependency, RecordPlan)
 """Plans after which the next pass reports."""
 Outcome = Done | Exception
 

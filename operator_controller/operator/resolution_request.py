@@ -18,6 +18,7 @@ from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
 from operator_controller.operator.approval import approved_version
 from operator_controller.operator.evaluate import evaluate_without_answer
+from operator_controller.operator.planned_bundle import pending_plan
 from operator_controller.operator.world import ObservedBundleDeployment, World, image_reference
 from operator_controller.resolve.cluster_snapshot import OperatorRequest, RecordedBundle
 from operator_controller.resolve.snapshot import RunningBundle
@@ -50,6 +51,7 @@ def make_request(world: World) -> OperatorRequest | None:
         is_resolvable=is_resolvable,
         running=_recorded(world.running) if world.running is not None else None,
         installing=_template_bundle(deployment) if deployment is not None and own and _is_upgrading(world) else None,
+        planned=pending_plan(deployment) if deployment is not None else None,
         preferred_catalog=own.get(CATALOG_ANNOTATION, ""),
     )
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from olmkit.api import bundledeployments
-from olmkit.api.bundledeployments import BundleDeployment
+from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, BundleDeployment
 from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.api.meta import Condition, OwnerReference
 from olmkit.api.operators import INSTALLED_FOR_LABEL, KIND, InstalledBundle, Operator
@@ -66,6 +66,11 @@ class ObservedBundleDeployment:
         metadata = self.model.spec.template.metadata
         return (metadata.annotations if metadata else None) or {}
 
+    @property
+    def bundle_name(self) -> str:
+        """The name of the desired bundle; "" if it is not known."""
+        return self.annotations.get(BUNDLE_NAME_ANNOTATION, "")
+
     def condition(self, name: str) -> Condition | None:
         """A condition of the current spec; None if there is none, or if the status is that of an older spec."""
         if not self.is_current:
@@ -92,6 +97,10 @@ class Neighbour:
     """Name of the bundle that runs; "" if none does."""
     message: str = ""
     """The message of its condition Ready."""
+    requested: str = ""
+    """Name of the bundle that its BundleDeployment requests; "" if it is not known."""
+    plan: str = ""
+    """The identity of the plan that its BundleDeployment records; "" if it records none."""
     is_deleting: bool = False
     has_bundle_deployment: bool = False
 
@@ -226,6 +235,15 @@ class HoldDeletion:
 
 
 @dataclass(frozen=True)
+class RecordPlan:
+    """Record the plan of a moving set on the BundleDeployment; "": remove the record."""
+
+    name: str
+    uid: str
+    record: str
+
+
+@dataclass(frozen=True)
 class DeleteDependency:
     """Delete the Operator: nothing requires its package any more."""
 
@@ -245,6 +263,7 @@ Plan = (
     | RequestCount
     | WithdrawCount
     | HoldDeletion
+    | RecordPlan
     | DeleteDependency
 )
 

@@ -108,6 +108,17 @@ class Member:
 
 
 @dataclass(frozen=True)
+class MovingSet:
+    """Packages that run and of which no order of steps satisfies every requirement at every time: each records the plan before
+    the first of them takes its step, and a recorded plan is finished."""
+
+    plan: str
+    """Identifies the members and their bundles."""
+    members: tuple[tuple[str, str], ...]
+    """The packages, and the name of the bundle that each is to have, by package."""
+
+
+@dataclass(frozen=True)
 class FollowedCatalog:
     """The catalog that takes the place of another one, because it offers the running bundle; `channel` contains it."""
 
@@ -161,6 +172,11 @@ class Answer:
     required_by_deleting: tuple[str, ...] = ()
     """The packages that are being deleted and require what runs for this Operator: they are deleted before it. Without those that
     it requires itself."""
+    after: tuple[str, ...] = ()
+    """The packages that take their steps before this one: those that the selected bundle requires, and those whose running bundle
+    requires what runs for this Operator. Without members of the same cycle."""
+    moving_set: MovingSet | None = None
+    """The set that the step of this Operator belongs to, if a step of it breaks what runs of another member."""
     clauses: tuple[Clause, ...] = ()
     """Why a CONFLICT is one: a minimal set of statements that cannot all hold."""
 
@@ -173,4 +189,6 @@ class Answer:
 def related_packages(answer: Answer, package: str) -> set[str]:
     """The packages whose Operators matter to the one for `package`: those it requires, and those that require it."""
     requiring = {member.package for member in answer.members if package in member.requires}
-    return {one.package for one in answer.dependencies}.union(requiring, answer.needed_by, answer.required_by_deleting)
+    moving = [name for name, _ in answer.moving_set.members] if answer.moving_set else []
+    required = {one.package for one in answer.dependencies}
+    return required.union(requiring, answer.needed_by, answer.required_by_deleting, answer.after, moving) - {package}

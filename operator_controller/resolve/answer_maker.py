@@ -14,6 +14,7 @@ from operator_controller.resolve.constraints import Constraint, describe
 from operator_controller.resolve.deprecations import find_deprecations
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
 from operator_controller.resolve.formatting import join_names
+from operator_controller.resolve.move_order import MoveOrder, find_order
 from operator_controller.resolve.operator_answer import make_answer
 from operator_controller.resolve.optimum import Solution
 from operator_controller.resolve.package_domain import PackageDomain
@@ -110,6 +111,8 @@ class AnswerMaker:
             text=_limited("; ".join([answer.text, *notes])),
             dependencies=self._dependencies(domain.package),
             to_install=self._to_install(operator, domain.package),
+            after=self._order.after.get(domain.package, ()),
+            moving_set=self._order.sets.get(domain.package),
         )
 
     def _plain(self, operator: OperatorRequest, domain: PackageDomain, kind: AnswerKind, message: str) -> Answer:
@@ -153,6 +156,11 @@ class AnswerMaker:
                 if any(low <= selected <= high for low, high in each.intervals):
                     yield _Edge(self._universe.constraint(requirement), each.package)
                     break
+
+    @cached_property
+    def _order(self) -> MoveOrder:
+        edges = {name: [(each.constraint, each.satisfied_by) for each in edges] for name, edges in self._edges.items()}
+        return find_order(self._universe, self._selected, edges if self._solution.is_proved else {})
 
     @cached_property
     def members(self) -> tuple[Member, ...]:

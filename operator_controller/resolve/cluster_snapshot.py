@@ -28,6 +28,18 @@ class RecordedBundle:
 
 
 @dataclass(frozen=True)
+class PlannedBundle:
+    """The bundle that an Operator is to have when its moving set has moved, as its BundleDeployment records it."""
+
+    plan: str
+    """The identity of the set and of its bundles: MovingSet.plan."""
+    name: str
+    image: str
+    members: tuple[tuple[str, str], ...]
+    """The set: packages, and the name of the bundle that each is to have."""
+
+
+@dataclass(frozen=True)
 class OperatorRequest:
     """One Operator: what its spec requests and what runs for it. Of the Operators for one package only the senior one is here.
 
@@ -61,6 +73,8 @@ class OperatorRequest:
     """The bundle that is installed."""
     installing: RecordedBundle | None = None
     """The bundle of the template, while some of its objects are installed and not all: it is kept as long as it is permitted."""
+    planned: PlannedBundle | None = None
+    """The part of the Operator in a moving set that has been recorded and is not finished."""
     preferred_catalog: str = ""
     """The catalog of an installation that has begun; it decides between catalogs of the same priority."""
 

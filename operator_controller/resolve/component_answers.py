@@ -6,7 +6,7 @@ gets the answer that it would get without them, from a second solve; operator/ap
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from operator_controller.resolve.answer import Answer
@@ -18,6 +18,7 @@ from operator_controller.resolve.documents import Documents, ParsedDocuments
 from operator_controller.resolve.optimum import Optimizer, Solution
 from operator_controller.resolve.package_domain import PackageDomain, make_domain
 from operator_controller.resolve.problem import Goal
+from operator_controller.resolve.recorded_plans import BindingPlan, binding_plans, is_followed, pinned, with_plan
 from operator_controller.resolve.requests import package_request, running_bundle
 from operator_controller.resolve.resolver import permitted
 from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest, Snapshot
@@ -37,6 +38,8 @@ class SolvedComponent:
     universe: ComponentUniverse
     goal: Goal
     solution: Solution
+    plans: tuple[BindingPlan, ...] = ()
+    """The recorded plans that it follows."""
 
 
 def answer_component(
@@ -47,14 +50,18 @@ def answer_component(
     maker = AnswerMaker(solved.universe, solved.goal, solved.solution, part.catalogs)
     held = {each.name for each in part.operators if solved.universe.domain(each.held_package).pending}
     if not held:
-        return [maker.answer(each) for each in part.operators if each.is_resolvable or each.is_deleting]
-    released = tuple(replace(each, is_manual=False, is_paused=False) for each in part.operators)
+        return [
+            with_plan(maker.answer(each), each.held_package, solved.plans)
+            for each in part.operators
+            if each.is_resolvable or each.is_deleting
+        ]
+    released = tuple(replace(each, is_manual=False, is_paused=False, planned=None) for each in part.operators)
     free = solve_part(replace(part, operators=released), documents, parsed, Optimizer(BUDGET))
     free_maker = AnswerMaker(free.universe, free.goal, free.solution, part.catalogs)
     return [
-        replace(free_maker.answer(each), to_install=(), members=maker.members)
+        replace(free_maker.answer(each), to_install=(), members=maker.members, moving_set=None)
         if each.name in held
-        else maker.answer(each)
+        else with_plan(maker.answer(each), each.held_package, solved.plans)
         for each in part.operators
         if each.is_resolvable or each.is_deleting
     ]
@@ -63,8 +70,17 @@ def answer_component(
 def solve_part(
     part: ComponentPart, documents: Documents, parsed: ParsedDocuments, optimizer: Optimizer
 ) -> SolvedComponent:
-    """The best solution of a component."""
-    domains = _Domains(part, documents, parsed)
+    """The best solution of a component that follows the recorded plans, as far as they are possible."""
+    plans = tuple(binding_plans(part.operators))
+    while True:  # each turn but the last ends a plan
+        solved = _solve(part, _Domains(part, documents, parsed, plans), optimizer)
+        followed = tuple(each for each in plans if is_followed(each, solved.universe, solved.solution))
+        if followed == plans:
+            return replace(solved, plans=plans)
+        plans = followed
+
+
+def _solve(part: ComponentPart, domains: _Domains, optimizer: Optimizer) -> SolvedComponent:
     running = tuple(each.held_package for each in part.operators if each.running is not None)
     universe = ComponentUniverse(
         domain_of=domains.domain,
@@ -82,8 +98,11 @@ def solve_part(
 class _Domains:
     """Makes the domains of one component."""
 
-    def __init__(self, part: ComponentPart, documents: Documents, parsed: ParsedDocuments) -> None:
+    def __init__(
+        self, part: ComponentPart, documents: Documents, parsed: ParsedDocuments, plans: Iterable[BindingPlan]
+    ) -> None:
         self._part, self._documents, self._parsed = part, documents, parsed
+        self._planned = {package: planned for plan in plans for package, planned in plan.pending.items()}
         self._operators: Mapping[str, OperatorRequest] = {each.held_package: each for each in part.operators}
         self._catalogs_of: dict[str, list[str]] = {}
         for catalog, package, _ in part.documents:
@@ -95,7 +114,8 @@ class _Domains:
         """The domain of a package."""
         operator = self._operators.get(package)
         snapshot = self._dependency(package) if operator is None else self._requested(operator)
-        return make_domain(package, operator, snapshot, permitted(snapshot))
+        domain = make_domain(package, operator, snapshot, permitted(snapshot))
+        return pinned(domain, self._planned.get(package))
 
     def _requested(self, operator: OperatorRequest) -> Snapshot:
         order = self._home_catalogs() if operator.is_dependency else None

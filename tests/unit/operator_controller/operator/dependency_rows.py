@@ -22,7 +22,7 @@ def requiring(**changes: object) -> World:
     assert observed.resolution is not None
     answer = observed.resolution.answer
     assert isinstance(answer, Answer)
-    fields = {"dependencies": (DEPENDENCY,), "members": MEMBERS, **changes}
+    fields = {"dependencies": (DEPENDENCY,), "members": MEMBERS, "after": ("q",), **changes}
     return replace(observed, resolution=replace(observed.resolution, answer=replace(answer, **fields)))  # type: ignore[arg-type]
 
 

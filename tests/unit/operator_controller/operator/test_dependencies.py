@@ -68,7 +68,7 @@ def test_members_of_a_cycle_do_not_wait_for_each_other() -> None:
         replace(MEMBERS[1], requires=("r",)),
         Member("r", "r.v1", "1.0.0", requires=("p",), is_changed=True),
     )
-    observed = with_neighbour(requiring(members=cycle), message="waiting")
+    observed = with_neighbour(requiring(members=cycle, after=()), message="waiting")
     assert isinstance(decide(observed).plan, ApplyBundleDeployment)
 
 

@@ -285,6 +285,7 @@ def test_a_running_bundle_of_another_name_is_an_upgrade() -> None:
 def test_every_reason_of_the_api_is_reported() -> None:
     reasons = {reason for _, observed, _ in ALL_ROWS for _, reason, _ in reported(observed)[0].values()}
     reasons |= {"Removing", "DeletionBlocked"}  # test_dependencies.py has the latter
+    reasons |= {"WaitingForDependants"}  # test_planned_bundle.py
     assert reasons == {reason.value for reason in Reason}
 
 

@@ -1,0 +1,137 @@
+"""The order in which Operators take their steps, and the plan of a moving set, which all members record before the first step.
+
+Called by evaluate.py and resolution_request.py. The order and the sets come from the answer (resolve/move_order.py). A record
+is an annotation of the BundleDeployment; the next leader reads it again, so that a set that has begun to move is finished.
+Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from olmkit.api.bundledeployments import PLANNED_BUNDLE_ANNOTATION
+from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
+from olmkit.api.bundledeployments import Reason as DeploymentReason
+from olmkit.api.conditions import truncate
+from olmkit.api.operators import Reason
+from olmkit.errors import OlmError, Waiting
+from operator_controller.operator.timing import RESYNC_DELAY
+from operator_controller.operator.world import Neighbour, ObservedBundleDeployment, RecordPlan, World
+from operator_controller.resolve.answer import Answer, AnswerKind, MovingSet, SelectedBundle
+from operator_controller.resolve.cluster_snapshot import PlannedBundle
+from operator_controller.resolve.formatting import first_names
+
+MAX_STATE_BYTES = 200
+"""UTF-8 bytes of the state of one Operator in a message."""
+_NOT_INSTALLABLE = (DeploymentReason.UNPACK_FAILED, DeploymentReason.BUNDLE_LOAD_FAILED)
+
+
+# --- the record
+
+
+def make_record(moving: MovingSet, bundle: SelectedBundle) -> str:
+    """The value of the annotation: what the set is, and the bundle that this member is to have."""
+    fields = {
+        "plan": moving.plan,
+        "bundle": bundle.name,
+        "version": bundle.version,
+        "catalog": bundle.catalog,
+        "image": bundle.image,
+        "members": dict(moving.members),
+    }
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"))
+
+
+def read_record(deployment: ObservedBundleDeployment) -> PlannedBundle | None:
+    """The record of a BundleDeployment; None if it has none, or one that a person made unreadable."""
+    text = deployment.model.metadata.annotations.get(PLANNED_BUNDLE_ANNOTATION, "")
+    try:
+        found: Any = json.loads(text) if text else None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or not isinstance(members := found.get("members"), dict):
+        return None
+    texts = [found.get(name) for name in ("plan", "bundle", "image")]
+    if not all(isinstance(one, str) and one for one in (*texts, *members.values())):
+        return None
+    return PlannedBundle(str(texts[0]), str(texts[1]), str(texts[2]), tuple(sorted(members.items())))
+
+
+def pending_plan(deployment: ObservedBundleDeployment) -> PlannedBundle | None:
+    """The record, unless its bundle turned out not to be installable, before anything of it was installed."""
+    plan, state = read_record(deployment), deployment.condition(DeploymentCondition.HAS_VALID_BUNDLE)
+    has_failed = state is not None and state.status == "False" and state.reason in _NOT_INSTALLABLE
+    return None if plan is not None and has_failed and deployment.bundle_name == plan.name else plan
+
+
+def plan_to_record(world: World, answer: Answer, bundle: SelectedBundle | None) -> RecordPlan | None:
+    """The record to write before the step to `bundle`, None if nothing may be installed; or the one to remove, as its bundle is
+    installed or the set is not to move any more. None: it is as it should be, or not known."""
+    deployment, moving = world.owned_bundle_deployment, answer.moving_set
+    if deployment is None or deployment.model.metadata.deleting or world.operator.spec.paused:
+        return None
+    metadata = deployment.model.metadata
+    existing = metadata.annotations.get(PLANNED_BUNDLE_ANNOTATION, "")
+    if moving is not None:
+        record = make_record(moving, bundle) if bundle is not None else existing
+    else:
+        record = "" if _is_over(world, deployment, answer) else existing
+    return RecordPlan(metadata.name, metadata.uid, record) if record != existing else None
+
+
+def _is_over(world: World, deployment: ObservedBundleDeployment, answer: Answer) -> bool:
+    """Whether it is certain that the record is not needed: its bundle runs, or nothing that is still unknown can revive it."""
+    plan, running = read_record(deployment), world.running
+    if plan is None or (running is not None and running.name == plan.name):
+        return True
+    is_stale = world.resolution is None or world.resolution.needs_recheck
+    return not is_stale and answer.kind is not AnswerKind.UNDECIDED
+
+
+# --- what has to come first
+
+
+def set_blocker(world: World, moving: MovingSet | None) -> OlmError | None:
+    """Why a member of a moving set does not take its step yet: another member has not recorded the plan."""
+    own = world.operator.spec.package_name
+    others = moving.members if moving is not None else ()
+    waiting = [
+        _named(package, world.neighbours.get(package))
+        for package, bundle in others
+        if package != own and not _has_recorded(world.neighbours.get(package), moving, bundle)
+    ]
+    if not waiting:
+        return None
+    message = f"moves together with other Operators, which have not recorded it yet: {first_names(waiting)}"
+    return Waiting(Reason.WAITING_FOR_DEPENDANTS, message, RESYNC_DELAY)
+
+
+def _has_recorded(neighbour: Neighbour | None, moving: MovingSet | None, bundle: str) -> bool:
+    if neighbour is None or neighbour.is_deleting or moving is None:
+        return False
+    return neighbour.bundle == bundle or neighbour.plan == moving.plan
+
+
+def order_blocker(world: World, answer: Answer) -> OlmError | None:
+    """Why a step that would break what runs of others waits: they are upgraded first."""
+    required = {one.package for one in answer.dependencies}
+    members = {one.package: one for one in answer.members}
+    waiting = [
+        f"{_named(package, neighbour)} to {members[package].version}"
+        for package in answer.after
+        if package not in required and package in members
+        for neighbour in (world.neighbours.get(package),)
+        if neighbour is not None and neighbour.bundle not in ("", members[package].bundle)
+    ]
+    if not waiting:
+        return None
+    message = f"waiting for the upgrade of what requires the installed version: {first_names(waiting)}"
+    return Waiting(Reason.WAITING_FOR_DEPENDANTS, message, RESYNC_DELAY)
+
+
+def _named(package: str, neighbour: Neighbour | None) -> str:
+    if neighbour is None:
+        return package
+    state = truncate(neighbour.message, MAX_STATE_BYTES)
+    return f"Operator {neighbour.operator}{f' ({state})' if state else ''}"
