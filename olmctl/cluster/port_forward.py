@@ -22,6 +22,7 @@ from olmctl.cluster.operator_state import is_true, part, text_at
 from olmctl.cluster.session import Session
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import NotFound, Unavailable
+from olmkit.runtime.lease import LEASE, holder_host
 from olmkit.runtime.wire import parse_failure, parse_object
 from olmkit.tls.service import CA_KEY, CATALOG_SERVICE, CONFIG_MAP, OPERATOR_SERVICE, TlsService
 
@@ -30,6 +31,8 @@ PROTOCOL = "v4.channel.k8s.io"
 """Messages of which the first byte is the channel: 0 data, 1 error. The first message of each channel is the port."""
 REQUEST_TIMEOUT_SECONDS = 30.0
 MAX_RESPONSE_BYTES = 64 * 1024 * 1024
+MAX_HOST_NAME_LENGTH = 63
+"""Longer names of pods are truncated to this for the host name."""
 _DATA, _ERROR = 0, 1
 _CHUNK_BYTES = 65_536
 
@@ -40,6 +43,8 @@ class Server:
 
     service: TlsService
     port_name: str
+    is_leader_only: bool = False
+    """Whether only the replica that holds the Lease of the controller has the answers."""
 
     @property
     def component(self) -> str:
@@ -48,7 +53,7 @@ class Server:
 
 
 CATALOGD = Server(CATALOG_SERVICE, "catalogs")
-OPERATOR_CONTROLLER = Server(OPERATOR_SERVICE, "debug")
+OPERATOR_CONTROLLER = Server(OPERATOR_SERVICE, "debug", is_leader_only=True)
 
 
 async def get(session: Session, server: Server, target: str) -> Object:
@@ -163,14 +168,42 @@ async def _receive(tunnel: aiohttp.ClientWebSocketResponse, local: socket.socket
 
 
 async def _pod(session: Session, server: Server) -> tuple[str, int]:
-    """The name of a ready pod of the controller, and its port. Raises Unavailable if there is none."""
-    selector = f"app.kubernetes.io/name={server.component}"
-    found, _ = await session.client.list(POD, session.system_namespace, selector)
-    for each in found:
-        for port in _ports(each):
-            if is_true(each, "Ready") and text_at(port, "name") == server.port_name:
-                return each["metadata"]["name"], int(port["containerPort"])
-    raise Unavailable(0, "NoPod", f"no pod of {server.component} is ready in namespace {session.system_namespace}")
+    """The name of a ready pod of the controller, and its port: of the leader, if only it has the answers. Raises Unavailable."""
+    component, namespace = server.component, session.system_namespace
+    found, _ = await session.client.list(POD, namespace, f"app.kubernetes.io/name={component}")
+    ready = [
+        (each, int(port["containerPort"]))
+        for each in found
+        for port in _ports(each)
+        if is_true(each, "Ready") and text_at(port, "name") == server.port_name
+    ]
+    if not ready:
+        raise Unavailable(0, "NoPod", f"no pod of {component} is ready in namespace {namespace}")
+    if server.is_leader_only and len(ready) > 1:
+        host = await _leader(session, component)
+        ready = [(each, port) for each, port in ready if _host_name(each) == host]
+        if not ready:
+            text = f"no ready pod of {component} in namespace {namespace} is its leader, {host}: try again in a moment"
+            raise Unavailable(0, "NoLeader", text)
+    pod, port = ready[0]
+    return text_at(pod, "metadata", "name"), port
+
+
+async def _leader(session: Session, component: str) -> str:
+    """The host name of the process that holds the Lease of the controller. Raises Unavailable if none does, and Forbidden."""
+    try:
+        lease = await session.client.get(LEASE, component, session.system_namespace)
+    except NotFound:
+        lease = {}
+    if host := holder_host(text_at(lease, "spec", "holderIdentity")):
+        return host
+    text = f"no replica of {component} leads: its Lease in namespace {session.system_namespace} has no holder"
+    raise Unavailable(0, "NoLeader", f"{text}; try again in a moment")
+
+
+def _host_name(pod: Object) -> str:
+    """What the processes of a pod have as their host name."""
+    return text_at(pod, "spec", "hostname") or text_at(pod, "metadata", "name")[:MAX_HOST_NAME_LENGTH].rstrip("-.")
 
 
 def _ports(pod: Object) -> list[Any]:

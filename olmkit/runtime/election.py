@@ -12,21 +12,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 import time
-import uuid
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from olmkit.api.meta import Kind, Object
+from olmkit.api.meta import Object
 from olmkit.errors import ApiError, Conflict, NotFound
 from olmkit.runtime import metrics
 from olmkit.runtime.client import Client
+from olmkit.runtime.lease import LEASE, holder_identity
 from olmkit.runtime.watchdog import Watchdog
 
-LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases", namespaced=True)
 RELEASED_LEASE_SECONDS = 1
 """The duration that is written into a released lease; the API server rejects 0."""
 
@@ -67,11 +65,6 @@ class Term:
         return cls(
             str(spec.get("holderIdentity") or ""), spec.get("leaseTransitions") or 0, str(spec.get("acquireTime") or "")
         )
-
-
-def holder_identity() -> str:
-    """An identity that is unique to this process, and different after a restart."""
-    return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
 def _micro_time() -> str:
