@@ -7,7 +7,6 @@ the files of catalogd.http.compression; the path of a request never becomes a pa
 from __future__ import annotations
 
 import hashlib
-import logging
 import re
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
@@ -31,13 +30,14 @@ from catalogd.http.routes import PROVIDES_PATTERN, ROUTES, Route
 from catalogd.ingest.content import CONTENT_FORMAT
 from catalogd.storage.catalog_store import CatalogStore, ServedCatalog
 from olmkit.api.names import dns1123_subdomain_errors, is_digest
+from olmkit.runtime.listener.application_server import ApplicationServer
 from olmkit.runtime.listener.connections import (
     ConnectionLimits,
     connection_limit_middleware,
     connection_tracking_middleware,
 )
 from olmkit.runtime.listener.http_errors import RETRY_AFTER_HEADER, HTTPError, reject_bodies_middleware
-from olmkit.runtime.listener.listener import Listener, default_max_connections
+from olmkit.runtime.listener.listener import default_max_connections
 from olmkit.sources.errors import quoted
 
 DIGEST_HEADER = "Olm-Catalog-Digest"
@@ -46,7 +46,6 @@ SHUTDOWN_GRACE_SECONDS = 3.0
 
 OPEN_CONNECTIONS = Gauge("catalogd_http_connections", "Open connections of clients of catalogs.")
 
-log = logging.getLogger(__name__)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 SelectBody = Callable[[ServedCatalog], ResponseBody]
 
@@ -91,8 +90,7 @@ class CatalogServer:
         self._mount = mount
         self._limits = limits or ConnectionLimits(default_max_connections())
         self._files = OpenFiles()
-        self._runner: web.AppRunner | None = None
-        self._listener: Listener | None = None
+        self._server: ApplicationServer | None = None
         self._openapi_document = _Document.of(orjson.dumps(openapi.document()))
         self._index_document = _Document.of(orjson.dumps({"paths": [each.path for each in ROUTES]}))
         self._catalogs_document: _Document | None = None
@@ -133,24 +131,20 @@ class CatalogServer:
         self, address: str, ssl_context: ssl.SSLContext | None = None, authorize: Middleware | None = None
     ) -> int:
         """Listen on `host:port`, with TLS if there is a context; returns the port. Raises OlmError when it cannot listen."""
-        self._runner = web.AppRunner(
-            self.application(authorize), access_log=None, shutdown_timeout=SHUTDOWN_GRACE_SECONDS
+        self._server = ApplicationServer(
+            "catalogs",
+            self.application(authorize),
+            self._limits,
+            shutdown_grace_seconds=SHUTDOWN_GRACE_SECONDS,
+            ssl_context=ssl_context,
+            on_connection_count=OPEN_CONNECTIONS.set,
         )
-        await self._runner.setup()
-        assert self._runner.server is not None
-        self._listener = Listener(self._runner.server, ssl_context, self._limits, OPEN_CONNECTIONS.set)
-        host, port = await self._listener.start(address, "catalogs")
-        log.info("listening", extra={"server": "catalogs", "address": f"{host}:{port}"})
-        return port
+        return await self._server.start(address)
 
     async def close(self) -> None:
         """Accept no more requests, and wait up to SHUTDOWN_GRACE_SECONDS for those in progress."""
-        if self._listener is not None:
-            await self._listener.stop()
-        if self._runner is not None:
-            await self._runner.cleanup()
-        if self._listener is not None:
-            self._listener.close()
+        if self._server is not None:
+            await self._server.close()
 
     # --- handlers
 

@@ -7,7 +7,6 @@ exhaust the file descriptors of the process, and the probes of the kubelet are s
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,19 +14,19 @@ from typing import Any
 from aiohttp import web
 
 from olmkit.runtime import metrics
+from olmkit.runtime.listener.application_server import ApplicationServer
 from olmkit.runtime.listener.connections import (
     ConnectionLimits,
     connection_limit_middleware,
     connection_tracking_middleware,
 )
-from olmkit.runtime.listener.listener import Listener
 
 DISABLED_ADDRESS = "0"
 CONNECTION_LIMITS = ConnectionLimits(max_connections=16)
 """Limits of each of the two ports."""
+SHUTDOWN_GRACE_SECONDS = 1.0
+"""How long requests in progress may continue when a server ends."""
 ReadinessChecks = Callable[[], Mapping[str, bool]]
-
-log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -67,15 +66,9 @@ async def _server(name: str, address: str, routes: Mapping[str, Any]) -> AsyncIt
     application = web.Application(middlewares=[connection_tracking_middleware, connection_limit_middleware])
     for path, handler in routes.items():
         application.router.add_get(path, handler)
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
-    await runner.setup()
-    assert runner.server is not None
-    listener = Listener(runner.server, None, CONNECTION_LIMITS)
+    server = ApplicationServer(name, application, CONNECTION_LIMITS, shutdown_grace_seconds=SHUTDOWN_GRACE_SECONDS)
     try:
-        host, port = await listener.start(address, name)
-        log.info("listening", extra={"server": name, "address": f"{host}:{port}"})
+        await server.start(address)
         yield
     finally:
-        await listener.stop()
-        await runner.cleanup()
-        listener.close()
+        await server.close()

@@ -7,7 +7,6 @@ leader resolves: the others answer 503. Reads an AnswerStore; resolves nothing a
 
 from __future__ import annotations
 
-import logging
 import ssl
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -17,6 +16,7 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from olmkit.jobs.codec import encode
+from olmkit.runtime.listener.application_server import ApplicationServer
 from olmkit.runtime.listener.connections import (
     ConnectionLimits,
     connection_limit_middleware,
@@ -28,7 +28,6 @@ from olmkit.runtime.listener.http_errors import (
     json_errors_middleware,
     reject_bodies_middleware,
 )
-from olmkit.runtime.listener.listener import Listener
 from olmkit.sources.errors import quoted
 from operator_controller.resolve.answer import Answer
 
@@ -43,8 +42,6 @@ ERROR_MESSAGES = {
     "Method Not Allowed": "only GET and HEAD are supported",
 }
 """Messages instead of the bare reason phrases of aiohttp's router."""
-
-log = logging.getLogger(__name__)
 
 
 class AnswerStore(Protocol):
@@ -65,8 +62,7 @@ class DebugServer:
     def __init__(self, store: AnswerStore, is_leading: Callable[[], bool]) -> None:
         self._store = store
         self._is_leading = is_leading
-        self._runner: web.AppRunner | None = None
-        self._listener: Listener | None = None
+        self._server: ApplicationServer | None = None
 
     async def start(self, address: str, ssl_context: ssl.SSLContext, authorize: Middleware) -> int:
         """Listen on `host:port`; returns the port. Raises OlmError when it cannot listen."""
@@ -81,22 +77,19 @@ class DebugServer:
         )
         application.router.add_get(RESOLUTIONS_PATH, self._list)
         application.router.add_get(f"{RESOLUTIONS_PATH}/{{operator}}", self._get)
-        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN_GRACE_SECONDS)
-        await self._runner.setup()
-        assert self._runner.server is not None
-        self._listener = Listener(self._runner.server, ssl_context, CONNECTION_LIMITS)
-        host, port = await self._listener.start(address, "debug")
-        log.info("listening", extra={"server": "debug", "address": f"{host}:{port}"})
-        return port
+        self._server = ApplicationServer(
+            "debug",
+            application,
+            CONNECTION_LIMITS,
+            shutdown_grace_seconds=SHUTDOWN_GRACE_SECONDS,
+            ssl_context=ssl_context,
+        )
+        return await self._server.start(address)
 
     async def close(self) -> None:
         """Accept no more requests, and wait up to SHUTDOWN_GRACE_SECONDS for those in progress."""
-        if self._listener is not None:
-            await self._listener.stop()
-        if self._runner is not None:
-            await self._runner.cleanup()
-        if self._listener is not None:
-            self._listener.close()
+        if self._server is not None:
+            await self._server.close()
 
     async def _list(self, _: web.Request) -> web.Response:
         number, answers = self._answers()

@@ -2,7 +2,7 @@
 
 When more clients connect than there are slots, olmkit.runtime.listener.slots decides which connection is closed. A connection
 without a slot (overflow) is answered with 503. Only a few of those exist at a time: file descriptors never run out. Used by
-olmkit.runtime.probes, catalogd.http.server and operator_controller.debug.server; knows nothing of what they serve.
+olmkit.runtime.listener.application_server; knows nothing of what is served.
 """
 
 from __future__ import annotations
