@@ -19,7 +19,9 @@ from operator_controller.resolve.optimum import Optimizer, Solution
 from operator_controller.resolve.package_domain import PackageDomain, make_domain
 from operator_controller.resolve.problem import Goal
 from operator_controller.resolve.recorded_plans import BindingPlan, binding_plans, is_followed, pinned, with_plan
+from operator_controller.resolve.relaxed_requests import with_other_versions
 from operator_controller.resolve.requests import package_request, running_bundle
+from operator_controller.resolve.resolution import Chosen
 from operator_controller.resolve.resolver import permitted
 from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest, Snapshot
 from operator_controller.resolve.universe import ComponentUniverse, make_goal
@@ -46,7 +48,19 @@ def answer_component(
     part: ComponentPart, documents: Documents, parsed: ParsedDocuments, optimizer: Optimizer
 ) -> list[Answer]:
     """The answers for the Operators of a component. `optimizer` is the one that solved it before, if it was solved before."""
+
+    def selected(part: ComponentPart, package: str) -> Chosen | None:
+        solved = solve_part(part, documents, parsed, Optimizer(BUDGET))
+        index = solved.solution.selected.get(package) if solved.solution.is_proved else None
+        version = solved.universe.version(package, index) if index is not None else None
+        return version.choice if version is not None and not version.is_running else None
+
     solved = solve_part(part, documents, parsed, optimizer)
+    return with_other_versions(_answers(solved, documents, parsed), part, selected)
+
+
+def _answers(solved: SolvedComponent, documents: Documents, parsed: ParsedDocuments) -> list[Answer]:
+    part = solved.part
     maker = AnswerMaker(solved.universe, solved.goal, solved.solution, part.catalogs)
     held = {each.name for each in part.operators if solved.universe.domain(each.held_package).pending}
     if not held:

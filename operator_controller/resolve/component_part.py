@@ -49,7 +49,7 @@ def part_of(
         if (digest := index.digest(catalog.name, package)) is not None
     ]
     offered = {package for _, package, _ in documents}
-    is_found = all(each.package in offered for each in members)
+    is_found = offered.issuperset(packages) and all(each.package in offered for each in members)
     kinds = frozenset[tuple[str, str]]().union(*(index.of_package(each).kinds for each in packages))
     owned = {
         kind: tuple(each for each in index.providers[kind] if each in component.packages)

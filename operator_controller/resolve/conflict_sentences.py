@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import Version
@@ -25,21 +26,24 @@ from operator_controller.resolve.clauses import (
     SelectedClause,
     VersionsClause,
 )
-from operator_controller.resolve.constraints import Constraint, PackageConstraint, describe
-from operator_controller.resolve.formatting import format_versions, join_names
+from operator_controller.resolve.constraints import Constraint, KindConstraint, PackageConstraint, describe
+from operator_controller.resolve.formatting import format_versions, join_names, join_sentences
+from operator_controller.resolve.near_misses import NearMisses, why_not
 from operator_controller.resolve.problem import Interval, VersionSet
 from operator_controller.resolve.resolution import PreferredCatalogUnread
 from operator_controller.resolve.universe import ComponentUniverse
 
-MAX_PACKAGES_DESCRIBED = 3
-"""Packages of which a sentence names the versions that exist."""
+MAX_CLAUSE_BYTES = 1024
+"""UTF-8 bytes of one clause with what exists."""
+MAX_DETAILS = 5
+"""Sentences about what exists."""
 
 
 class ConflictSentences:
     """Sentences about one conflict. The first clause is about the package in question."""
 
-    def __init__(self, universe: ComponentUniverse, clauses: Sequence[Clause]) -> None:
-        self._universe, self.clauses = universe, clauses
+    def __init__(self, universe: ComponentUniverse, clauses: Sequence[Clause], near_misses: NearMisses) -> None:
+        self._universe, self.clauses, self._near_misses = universe, clauses, near_misses
         self._requirements = [each for each in clauses if isinstance(each, RequirementClause)]
         self._wanted = next(each for each in clauses if isinstance(each, AskedClause))
         self._covered: defaultdict[str, set[int]] = defaultdict(set)
@@ -59,16 +63,21 @@ class ConflictSentences:
         )
 
     def details(self) -> list[str]:
-        """The versions that exist of the packages that are required, and what keeps others out."""
-        packages = dict.fromkeys(
-            name for each in self._requirements for name in (*_named(_constraint(each)), *_targets(each))
-        )
-        found = (self.offered(name) for name in [*packages][:MAX_PACKAGES_DESCRIBED])
-        return [text for text in found if text]
+        """What exists of what is required, the nearest that would fit, and what keeps it out."""
+        found = dict.fromkeys(text for each in self._requirements for text in self._near_misses.of(_constraint(each)))
+        return [*found][:MAX_DETAILS]
 
     def listed(self) -> tuple[AnswerClause, ...]:
         """Every clause by itself."""
-        return tuple(self._listed_clause(each) for each in self.clauses)
+        return tuple(self._with_details(each) for each in self.clauses)
+
+    def _with_details(self, clause: Clause) -> AnswerClause:
+        """The clause; that of a requirement with what exists."""
+        listed = self._listed_clause(clause)
+        if not isinstance(clause, RequirementClause):
+            return listed
+        details = self._near_misses.of(_constraint(clause))
+        return replace(listed, sentence=join_sentences([listed.sentence, *details], MAX_CLAUSE_BYTES))
 
     # --- the forms of a conflict
 
@@ -122,7 +131,7 @@ class ConflictSentences:
         return ""
 
     def _listed(self) -> str:
-        return "; ".join(dict.fromkeys(each.sentence for each in self.listed()))
+        return "; ".join(dict.fromkeys(self._listed_clause(each).sentence for each in self.clauses))
 
     def _tops(self) -> list[RequirementClause]:
         """The requirements, of each package only those of its most preferred version."""
@@ -189,6 +198,8 @@ class ConflictSentences:
     def _why_nothing_satisfies(self, clause: RequirementClause) -> str:
         """Continues `which …`."""
         constraint = _constraint(clause)
+        if isinstance(constraint, KindConstraint):
+            return self._why_no_provider(constraint)
         if isinstance(constraint, PackageConstraint):
             domain = self._universe.domain(constraint.package)
             if domain.operator is not None and domain.operator.is_deleting:
@@ -203,12 +214,20 @@ class ConflictSentences:
                 return f"conflicts with {self.existing(constraint.package)}"
         return "no catalog offers"
 
+    def _why_no_provider(self, constraint: KindConstraint) -> str:
+        for domain, version in self._near_misses.providers(constraint.kind):
+            if domain.operator is not None:
+                return f"conflicts with {self.existing(domain.package)}"
+            if reason := why_not(domain, version):
+                return reason
+        return "no catalog offers"
+
     def existing(self, package: str) -> str:
         """Which versions of a package may be selected, and why no others; for a package without an Operator all that exist."""
         domain = self._universe.domain(package)
         operator = domain.operator
         if operator is None:
-            return self.offered(package)
+            return self._near_misses.existing(package)
         if operator.is_deleting:
             return f"{package}, which is being deleted"
         if operator.running is not None:
@@ -220,14 +239,6 @@ class ConflictSentences:
         exact = pinned.pinned if pinned is not None else None
         requested = f"v{exact}" if exact is not None else quoted(operator.version) if operator.version else "latest"
         return f"{package} {requested}, which is requested"
-
-    def offered(self, package: str) -> str:
-        """The versions of a package that catalogs offer, or why none can be installed; "" if there are none."""
-        domain = self._universe.domain(package)
-        if domain.operator is None and (refused := self._universe.why_not_created(package)):
-            return f"{package} cannot be installed as a dependency: {refused}"
-        versions = sorted({one.version for catalog in domain.permitted.catalogs for one in catalog.candidates})
-        return f"{package} has {format_versions(versions, None)}" if versions else ""
 
     # --- clauses by themselves
 
@@ -268,10 +279,6 @@ class ConflictSentences:
 
 def _constraint(clause: RequirementClause) -> Constraint:
     return ComponentUniverse.constraint(clause.requirement)
-
-
-def _named(constraint: Constraint) -> list[str]:
-    return [constraint.package] if isinstance(constraint, PackageConstraint) else []
 
 
 def _targets(clause: RequirementClause) -> set[str]:

@@ -46,6 +46,16 @@ def first_names(names: Iterable[str]) -> str:
     return ", ".join([*found[:MAX_NAMES_SHOWN], *more])
 
 
+def join_sentences(sentences: Sequence[str], limit: int) -> str:
+    """The sentences, joined by semicolons, as many of the first as have at most `limit` bytes; the first one is cut."""
+    text = truncate(sentences[0], limit)
+    for each in sentences[1:]:
+        if len(f"{text}; {each}".encode()) > limit:
+            break
+        text = f"{text}; {each}"
+    return text
+
+
 def format_versions(versions: Sequence[Version], near: Version | None) -> str:
     """`versions`, which are ascending; of a long list the number, and those nearest to `near` or (None) the newest."""
     if not versions:

@@ -15,6 +15,9 @@ from operator_controller.resolve.clauses import AskedClause
 from operator_controller.resolve.cluster_snapshot import CatalogSource
 from operator_controller.resolve.conflict import ConflictFinder
 from operator_controller.resolve.conflict_sentences import ConflictSentences
+from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
+from operator_controller.resolve.formatting import join_sentences
+from operator_controller.resolve.near_misses import NearMisses
 from operator_controller.resolve.optimum import Solution
 from operator_controller.resolve.problem import Goal, Interval
 from operator_controller.resolve.snapshot import CatalogState
@@ -54,6 +57,7 @@ class Refusals:
     ) -> None:
         self._universe, self._catalogs = universe, catalogs
         self._finder = ConflictFinder(universe, goal, solution)
+        self._near_misses = NearMisses(universe, (name for each in catalogs for name in each.package_names))
 
     def refusal(self, package: str) -> Refusal:
         """Why the request for the package is refused."""
@@ -66,7 +70,7 @@ class Refusals:
         message = truncate(f"Unable to resolve because {sentence}", MAX_MESSAGE_BYTES)
         unread = catalogs_to_wait_for(self._universe, self._catalogs, found.clauses)
         notes = waiting_notes(unread, conflict_packages(found.clauses))
-        text = "; ".join([message, *notes, *found.details()])
+        text = join_sentences([message, *notes, *found.details()], MAX_EXPLANATION_BYTES)
         return Refusal(message, text, sentence, found.listed(), not unread)
 
     def better(self, package: str) -> Better:
@@ -81,4 +85,4 @@ class Refusals:
         conflict = self._finder.find(package, interval)
         if conflict is None or not any(isinstance(each, AskedClause) for each in conflict.clauses):
             return None
-        return ConflictSentences(self._universe, conflict.clauses)
+        return ConflictSentences(self._universe, conflict.clauses, self._near_misses)
