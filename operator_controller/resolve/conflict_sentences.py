@@ -125,10 +125,27 @@ class ConflictSentences:
     def _owned(self) -> str:
         """Two bundles own the same kind, or one excludes another."""
         for clause in self.clauses:
-            if isinstance(clause, OwnershipClause | ExclusionClause):
+            if isinstance(clause, ExclusionClause):
+                return self._excluded(clause)
+            if isinstance(clause, OwnershipClause):
                 roots = [self._chain(package) for package, _ in _intervals(clause)]
                 return f"{''.join(dict.fromkeys(roots))}{self._listed_clause(clause).sentence}"
         return ""
+
+    def _excluded(self, clause: ExclusionClause) -> str:
+        """A package excludes what another one requires, what is requested or what runs."""
+        excluded = {each.package for each in clause.exclusion.excluded}
+        for each in self._tops():
+            if each.package != clause.package and _targets(each) & excluded:
+                label = self._label(each.package, each.interval)
+                chain = self._chain(clause.package) + self._chain(each.package)
+                return f"{chain}{self._excludes(clause)}, which conflicts with {label} requiring {describe(_constraint(each))}"
+        what = [self.existing(package) for package in sorted(excluded)]
+        return f"{self._chain(clause.package)}{self._excludes(clause)}, which conflicts with {join_names(what, 'or')}"
+
+    def _excludes(self, clause: ExclusionClause) -> str:
+        excluded = describe(clause.exclusion.source) if clause.exclusion.source is not None else ""  # type: ignore[arg-type]
+        return f"{self._label(clause.package, clause.interval)} requires {excluded}"
 
     def _listed(self) -> str:
         return "; ".join(dict.fromkeys(self._listed_clause(each).sentence for each in self.clauses))
@@ -259,10 +276,8 @@ class ConflictSentences:
                 )
             case RequirementClause(package=package):
                 return AnswerClause(package, ClauseKind.REQUIREMENT, self._requires(clause))
-            case ExclusionClause(package=package, interval=interval, exclusion=exclusion):
-                excluded = describe(exclusion.source) if exclusion.source is not None else ""  # type: ignore[arg-type]
-                text = f"{self._label(package, interval)} requires {excluded}, and {self._sets(exclusion.excluded)} is selected"
-                return AnswerClause(package, ClauseKind.EXCLUSION, text)
+            case ExclusionClause(package=package):
+                return AnswerClause(package, ClauseKind.EXCLUSION, self._excludes(clause))
             case OwnershipClause(key=key, first=first, second=second):
                 text = f"{self._sets([first])} and {self._sets([second])} both own {_kind(key)}"
                 return AnswerClause(first.package, ClauseKind.OWNERSHIP, text)
@@ -293,10 +308,14 @@ def _kind(key: object) -> str:
 def _intervals(clause: Clause) -> list[tuple[str, Interval]]:
     """The packages and versions that a clause rules something out for."""
     match clause:
-        case (
-            RequirementClause(package=package, interval=interval) | ExclusionClause(package=package, interval=interval)
-        ):
+        case RequirementClause(package=package, interval=interval):
             return [(package, interval)]
+        case ExclusionClause(package=package, interval=interval, exclusion=exclusion):
+            return [(package, interval), *_all_intervals(exclusion.excluded)]
         case OwnershipClause(first=first, second=second):
-            return [(each.package, interval) for each in (first, second) for interval in each.intervals]
+            return _all_intervals((first, second))
     return []
+
+
+def _all_intervals(sets: Iterable[VersionSet]) -> list[tuple[str, Interval]]:
+    return [(each.package, interval) for each in sets for interval in each.intervals]

@@ -7,6 +7,11 @@ catalogs:                        one entry per Catalog
       A: {0.1.0: [C 0.1.0]}      versions, each replaces the one before, with what each requires and provides:
                                  C >=0.1.0, kind g/v1/K, provides g/v1/K, or a property as a mapping
       B: {channels, bundles}     or a resolution document without names
+      C:                         or channels by name: a version alone replaces the one before
+        default: stable          by default the first channel
+        channels: {stable: [0.1.0, {version: 0.2.0, skips: [0.1.0]}]}
+        versions: {0.2.0: [D 0.1.0]}
+        deprecated: [0.1.0]
 cases:
   - sentence: the id of the test
     operators: [A@0.1.0, B]      in order of creation; or a mapping with fields of OperatorRequest
@@ -17,6 +22,11 @@ cases:
     selected: {A: 0.1.0}         the end state of all packages, those that stay included
     refused: {B: the message of Resolved}
     explains: {B: [parts of the explanation, in order]}
+    catalogs_deleted: [gone]     of these, what is installed from them is all that is left
+    running_from: {A: community} the catalog that is recorded for what runs, if it is another one
+    bundles: {A: A.v0.1.0}       the names of bundles of the end state
+    from: {A: community}         the catalogs that packages of the end state come from
+    because: {C: [A v0.1.0 requires C v0.1.0]}    the requirements that a package of the end state satisfies
     omits: {B: [parts that the explanation does not have]}
     final: {B: false}            whether B is Stalled, or waits for a catalog
     kinds: {B: an AnswerKind}
@@ -52,6 +62,7 @@ FOLDER = Path(__file__).parent / "components"
 KNOWN_KEYS = {
     "sentence", "operators", "installed", "dependencies", "facts", "taken", "selected", "refused", "explains", "kinds",
     "to_install", "needed_by", "available", "clauses", "catalogs", "omits", "final",
+    "from", "because", "bundles", "catalogs_deleted", "running_from",
 }  # fmt: skip
 
 
@@ -75,6 +86,8 @@ def property_of(text: str | dict[str, Any]) -> dict[str, Any]:
 
 def document(package: str, content: Mapping[str, Any]) -> dict[str, Any]:
     """The resolution document of a package."""
+    if isinstance(content.get("channels"), dict):
+        return document_of_channels(package, content)
     if "channels" in content:
         return {"package": package, "defaultChannel": "stable", **content}
     names = [f"{package}.v{version}" for version in content]
@@ -92,6 +105,42 @@ def document(package: str, content: Mapping[str, Any]) -> dict[str, Any]:
     return {"package": package, "defaultChannel": "stable", "channels": channels, "bundles": bundles}
 
 
+def document_of_channels(package: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    """The resolution document of a package with channels by name."""
+    channels: list[dict[str, Any]] = []
+    for channel, listed in content["channels"].items():
+        entries: list[dict[str, Any]] = []
+        for each in listed:
+            before = entries[-1]["name"] if entries else ""
+            fields = dict(each) if isinstance(each, dict) else {"version": each, "replaces": before}
+            name = f"{package}.v{fields.pop('version')}"
+            replaced = fields.get("replaces", "")
+            fields |= {"replaces": replaced if "." not in replaced or ".v" in replaced else f"{package}.v{replaced}"}
+            fields |= {"skips": [f"{package}.v{version}" for version in fields.get("skips", ())]}
+            entries.append({"name": name, **fields})
+        channels.append({"name": channel, "entries": entries})
+    names = dict.fromkeys(entry["name"] for each in channels for entry in each["entries"])
+    required = {f"{package}.v{version}": listed for version, listed in content.get("versions", {}).items()}
+    return {
+        "package": package,
+        "defaultChannel": content.get("default", channels[0]["name"]),
+        "channels": channels,
+        "bundles": [
+            {
+                "name": name,
+                "version": name.partition(".v")[2],
+                "image": f"registry/{package}:{name.partition('.v')[2].replace('+', '-')}",
+                "properties": [property_of(each) for each in required.get(name, ())],
+            }
+            for name in names
+        ],
+        "deprecations": [
+            {"reference": {"schema": "olm.bundle", "name": f"{package}.v{version}"}, "message": "do not use"}
+            for version in content.get("deprecated", ())
+        ],
+    }
+
+
 def recorded(package: str, version: str, catalog: Mapping[str, Any]) -> RecordedBundle:
     """A bundle of a catalog as its installation records it."""
     bundle = read_package(document(package, catalog["packages"][package])).bundles[f"{package}.v{version}"]
@@ -107,6 +156,7 @@ def requests(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> dict
         catalog = next(each for each in catalogs if place in ("", each["name"]) and package in each.get("packages", {}))
         is_dependency = package in case.get("dependencies", ())
         running = recorded(package, str(version), catalog)
+        running = replace(running, catalog=case.get("running_from", {}).get(package, running.catalog))
         found[package] = OperatorRequest(
             package,
             f"uid-{package}",
@@ -147,6 +197,7 @@ def resolve_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> 
             lists_all_packages=each.get("lists_all", True),
         )
         for each in catalogs
+        if each["name"] not in case.get("catalogs_deleted", ())
     ]
     facts = case.get("facts", {})
     kinds = [gvk(text) for text in facts.get("custom_kinds", ())]
@@ -180,6 +231,10 @@ def test_the_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) ->
     if "selected" in case:
         members = {member.package: member.version for each in answers.values() for member in each.members}
         assert members == {package: str(version) for package, version in case["selected"].items()}, answers
+    members_by_package = {member.package: member for each in answers.values() for member in each.members}
+    assert {name: members_by_package[name].catalog for name in case.get("from", {})} == case.get("from", {})
+    assert {name: members_by_package[name].bundle for name in case.get("bundles", {})} == case.get("bundles", {})
+    assert {name: list(members_by_package[name].because) for name in case.get("because", {})} == case.get("because", {})
     refused = {name: each.message for name, each in answers.items() if not each.is_resolved}
     assert refused == case.get("refused", {})
     for name, parts in case.get("explains", {}).items():
