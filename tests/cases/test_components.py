@@ -14,7 +14,8 @@ catalogs:                        one entry per Catalog
         deprecated: [0.1.0]
 cases:
   - sentence: the id of the test
-    operators: [A@0.1.0, B]      in order of creation; or a mapping with fields of OperatorRequest
+    operators: [A@0.1.0, B]      in order of creation; or a mapping with fields of OperatorRequest, of which the
+                                 package is the name by default
     installed: {C: 0.1.0}        what runs, with an Operator; also: C@community, and what of it is to be replaced
     dependencies: [C]            the installed packages that nobody asked for
     facts: {kube_version, custom_kinds: [g/v1/K]}
@@ -149,7 +150,7 @@ def recorded(package: str, version: str, catalog: Mapping[str, Any]) -> Recorded
 
 
 def requests(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> dict[str, OperatorRequest]:
-    """The Operators by package: first those that are installed, in the order of the case."""
+    """The Operators by name: first those that are installed, in the order of the case."""
     found: dict[str, OperatorRequest] = {}
     for number, (name, version) in enumerate(case.get("installed", {}).items()):
         package, _, place = name.partition("@")
@@ -171,13 +172,13 @@ def requests(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> dict
             if isinstance(each, dict)
             else {"package": each.partition("@")[0], "version": each.partition("@")[2]}
         )
-        package = fields["package"]
-        new = OperatorRequest(package, f"uid-{package}", f"2026-01-02T00:00:{number:02}Z", package)
+        package, name = fields["package"], fields.setdefault("name", fields["package"])
+        new = OperatorRequest(name, f"uid-{name}", f"2026-01-02T00:00:{number:02}Z", package)
         if "catalogs" in fields:
             fields["catalogs"] = tuple(fields["catalogs"])
         if "installing" in fields:
             fields["installing"] = recorded(package, fields["installing"], catalogs[0])
-        found[package] = replace(found.get(package, new), **fields)
+        found[name] = replace(found.get(name, new), **fields)
     return found
 
 
@@ -206,9 +207,9 @@ def resolve_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> 
         tuple(ClusterKind(each["group"], each["kind"], (each["version"],)) for each in kinds),
         tuple(facts["native_kinds"]) if "native_kinds" in facts else None,
     )
-    by_package = requests(case, catalogs)
+    by_name = requests(case, catalogs)
     taken = tuple(case.get("taken", {}).items())
-    snapshot = ClusterSnapshot(tuple(by_package.values()), tuple(sources), cluster, taken)
+    snapshot = ClusterSnapshot(tuple(by_name.values()), tuple(sources), cluster, taken)
     answers = solve_components(snapshot, documents)
     backwards = ClusterSnapshot(snapshot.operators[::-1], snapshot.catalogs[::-1], cluster, taken)
     assert solve_components(backwards, documents) == answers
