@@ -1,9 +1,10 @@
-"""party-operator of the samples requires hello-operator: it is installed first, and deleted after it unless it is in use."""
+"""What an Operator requires is installed first, and deleted after it unless it is in use: the samples, and real packages."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from devcluster.images import Content
 from devcluster.watch import BUNDLE_DEPLOYMENTS, OPERATORS, Event, Object, is_true
 from olmkit.api.operators import INSTALLED_FOR_LABEL
 from tests.conditions import triple
+from tests.e2e.packages import package_blobs, publish, push_bundle, registry_bundle
 from tests.e2e.stage import Stage, installed_version
 
 DEPENDANT, DEPENDENCY = "party-operator", "hello-operator"
@@ -86,9 +88,11 @@ def test_what_an_operator_requires_is_installed_before_it_and_deleted_after_it(
 def test_a_dependency_in_use_is_kept_until_its_last_custom_resource_is_deleted(stage: Stage) -> None:
     stage.cluster.kubectl("apply", "-f", "-", input=json.dumps(GREETING))
     stage.delete("Operator", DEPENDANT)
-    kept = stage.operator_when(DEPENDENCY, "kept", lambda found: "; kept: " in triple(found, "Ready")[2], COUNT_SECONDS)
+    kept = stage.operator_when(
+        DEPENDENCY, "kept", lambda found: triple(found, "Ready")[2].startswith("kept: "), COUNT_SECONDS
+    )
     assert triple(kept, "Ready")[0] == "True"
-    assert triple(kept, "Ready")[2].endswith(f"; kept: 1 {GREETINGS} in use")
+    assert triple(kept, "Ready")[2].startswith(f"kept: 1 {GREETINGS} in use; ")
     assert installed_version(kept) == "0.2.0"
     stage.cluster.kubectl("delete", "greeting", "of-a-user", "-n", "default")
     stage.until(OPERATORS, f"{DEPENDENCY} is deleted", lambda objects: DEPENDENCY not in objects, COUNT_SECONDS)
@@ -110,3 +114,41 @@ def test_the_deletion_of_what_others_require_waits_and_names_them(stage: Stage) 
     stage.delete("Operator", DEPENDANT)
     stage.until(OPERATORS, f"{DEPENDENCY} is deleted", lambda objects: DEPENDENCY not in objects, COUNT_SECONDS)
     assert not stage.exists("bundledeployment", DEPENDENCY)
+
+
+@pytest.mark.corpus
+@pytest.mark.timeout(600)
+def test_mercury_operator_brings_the_exact_versions_that_it_requires(stage: Stage, dependency_corpus: Path) -> None:
+    content = Content(dependency_corpus / "catalog", dependency_corpus / "bundles")
+    brought = {"camel-k": "1.9.0", "strimzi-kafka-operator": "0.28.0"}
+    stage.ready_catalog(stage.publish(content, ["mercury-operator", *brought]).reference)
+    for name in brought:
+        stage.also_delete("Operator", name)
+    stage.operator("mercury-operator", "mercury-operator", channel="stable")
+    found = stage.ready_operator("mercury-operator", "1.0.2", seconds=240)
+    listed = {entry["package"]: (entry["version"], entry["installed"]) for entry in found["status"]["dependencies"]}
+    assert listed == {package: (version, True) for package, version in brought.items()}
+    for package, version in brought.items():
+        dependency = stage.ready_operator(package, version)
+        assert dependency["metadata"]["labels"] == {INSTALLED_FOR_LABEL: ""}
+    stage.delete("Operator", "mercury-operator")
+    stage.until(OPERATORS, "the dependencies are deleted", lambda objects: not brought.keys() & objects.keys(), 240)
+    for package in brought:
+        assert not stage.exists("bundledeployment", package)
+
+
+def test_operators_whose_dependency_cannot_be_installed_can_be_deleted_at_once(stage: Stage) -> None:
+    """The dependency has no image: nothing is installed of it, and what requires it waits."""
+    package, needed = f"{stage.name[:30]}-a", f"{stage.name[:30]}-b"
+    image = push_bundle(stage, package, registry_bundle(package))
+    missing = f"{stage.cluster.registry}/bundles/was-never-pushed:v1"
+    requirement = {"type": "olm.package.required", "value": {"packageName": needed, "versionRange": ">=1.0.0"}}
+    blobs = package_blobs(package, {"1.0.0": image}, [requirement]), package_blobs(needed, {"1.0.0": missing})
+    publish(stage, *blobs)
+    stage.also_delete("Operator", needed)
+    stage.operator(package, package)
+    waits = stage.operator_when(package, "waits", lambda found: "was-never-pushed" in triple(found, "Reconciling")[2])
+    assert triple(waits, "Reconciling")[:2] == ("True", "WaitingForDependencies")
+    assert f"waiting for dependencies: {needed} 1.0.0 (" in triple(waits, "Reconciling")[2]
+    stage.cluster.kubectl("delete", "operators.operators.operatorframework.io", package, needed, "--timeout=60s")
+    stage.until(OPERATORS, "both are deleted", lambda objects: not {package, needed} & objects.keys())
