@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +23,18 @@ Check = Callable[["Refused"], bool]
 
 
 class Refused:
-    """An Operator that is not installed: its message, and the bundle that it names."""
+    """An Operator that is not installed: its message, the bundle that it names, and the messages of the others by name."""
 
-    def __init__(self, content: Content, cluster: Cluster, package: str, why: str) -> None:
+    def __init__(self, content: Content, cluster: Cluster, package: str, reasons: Mapping[str, str]) -> None:
         """Reads the package's part of the catalog."""
         self._content = content
-        self._blobs = {blob["name"]: blob for blob in content.blobs(package) if blob["schema"] == "olm.bundle"}
+        self._blobs = self._bundles(package)
         self.cluster = cluster
-        self.why = why
+        self.reasons = reasons
+        self.why = reasons[full_catalog.operator_name(package)]
+
+    def _bundles(self, package: str) -> dict[str, Blob]:
+        return {blob["name"]: blob for blob in self._content.blobs(package) if blob["schema"] == "olm.bundle"}
 
     def blob(self) -> Blob:
         """The bundle in the catalog that the message names."""
@@ -40,8 +44,11 @@ class Refused:
         return blob
 
     def properties(self, kind: str) -> list[dict[str, Any]]:
-        """The values of the properties of a type, of all bundles of the package."""
-        return [item["value"] for blob in self._blobs.values() for item in blob["properties"] if item["type"] == kind]
+        """The values of the properties of a type, of all bundles of the package whose requirement the message names."""
+        subject = re.search(r"because (\S+) (?:latest|v\S+) requires", self.why)
+        assert subject, f"the message does not name what requires it: {self.why}"
+        bundles = self._bundles(subject[1]).values()
+        return [item["value"] for blob in bundles for item in blob["properties"] if item["type"] == kind]
 
     def service_version(self) -> dict[str, Any]:
         """That bundle's ClusterServiceVersion."""
@@ -52,6 +59,12 @@ class Refused:
             if body["kind"] == "ClusterServiceVersion":
                 return dict(body)
         raise AssertionError(f"{folder} holds no ClusterServiceVersion")
+
+
+def _waits_for_what_is_not_installed(refused: Refused) -> bool:
+    """The Operator of each dependency exists, is not installed either, and has the message that is quoted of it."""
+    quoted = re.findall(r"(?:: |, )(\S+) [0-9]\S* \((.*?)(?:\.\.\.|…)?\)(?=, \S+ [0-9]\S* \(|$)", refused.why)
+    return bool(quoted) and all(refused.reasons[package].startswith(state) for package, state in quoted)
 
 
 def _has_the_webhooks(refused: Refused) -> bool:
@@ -104,6 +117,7 @@ def _lacks_the_kinds(refused: Refused) -> bool:
 
 
 REASONS: dict[str, tuple[str, Check]] = {
+    "waits for a dependency": (r"^waiting for dependencies: ", _waits_for_what_is_not_installed),
     "has webhooks": (r"has webhooks \(", _has_the_webhooks),
     "owns APIServices": (r"owns API services \(", _has_the_api_services),
     "requires what is not there": (r"Unable to resolve because ", _requires_what_is_not_there),
@@ -126,9 +140,9 @@ def test_all_packages_are_installed_at_once_or_truly_explained(cluster: Cluster,
     try:
         outcome = full_catalog.install_all(cluster, printer, content.packages())
         packages = {full_catalog.operator_name(package): package for package in content.packages()}
-        counted = Counter(
-            _category(Refused(content, cluster, packages[name], why)) for name, why in outcome.reasons().items()
-        )
+        reasons = outcome.reasons()
+        print(json.dumps(reasons, indent=1))
+        counted = Counter(_category(Refused(content, cluster, packages[name], reasons)) for name in reasons)
         print(json.dumps({"installed": len(outcome.installed()), **counted}, indent=1))
         assert len(outcome.installed()) >= INSTALLED_AT_LEAST, outcome.reasons()
     finally:
