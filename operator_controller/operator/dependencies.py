@@ -14,7 +14,7 @@ from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTAT
 from olmkit.api.conditions import truncate
 from olmkit.api.meta import apply_precondition
 from olmkit.api.operators import INSTALLED_FOR_LABEL, MAX_DEPENDENCIES, Reason, RequiredPackage
-from olmkit.errors import OlmError, Waiting
+from olmkit.errors import Blocked, OlmError, Waiting
 from operator_controller.operator.timing import RESOLUTION_GRACE_PERIOD, RESYNC_DELAY
 from operator_controller.operator.world import (
     CreateDependency,
@@ -58,16 +58,24 @@ def _dependency_manifest(package: str) -> dict[str, Any]:
 
 
 def dependency_blocker(world: World, answer: Answer) -> OlmError | None:
-    """What the bundle has to wait for: the packages that it requires are installed first, except those of its own cycle."""
+    """What the bundle has to wait for: the packages that it requires are installed first, except those of its own cycle.
+
+    It is Blocked if one of them waits for a person; the event of that Operator lifts it.
+    """
     together = {member.package for member in answer.members if member.is_changed}.difference(answer.after)
-    waiting = [
-        _pending(one, world.neighbours.get(one.package))
+    waiting = {
+        one.package: (one, world.neighbours.get(one.package))
         for one in answer.dependencies
         if one.package not in together and not _is_settled(one, world.neighbours.get(one.package))
-    ]
+    }
     if not waiting:
         return None
-    message = f"waiting for dependencies: {first_names(waiting)}"
+    message = f"waiting for dependencies: {first_names(_pending(*each) for each in waiting.values())}"
+    if any(
+        neighbour is not None and neighbour.is_stalled and not neighbour.is_deleting
+        for _, neighbour in waiting.values()
+    ):
+        return Blocked(Reason.WAITING_FOR_DEPENDENCIES, message)
     return Waiting(Reason.WAITING_FOR_DEPENDENCIES, message, RESYNC_DELAY)
 
 

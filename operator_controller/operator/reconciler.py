@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from olmkit.api.conditions import StatusReport, find_condition
+from olmkit.api.conditions import StatusReport, find_condition, is_condition_true
 from olmkit.api.meta import Object
 from olmkit.api.operators import ConditionType, Operator, OperatorStatus
 from olmkit.runtime.informer import Change
@@ -185,6 +185,7 @@ def _neighbour(world: World, package: str) -> Neighbour:
         package=package,
         bundle=world.running.name if world.running is not None else "",
         message=ready.message if ready is not None else "",
+        is_stalled=is_condition_true(world.operator.status.conditions, ConditionType.STALLED),
         is_deleting=world.operator.metadata.deleting,
         has_bundle_deployment=deployment is not None,
         requested=deployment.bundle_name if deployment is not None else "",

@@ -195,8 +195,6 @@ def _installed(world: World, outcome: Outcome, evaluation: Evaluation) -> Desire
         return _installed_condition("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, message)
     if not evaluation.is_resolved and world.owned_bundle_deployment is None:
         return _installed_condition("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, evaluation.not_attempted)
-    if evaluation.is_resolved and isinstance(outcome, Blocked | ApiError):
-        return _installed_condition("False", Reason.INSTALLATION_FAILED, str(outcome))
     blocker = evaluation.blocker
     if (
         blocker is not None
@@ -204,6 +202,8 @@ def _installed(world: World, outcome: Outcome, evaluation: Evaluation) -> Desire
         and world.owned_bundle_deployment is None
     ):
         return _installed_condition("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, NOT_ATTEMPTED_DEPENDENCIES)
+    if evaluation.is_resolved and isinstance(outcome, Blocked | ApiError):
+        return _installed_condition("False", Reason.INSTALLATION_FAILED, str(outcome))
     deployment = evaluation.current_deployment
     failure = _failure(deployment) if deployment else None
     if failure is not None:

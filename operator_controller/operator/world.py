@@ -97,6 +97,8 @@ class Neighbour:
     """Name of the bundle that runs; "" if none does."""
     message: str = ""
     """The message of its condition Ready."""
+    is_stalled: bool = False
+    """Whether it waits for a person."""
     requested: str = ""
     """Name of the bundle that its BundleDeployment requests; "" if it is not known."""
     plan: str = ""

@@ -50,6 +50,25 @@ class Refused:
         bundles = self._bundles(subject[1]).values()
         return [item["value"] for blob in bundles for item in blob["properties"] if item["type"] == kind]
 
+    def bundles(self) -> list[Blob]:
+        """The bundles of the package in the catalog of the corpus."""
+        return list(self._blobs.values())
+
+    def has_no_folder(self, blob: Blob) -> bool:
+        """Whether the corpus lacks the files of that bundle."""
+        return self._content.bundle_folder(blob) is None
+
+    def folder_of_version(self, message: str) -> Path:
+        """The files of the bundle of the version that a message of the installation names."""
+        version = re.search(r"cannot install (\S+): ", message)
+        assert version, message
+        (folder,) = [
+            folder
+            for blob in self.bundles()
+            if (folder := self._content.bundle_folder(blob)) is not None and folder.name.removeprefix("v") == version[1]
+        ]
+        return folder
+
     def service_version(self) -> dict[str, Any]:
         """That bundle's ClusterServiceVersion."""
         folder = self._content.bundle_folder(self.blob())
@@ -87,7 +106,17 @@ def _requires_what_is_not_there(refused: Refused) -> bool:
         asked: Any = {"group": kind[1], "version": kind[2], "kind": kind[3]}
         return any({**value, **asked} == value for value in refused.properties("olm.gvk.required"))
     assert package, refused.why
-    return any(value["packageName"] == package[1] for value in refused.properties("olm.package.required"))
+    constraints = json.dumps(refused.properties("olm.constraint"))
+    required = [value["packageName"] for value in refused.properties("olm.package.required")]
+    return package[1] in required or f'"packageName": "{package[1]}"' in constraints
+
+
+def _has_no_image_in_the_registry(refused: Refused) -> bool:
+    """The corpus has no folder of the bundle whose image is named: it was not pushed."""
+    image = re.search(r'image "([^"]+)" not found', refused.why)
+    assert image, refused.why
+    (blob,) = [blob for blob in refused.bundles() if blob["image"] == image[1]]
+    return refused.has_no_folder(blob)
 
 
 def _needs_a_newer_cluster(refused: Refused) -> bool:
@@ -109,6 +138,14 @@ def _is_refused_by_the_api_server(refused: Refused) -> bool:
     return '" is invalid: ' in refused.why
 
 
+def _is_written_for_older_clusters(refused: Refused) -> bool:
+    definition = re.search(r"CustomResourceDefinition\S* (\S+) is written as apiextensions.k8s.io/v1beta1", refused.why)
+    assert definition, refused.why
+    folder = refused.folder_of_version(refused.why)
+    texts = [path.read_text() for path in (folder / "manifests").iterdir()]
+    return any(definition[1] in text and "apiextensions.k8s.io/v1beta1" in text for text in texts)
+
+
 def _lacks_the_kinds(refused: Refused) -> bool:
     served = refused.cluster.kubectl("api-resources", "--no-headers", "-o", "name").split()
     groups = {name.partition(".")[2] for name in served}
@@ -124,6 +161,8 @@ REASONS: dict[str, tuple[str, Check]] = {
     "needs a newer Kubernetes": (r"(needs|requires) Kubernetes ", _needs_a_newer_cluster),
     "needs an object that belongs to another": (r"already exists and belongs to", _is_taken),
     "has objects that the API server refuses": (r"is invalid: ", _is_refused_by_the_api_server),
+    "is written for older clusters": (r"which Kubernetes stopped serving", _is_written_for_older_clusters),
+    "has no image": (r"not found: registry ", _has_no_image_in_the_registry),
     "needs kinds that are not served": (r"needs kinds that this cluster does not have", _lacks_the_kinds),
 }
 """Why a package may not be installed: part of the message, and whether it is true."""

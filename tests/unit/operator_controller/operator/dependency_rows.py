@@ -55,8 +55,24 @@ DEPENDENCY_ROWS: list[tuple[str, World, Conditions]] = [
         _waiting("q 2.0.0 (installing 2.0.0: phase 2 of 7)"),
     ),
     (
+        "two requirements are satisfied by one dependency",
+        with_neighbour(requiring(dependencies=(DEPENDENCY, DEPENDENCY)), message="installing 2.0.0: phase 2 of 7"),
+        _waiting("q 2.0.0 (installing 2.0.0: phase 2 of 7)"),
+    ),
+    (
         "a dependency is being deleted",
         with_neighbour(requiring(), bundle="q.v2.0.0", is_deleting=True),
         _waiting("q 2.0.0 (its Operator is being deleted)"),
+    ),
+    (
+        "a dependency cannot be installed",
+        with_neighbour(requiring(), message="bundle q.v2.0.0 has webhooks", is_stalled=True),
+        {
+            "Resolved": RESOLVED,
+            "Installed": NOT_ATTEMPTED,
+            **both(
+                "Stalled", "NotInstalled", "waiting for dependencies: q 2.0.0 (bundle q.v2.0.0 has webhooks)", "Blocked"
+            ),
+        },
     ),
 ]
