@@ -19,7 +19,8 @@ from typing import ParamSpec
 import click
 from click.shell_completion import CompletionItem
 
-from olmctl.terminal import clean_lines
+from olmctl.terminal import clean, clean_lines
+from olmkit.api.names import dns1123_subdomain_errors
 from olmkit.errors import ApiError, Forbidden, NotFound, OlmError
 
 FAILED = 1
@@ -125,6 +126,18 @@ class Directory(click.Path):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Folders below the incomplete path, which the shell lists."""
         return [CompletionItem(incomplete, type="dir")]
+
+
+class ObjectName(click.ParamType[str]):
+    """The name of an object of Kubernetes. Any other text is wrong usage: it could lead to another path of the API server."""
+
+    name = "name"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name as it is. Raises BadParameter."""
+        if errors := dns1123_subdomain_errors(value):
+            self.fail(f"{clean(value)!r} is no name of an object: {'; '.join(errors)}", param, ctx)
+        return value
 
 
 def file_path() -> click.Path:

@@ -13,6 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from olmctl.cluster.session import client_of
+from olmctl.commands import ObjectName
 from olmctl.terminal import clean
 from olmkit.api import operators, packages
 from olmkit.api.meta import Object
@@ -37,13 +38,30 @@ class CompletingCommand(click.Command):
         return super().parse_args(ctx, args[:-1] if is_cut else args)
 
 
+class SomeText(click.ParamType[str]):
+    """A text that is not empty."""
+
+    name = "text"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text as it is. Raises BadParameter."""
+        if not value:
+            self.fail("it is empty", param, ctx)
+        return value
+
+
 class ClusterName(click.ParamType[str]):
     """A name that is completed by a query of the cluster. The value is the text as given."""
 
-    def __init__(self, name: str, query: Query) -> None:
-        """`query` gets the values of the arguments and options that were given so far."""
+    def __init__(self, name: str, query: Query, checked_as: click.ParamType[str] | None = None) -> None:
+        """`query` gets the values of the arguments and options that were given so far; `checked_as` is the type of the value."""
         self.name = name
         self._query = query
+        self._checked_as = checked_as
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text as given. Raises BadParameter."""
+        return value if self._checked_as is None else self._checked_as.convert(value, param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The names that begin with the incomplete one; none if the cluster does not answer."""
@@ -96,8 +114,8 @@ async def _objects_of(client: Client, given: dict[str, Any]) -> list[Object]:
     return found
 
 
-OPERATOR = ClusterName("operator", _operators)
-PACKAGE = ClusterName("package", _packages)
-OPERATOR_OR_PACKAGE = ClusterName("name", _operators_and_packages)
+OPERATOR = ClusterName("operator", _operators, ObjectName())
+PACKAGE = ClusterName("package", _packages, SomeText())
+OPERATOR_OR_PACKAGE = ClusterName("name", _operators_and_packages, SomeText())
 CHANNEL = ClusterName("channel", _channels)
 VERSION = ClusterName("version", _versions)

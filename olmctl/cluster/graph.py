@@ -12,7 +12,14 @@ from olmctl.catalog.graph import WRITERS
 from olmctl.cluster.catalogd import CatalogReadError, read_catalog
 from olmctl.cluster.completion import CHANNEL, OPERATOR_OR_PACKAGE, CompletingCommand
 from olmctl.cluster.operator_state import part, text_at
-from olmctl.cluster.packages import PackageEntry, channel_names, installed_packages, package_objects, suggestion
+from olmctl.cluster.packages import (
+    PackageEntry,
+    check_channel,
+    in_catalog,
+    installed_packages,
+    package_objects,
+    suggestion,
+)
 from olmctl.cluster.session import Session, on_cluster
 from olmctl.commands import FAILED, NOT_FOUND, CommandError, warn
 from olmctl.terminal import clean, clean_lines
@@ -52,8 +59,7 @@ async def graph(session: Session, name_or_package: str, catalog: str | None, cha
     if not entries:
         text = f"there is no Operator and no package {name_or_package}: {await suggestion(session, name_or_package)}"
         raise CommandError(NOT_FOUND, text)
-    if channel is not None and channel not in (known := channel_names(entries)):
-        raise CommandError(NOT_FOUND, f"package {package} has no channel {channel}: it has {', '.join(known)}")
+    check_channel(entries, channel)
     entry = await _chosen(session, entries, catalog, operators)
     document = await _document(session, entry)
     try:
@@ -81,12 +87,9 @@ async def _chosen(
     session: Session, entries: Sequence[PackageEntry], catalog: str | None, running: Iterable[Object]
 ) -> PackageEntry:
     """The package in one catalog: the one named, else that of an Operator, else the one with the highest priority."""
-    by_catalog = {each.catalog: each for each in entries}
     if catalog is not None:
-        if catalog not in by_catalog:
-            text = f"catalog {catalog} has no package {entries[0].name}: it is in {', '.join(by_catalog)}"
-            raise CommandError(NOT_FOUND, text)
-        return by_catalog[catalog]
+        return in_catalog(entries, catalog)
+    by_catalog = {each.catalog: each for each in entries}
     for each in running:
         if (own := text_at(each, "status", "installed", "catalog")) in by_catalog:
             return by_catalog[own]

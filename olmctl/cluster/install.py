@@ -11,11 +11,11 @@ import click
 from olmctl.cluster.completion import CHANNEL, PACKAGE, VERSION, CompletingCommand
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.operator_state import text_at
-from olmctl.cluster.output import as_yaml, output_option, print_object
-from olmctl.cluster.packages import channel_names, package_objects, suggestion
+from olmctl.cluster.output import output_option, print_object, without_managed_fields
+from olmctl.cluster.packages import check_channel, in_catalog, package_objects, suggestion
 from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster, wait_options
 from olmctl.cluster.waiting import wait_for_operator
-from olmctl.commands import NOT_FOUND, REFUSED, CommandError
+from olmctl.commands import NOT_FOUND, REFUSED, CommandError, ObjectName
 from olmkit.api import operators
 from olmkit.api.catalogs import NAME_LABEL
 from olmkit.api.meta import Object
@@ -59,7 +59,9 @@ def operator_name(package: str) -> str:
     type=click.Choice(("Automatic", "Manual")),
     help="Whether each version waits for `olm approve`.  [default: Automatic]",
 )
-@click.option("--name", metavar="NAME", help="The name of the Operator.  [default: that of the package]")
+@click.option(
+    "--name", type=ObjectName(), metavar="NAME", help="The name of the Operator.  [default: that of the package]"
+)
 @click.option("--force", is_flag=True, help="Also if no catalog has the package, or others manage the same fields.")
 @click.option(
     "--dry-run", type=click.Choice(("server",)), help="Have the API server check the request; change nothing."
@@ -73,11 +75,11 @@ async def install(session: Session, package: str, name: str | None, **options: A
     spec = _spec(package, options)
     request = Request(package, name or operator_name(package), spec, options["force"], bool(options["dry_run"]))
     if options["export"]:
-        click.echo(as_yaml(request.manifest), nl=False)
+        print_object(request.manifest, "json" if options["output"] == "json" else "yaml")
         return 0
     previous = await _previous(session, request)
     if not request.is_forced:
-        await _check(session, request)
+        await _check(session, request, options["catalog"])
     applied = await apply_operator(
         session, request.manifest, is_forced=request.is_forced, is_dry_run=request.is_dry_run
     )
@@ -122,22 +124,20 @@ async def _previous(session: Session, request: Request) -> Object | None:
     return found
 
 
-async def _check(session: Session, request: Request) -> None:
-    """Raises CommandError if no catalog has the package or its channel."""
+async def _check(session: Session, request: Request, catalog: str | None) -> None:
+    """Raises CommandError if no catalog, or not the one that is named, has the package or its channel."""
     entries = await package_objects(session, request.package)
     if not entries:
         text = f"no catalog has a package {request.package}: {await suggestion(session, request.package)}"
         raise CommandError(NOT_FOUND, f"{text}; --force installs it when a catalog has it")
-    channels, wanted = channel_names(entries), request.spec.get("channel")
-    if wanted and channels and wanted not in channels:
-        raise CommandError(
-            NOT_FOUND, f"package {request.package} has no channel {wanted}: it has {', '.join(channels)}"
-        )
+    if catalog is not None:
+        entries = [in_catalog(entries, catalog)]
+    check_channel(entries, request.spec.get("channel"))
 
 
 def _print(request: Request, previous: Object | None, applied: Object, output: str | None) -> None:
     if output in ("json", "yaml"):
-        print_object(applied, output)
+        print_object(without_managed_fields(applied), output)
     elif output == "name":
         print(f"{RESOURCE}/{request.name}")
     else:

@@ -13,6 +13,7 @@ from olmctl.cluster.output import (
     output_option,
     print_object,
     print_table,
+    without_managed_fields,
 )
 from olmctl.cluster.session import Session, on_cluster
 from olmkit.api import operators
@@ -43,7 +44,7 @@ async def list_operators(session: Session, output: str | None, no_headers: bool)
     found, _ = await session.client.list(operators.KIND)
     found.sort(key=lambda each: str(each["metadata"]["name"]))
     if output in ("json", "yaml"):
-        print_object(object_list(found), output)
+        print_object(object_list(map(without_managed_fields, found)), output)
     elif output == "name":
         for each in found:
             print(f"{RESOURCE}/{each['metadata']['name']}")

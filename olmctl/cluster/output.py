@@ -89,9 +89,15 @@ def print_object(value: Any, form: str) -> None:
     sys.stdout.write(as_json(value) if form == "json" else as_yaml(value))
 
 
-def object_list(items: Sequence[Object]) -> Object:
+def object_list(items: Iterable[Object]) -> Object:
     """The objects as kubectl prints several of them."""
     return {"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": list(items)}
+
+
+def without_managed_fields(obj: Object) -> Object:
+    """The object as kubectl prints it: without metadata.managedFields."""
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    return {**obj, "metadata": metadata}
 
 
 def as_json(value: Any) -> str:

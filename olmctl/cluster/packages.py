@@ -7,7 +7,7 @@ have provider, keywords and deprecations, so a command reports what it could not
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from olmctl.cluster.catalogd import CatalogReadError, read_catalog
 from olmctl.cluster.operator_state import part, text_at
 from olmctl.cluster.session import Session
+from olmctl.commands import NOT_FOUND, CommandError
 from olmkit.api import operators, packages
 from olmkit.api.meta import Object
 from olmkit.api.names import is_label_value
@@ -106,6 +107,26 @@ async def installed_packages(session: Session) -> dict[str, list[Object]]:
     for each in found:
         by_package.setdefault(text_at(each, "spec", "packageName"), []).append(each)
     return by_package
+
+
+def in_catalog(entries: Sequence[PackageEntry], catalog: str) -> PackageEntry:
+    """The package in that catalog. Raises CommandError with NOT_FOUND, which names the catalogs that have it.
+
+    `entries` are the package in each of its catalogs, of which there is one at least.
+    """
+    for each in entries:
+        if each.catalog == catalog:
+            return each
+    names = ", ".join(each.catalog for each in entries)
+    raise CommandError(NOT_FOUND, f"catalog {catalog} has no package {entries[0].name}: it is in {names}")
+
+
+def check_channel(entries: Sequence[PackageEntry], channel: str | None) -> None:
+    """Raises CommandError with NOT_FOUND if the package has channels and not this one, in none of its catalogs."""
+    channels = channel_names(entries)
+    if channel and channels and channel not in channels:
+        text = f"package {entries[0].name} has no channel {channel}: it has {', '.join(channels)}"
+        raise CommandError(NOT_FOUND, text)
 
 
 def channel_names(entries: Iterable[PackageEntry]) -> list[str]:

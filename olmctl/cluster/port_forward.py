@@ -69,7 +69,7 @@ async def get(session: Session, server: Server, target: str) -> Object:
             writer.write(f"GET {target} HTTP/1.1\r\n{headers}\r\n\r\n".encode())
             raw = await _read(reader)
     except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError) as error:  # also ssl.SSLError
-        raise Unavailable(0, "NoAnswer", f"no answer over the forwarded port ({type(error).__name__})") from error
+        raise Unavailable(0, "NoPortForward", f"no answer over the forwarded port ({type(error).__name__})") from error
     return parse_response(raw)
 
 

@@ -13,13 +13,16 @@ from typing import Any
 
 import click
 
-from olmctl.commands import file_path, reports_errors
-from olmkit.runtime.client import Client
+from olmctl.commands import FAILED, CommandError, ObjectName, file_path, reports_errors
+from olmkit.errors import NotFound, Unavailable
+from olmkit.runtime.client import NO_ANSWER, Client
 from olmkit.runtime.flags import Settings
 
 FIELD_MANAGER = "olm"
 """The field manager of everything that the commands apply."""
 DEFAULT_TIMEOUT_SECONDS = 300.0
+_NOT_SERVED = ("404 page not found", "the server could not find the requested resource")
+"""How the API server answers requests for kinds that it does not know."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,20 @@ def on_cluster(command: Callable[..., Awaitable[int]]) -> Callable[..., int]:
     """The callback of a command that uses a cluster: adds the connection options, and runs the command with a Session."""
 
     async def opened(options: dict[str, Any], system_namespace: str) -> int:
-        async with client_of(options) as client:
-            return await command(Session(client, system_namespace), **options)
+        try:
+            async with client_of(options) as client:
+                return await command(Session(client, system_namespace), **options)
+        except NotFound as error:
+            if error.message.startswith(_NOT_SERVED):
+                raise CommandError(
+                    FAILED, "the cluster does not serve the kinds of olm-suite: install it first"
+                ) from error
+            raise
+        except Unavailable as error:
+            if error.reason == NO_ANSWER:
+                text = f"{error.message}: is this the cluster that you mean? (kubectl config view --minify)"
+                raise CommandError(FAILED, text) from error
+            raise
 
     @functools.wraps(command)
     def callback(*, system_namespace: str, **options: Any) -> int:
@@ -63,6 +78,7 @@ _CONNECTION_OPTIONS: tuple[Callable[[Callable[..., int]], Callable[..., int]], .
     click.option("--as", "impersonate", metavar="USER", help="The user to impersonate."),
     click.option(
         "--system-namespace",
+        type=ObjectName(),
         metavar="NAMESPACE",
         default=Settings.system_namespace,
         help="The namespace of the suite.  [default: olm-suite-system]",

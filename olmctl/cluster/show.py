@@ -9,13 +9,22 @@ import click
 from olmctl.cluster.completion import PACKAGE
 from olmctl.cluster.operator_state import installed, part, text_at
 from olmctl.cluster.output import Column, output_option, print_object, print_table
-from olmctl.cluster.packages import PackageEntry, installed_packages, package_objects, suggestion, with_summary
+from olmctl.cluster.packages import (
+    PackageEntry,
+    in_catalog,
+    installed_packages,
+    package_objects,
+    suggestion,
+    with_summary,
+)
 from olmctl.cluster.search import NO_SUMMARIES, as_value
 from olmctl.cluster.session import Session, on_cluster
 from olmctl.commands import NOT_FOUND, CommandError, warn
 from olmctl.terminal import clean, clean_lines
 from olmkit.api.meta import Object
 from olmkit.api.package_annotations import VERSIONS_ANNOTATION
+from olmkit.fbc import channel_graph
+from olmkit.fbc.catalog import Entry
 
 _COLUMNS = (Column("CHANNEL"), Column("HEAD"), Column("VERSION"), Column("ENTRIES"))
 
@@ -27,10 +36,11 @@ _COLUMNS = (Column("CHANNEL"), Column("HEAD"), Column("VERSION"), Column("ENTRIE
 @on_cluster
 async def show(session: Session, package: str, catalog: str | None, output: str | None) -> int:
     """Show PACKAGE: its description, channels and versions, and whether it is installed."""
-    found = [each for each in await package_objects(session, package) if catalog in (None, each.catalog)]
+    found = await package_objects(session, package)
     if not found:
-        where = f"catalog {catalog} has no" if catalog else "no catalog has a"
-        raise CommandError(NOT_FOUND, f"{where} package {package}: {await suggestion(session, package)}")
+        raise CommandError(NOT_FOUND, f"no catalog has a package {package}: {await suggestion(session, package)}")
+    if catalog is not None:
+        found = [in_catalog(found, catalog)]
     entries = []
     for each in found:
         entry, problem = await with_summary(session, each)
@@ -90,18 +100,26 @@ def _facts(entry: PackageEntry, operators: Sequence[Object]) -> Iterator[tuple[s
 
 
 def _channels(entry: PackageEntry) -> Iterator[Object]:
-    """The channels of the Package object, with the heads of the summary."""
+    """The channels of the Package object, with the heads of the summary; without it their names alone."""
     heads = {
         text_at(each, "name"): each.get("head")
         for each in entry.summary.get("channels") or ()
         if isinstance(each, dict)
     }
     for channel in part(entry.obj, "spec", "channels") or ():
+        entries = channel.get("entries") or ()
         head = heads.get(channel["name"])
         yield {
             "name": channel["name"],
             "isDefault": channel["name"] == text_at(entry.obj, "spec", "defaultChannel"),
-            "head": text_at(head, "name"),
+            "head": text_at(head, "name")
+            or ", ".join(channel_graph.heads({each["name"]: _entry(each) for each in entries})),
             "version": text_at(head, "version"),
-            "entries": len(channel.get("entries") or ()),
+            "entries": len(entries),
         }
+
+
+def _entry(entry: Object) -> Entry:
+    return Entry(
+        entry["name"], text_at(entry, "replaces"), tuple(entry.get("skips") or ()), text_at(entry, "skipRange")
+    )

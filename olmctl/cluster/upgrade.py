@@ -11,6 +11,7 @@ from olmctl.cluster.completion import CHANNEL, OPERATOR, VERSION, CompletingComm
 from olmctl.cluster.install import apply_operator
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.operator_state import available_version, awaits_approval, installed, text_at
+from olmctl.cluster.packages import check_channel, package_objects
 from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster, wait_options
 from olmctl.cluster.waiting import wait_for_operator
 from olmctl.commands import REFUSED, CommandError
@@ -29,7 +30,7 @@ from operator_controller.resolve.version_range import MastermindsRange
 @click.option(
     "--channel", type=CHANNEL, metavar="CHANNEL", help="The channel to follow; '' follows the package's default."
 )
-@click.option("--force", is_flag=True, help="Also if others manage the same fields.")
+@click.option("--force", is_flag=True, help="Also if no catalog has the channel, or others manage the same fields.")
 @wait_options
 @on_cluster
 async def upgrade(session: Session, operator: str, force: bool, **options: Any) -> int:
@@ -37,6 +38,8 @@ async def upgrade(session: Session, operator: str, force: bool, **options: Any) 
     found = await session.client.get(operators.KIND, operator)
     changes = {key: options[key] for key in ("version", "channel") if options[key] is not None}
     changes = {key: value for key, value in changes.items() if value != text_at(found, "spec", key)}
+    if changes.get("channel") and not force:
+        check_channel(await package_objects(session, text_at(found, "spec", "packageName")), changes["channel"])
     version = ""
     if changes:
         await _change(session, found, changes, is_forced=force)

@@ -35,6 +35,8 @@ CONNECT_TIMEOUT_SECONDS = 5.0
 REQUEST_TIMEOUT_SECONDS = 30.0
 WATCH_IDLE_TIMEOUT_SECONDS = 90.0
 """A watch that receives nothing for this long is closed: bookmarks arrive every minute."""
+NO_ANSWER = "NoAnswer"
+"""The reason of Unavailable if the API server does not answer."""
 PAGE_SIZE = 500
 
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -329,7 +331,7 @@ class Client:
         except aiohttp.WSServerHandshakeError as error:
             raise api_error(error.status, "HandshakeFailed", f"the API server answered {error.status}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Unavailable(0, "NoAnswer", f"no answer from the API server ({type(error).__name__})") from error
+            raise Unavailable(0, NO_ANSWER, f"no answer from the API server ({type(error).__name__})") from error
 
     def _url(self, path: str, query: Query) -> str:
         encoded = urlencode({key: value for key, value in query.items() if value is not None})
@@ -355,7 +357,7 @@ class Client:
                     raise
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             message = f"no answer from the API server ({type(error).__name__})"
-            raise Unavailable(0, "NoAnswer", message) from error
+            raise Unavailable(0, NO_ANSWER, message) from error
 
     async def _send(
         self, verb: str, url: str, limits: aiohttp.ClientTimeout, headers: dict[str, str], data: bytes | None

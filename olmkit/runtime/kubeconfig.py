@@ -70,8 +70,8 @@ async def load(configuration: Any, kubeconfig: str | None, context: str | None =
     credentials again. Raises OlmError, whose message has the remedy."""
     config = load_kubernetes_asyncio().config
     in_cluster: Any = config.load_incluster_config
+    paths = _paths(kubeconfig)
     try:
-        paths = _paths(kubeconfig)
         if paths is None:
             in_cluster(configuration, try_refresh_token=False)
             return lambda: in_cluster(configuration, try_refresh_token=False)
@@ -79,7 +79,9 @@ async def load(configuration: Any, kubeconfig: str | None, context: str | None =
             paths, context=context, client_configuration=configuration, persist_config=False
         )
         return lambda: loader.load_and_set(configuration)
-    except (config.ConfigException, OSError, ValueError, TypeError, AssertionError, YAMLError) as error:
+    except (TypeError, AttributeError) as error:
+        raise OlmError("BadKubeconfig", f"the kubeconfig cannot be used: {paths} has another form") from error
+    except (config.ConfigException, OSError, ValueError, AssertionError, YAMLError) as error:
         raise OlmError("BadKubeconfig", f"the kubeconfig cannot be used: {error}") from error
 
 

@@ -170,3 +170,32 @@ def test_a_timeout_that_is_no_duration(value: str, desk: Desk) -> None:
 def test_the_name_of_the_operator(given: str, name: str) -> None:
     assert operator_name(given) == name
     assert json.dumps(name)
+
+
+def test_a_catalog_that_does_not_have_the_package_is_refused(desk: Desk) -> None:
+    name = package(desk, "a", "stable")
+    text = f"catalog other has no package {name}: it is in c\n"
+    assert desk.olm("install", name, "--catalog", "other") == (3, "", text)
+    assert desk.olm("show", name, "--catalog", "other") == (3, "", text)
+    assert desk.olm("why", name)[0] == 3
+
+
+def test_an_export_as_json(desk: Desk) -> None:
+    status, out, _ = desk.olm("install", "a", "--export", "-o", "json")
+    assert (status, json.loads(out)["spec"]) == (0, {"packageName": "a"})
+
+
+def test_objects_are_printed_without_managed_fields_as_by_kubectl(desk: Desk) -> None:
+    name = desk.operator("a")
+    (found,) = [
+        each for each in json.loads(desk.olm("list", "-o", "json")[1])["items"] if each["metadata"]["name"] == name
+    ]
+    made = json.loads(desk.olm("install", "a", "--name", name, "--force", "--dry-run", "server", "-o", "json")[1])
+    assert ("managedFields" in found["metadata"], "managedFields" in made["metadata"]) == (False, False)
+
+
+def test_a_package_is_shown_with_its_heads_while_its_catalog_cannot_be_read(desk: Desk) -> None:
+    name = package(desk, "a", "stable")
+    status, out, err = desk.olm("show", name)
+    assert (status, "warning: provider, keywords and deprecations are not shown" in err) == (0, True)
+    assert out.splitlines()[-1].split() == ["stable", f"{name}.v1.0.0", "<none>", "1"]

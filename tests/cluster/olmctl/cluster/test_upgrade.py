@@ -82,3 +82,18 @@ def test_a_version_that_waits_for_something_else_is_not_approved(command: str, t
     name = desk.operator("a", available("Paused"), paused=True)
     assert text in desk.olm(command, name)[1]
     assert "operators.operatorframework.io/approved-version" not in desk.get(OPERATORS, name)["metadata"]["annotations"]
+
+
+def test_a_channel_that_the_package_does_not_have_is_set_only_by_force(desk: Desk) -> None:
+    package = f"{desk.prefix}-b"
+    metadata = {"name": f"c-{package}", "labels": {"catalog": "c", "package": package}}
+    body = {"apiVersion": "catalogd.operatorframework.io/v1alpha1", "kind": "Package", "metadata": metadata}
+    channels = [{"name": "stable", "entries": [{"name": "b.v1"}]}]
+    desk.apply({**body, "spec": {"catalog": {"name": "c"}, "packageName": package, "channels": channels}})
+    resource = {"apiVersion": "operators.operatorframework.io/v1alpha1", "kind": "Operator"}
+    name = desk.apply({**resource, "metadata": {"name": package}, "spec": {"packageName": package}})
+    text = f"package {package} has no channel nope: it has stable\n"
+    assert desk.olm("upgrade", name, "--channel", "nope") == (3, "", text)
+    assert spec(desk, name) == {"packageName": package}
+    assert desk.olm("upgrade", name, "--channel", "nope", "--force")[0] == 0
+    assert spec(desk, name) == {"packageName": package, "channel": "nope"}
