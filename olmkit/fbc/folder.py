@@ -18,6 +18,8 @@ from olmkit.fbc.indexignore import IGNORE_FILE, MAX_IGNORE_FILE_BYTES, ignore_fi
 
 def read_folder(root: Path) -> Iterator[Blob]:
     """All blobs below `root` in walk order. Raises BadCatalog, whose text begins with the file's path and the line."""
+    if not root.exists():
+        raise BadCatalog("there is no such folder")
     if not root.is_dir():
         raise BadCatalog("the catalog is a file, not a folder")
     for path in discover(root):

@@ -125,7 +125,7 @@ class OfflineCatalogs:
                         bundle.name, bundle.image, package, str(wanted), name, "", bundle.recorded_properties
                     )
                 known |= {bundle.version} if bundle.version is not None else set()
-        found = f"there is {format_versions(sorted(known), wanted)}" if known else "no catalog has the package"
+        found = f"the catalogs have {format_versions(sorted(known), wanted)}" if known else "no catalog has the package"
         raise BadInput(f"version {version} of package {quoted(package)} is not in any catalog: {found}")
 
 

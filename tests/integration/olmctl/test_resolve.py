@@ -128,11 +128,11 @@ def test_the_first_catalog_has_priority(guide: str, tmp_path: Path, capsys: pyte
         ),
         pytest.param(["--installed", "c=0.1.0", "--installed", "c=0.2.0", "a"], "is given twice", id="installed twice"),
         pytest.param(
-            ["--installed", "c=9.9.9", "a"], "there is 0.1.0, 0.2.0", id="an unknown version that is installed"
+            ["--installed", "c=9.9.9", "a"], "the catalogs have 0.1.0, 0.2.0", id="an unknown version that is installed"
         ),
         pytest.param(["--installed", "d=1.0.0", "a"], "no catalog has the package", id="an unknown package"),
         pytest.param(["--kube-version", "new", "a"], "--kube-version new", id="a version of Kubernetes"),
-        pytest.param(["--catalog", "/nowhere", "a"], "/nowhere", id="no folder"),
+        pytest.param(["--catalog", "/nowhere", "a"], "/nowhere: there is no such folder", id="no folder"),
         pytest.param([], "PACKAGE", id="no package at all"),
     ],
 )

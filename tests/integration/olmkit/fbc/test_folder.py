@@ -45,6 +45,11 @@ def test_a_root_that_is_a_file_is_refused(tmp_path: Path) -> None:
         list(read_folder(tmp_path / "a"))
 
 
+def test_a_root_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadCatalog, match="there is no such folder"):
+        list(read_folder(tmp_path / "a"))
+
+
 def make(root: Path, *paths: str) -> None:
     """Empty files."""
     for path in paths:
