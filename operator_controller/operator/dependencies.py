@@ -245,6 +245,16 @@ def is_unneeded(world: World) -> bool:
     return not is_required and not any(own in member.requires for member in answer.members)
 
 
+def is_removal_undecided(world: World) -> bool:
+    """Whether nothing requires a dependency, and it is not known yet whether custom resources keep it: no upgrade begins, because
+    the bundle may be deleted within a moment."""
+    deployment = world.owned_bundle_deployment
+    if deployment is None or not world.is_dependency or not is_unneeded(world):
+        return False
+    requested = deployment.model.metadata.annotations.get(COUNT_ANNOTATION)
+    return deployment.model.status.last_handled_count != requested or not in_use(world)
+
+
 def in_use(world: World) -> str:
     """The custom resources that keep a dependency which nothing requires, for a message; "" if there are none."""
     deployment = world.owned_bundle_deployment

@@ -31,6 +31,7 @@ from operator_controller.operator.claims import other_operator_has_package, pack
 from operator_controller.operator.dependencies import (
     dependency_blocker,
     in_use,
+    is_removal_undecided,
     is_unneeded,
     missing_dependency,
     required_packages,
@@ -61,6 +62,7 @@ INSTALLATION_NOT_ATTEMPTED_INVALID = "installation has not been attempted as spe
 RESOLUTION_IN_PROGRESS = "resolution is in progress"
 INSTALLATION_NOT_ATTEMPTED_YET = "installation has not been attempted as resolution is in progress"
 INSTALLATION_NOT_ATTEMPTED = "installation has not been attempted as resolution failed"
+REMOVAL_UNDECIDED = "nothing requires it: waiting for the count of its custom resources"
 
 
 @dataclass(frozen=True)
@@ -167,13 +169,16 @@ def _with_dependencies(world: World, answer: Answer, evaluation: Evaluation) -> 
     existing, bundle = world.owned_bundle_deployment, evaluation.bundle
     used = in_use(world) if world.is_dependency and is_unneeded(world) else ""
     note = f"kept: {used} in use" if used else ""
+    is_new = bundle is not None and (existing is None or not requests_bundle(existing, bundle))
+    if is_new and evaluation.blocker is None and is_removal_undecided(world):
+        blocker: OlmError | None = WaitingUnreported(Reason.RETRYING, REMOVAL_UNDECIDED, RESYNC_DELAY)
+        return replace(evaluation, dependencies=required_packages(world, answer), blocker=blocker)
     installable = bundle if evaluation.blocker is None else None
     to_record = plan_to_record(world, answer, installable)
     dependencies = required_packages(world, answer)
     evaluation = replace(evaluation, dependencies=dependencies, kept_note=note, to_record=to_record)
     if bundle is None or evaluation.blocker is not None or world.operator.metadata.deleting:
         return evaluation
-    is_new = existing is None or not requests_bundle(existing, bundle)
     blocker = order_blocker(world, answer) or set_blocker(world, answer.moving_set) if is_new else None
     if is_new:
         blocker = dependency_blocker(world, answer) or blocker
@@ -365,7 +370,8 @@ def _bundle_deployment_blocker(world: World, bundle: SelectedBundle | None) -> O
         then = f"{bundle.version} will be installed again" if bundle else "a version will be selected"
         message = f'BundleDeployment "{name}" is being deleted: {then} when the deletion is complete'
         ready = deployment.condition(DeploymentCondition.READY)
-        left = f" ({ready.message})" if ready is not None and ready.reason == DeploymentReason.REMOVING else ""
+        is_reported = ready is not None and ready.reason in (DeploymentReason.REMOVING, DeploymentReason.DELETION_HELD)
+        left = f" ({ready.message})" if ready is not None and is_reported else ""
         return Waiting(Reason.INSTALLING, message + left, RESYNC_DELAY)
     return None
 

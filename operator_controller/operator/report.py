@@ -36,6 +36,7 @@ from operator_controller.operator.world import (
     RecordPlan,
     RemoveDependencyLabel,
     RemoveFinalizer,
+    RequestCount,
     World,
 )
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
@@ -51,7 +52,7 @@ _REPORTED_WAITING_REASONS = (
     Reason.INSTALLING,
 )
 """Reasons of a Waiting that Reconciling reports as they are; it reports all others as Retrying."""
-_UNREPORTED_PLANS = (AddFinalizer, RemoveFinalizer, RemoveDependencyLabel, DeleteDependency, RecordPlan)
+_UNREPORTED_PLANS = (AddFinalizer, RemoveFinalizer, RemoveDependencyLabel, RequestCount, DeleteDependency, RecordPlan)
 """Plans after which the next pass reports."""
 Outcome = Done | Exception
 

@@ -24,6 +24,7 @@ Conditions = Mapping[str, tuple[str, str, str]]
 
 INSTALLED = ("Installed", "True", "InstallationSucceeded", "")
 REMOVES = ("Ready", "False", "Removing", "removing custom resources")
+HELD = ("Ready", "False", "DeletionHeld", "deletion is held: required by Operator beta")
 READY = ("Ready", "True", "Succeeded", "ok")
 RESOLVED = ("True", "Success", f'resolved to "{image("1.1.0")}"')
 RUNS_OLD = ("True", "Success", f'installed from "{image("1.0.0")}"')
@@ -736,6 +737,24 @@ ROWS: list[tuple[str, World, Conditions]] = [
                 "NotInstalled",
                 'BundleDeployment "alpha" is being deleted: 1.1.0 will be installed again when the deletion is complete '
                 "(removing custom resources)",
+                "Installing",
+            ),
+        },
+    ),
+    (
+        "a BundleDeployment whose deletion is held",
+        world(
+            runs="1.1.0",
+            bundle_deployment=deployment("1.1.0", [INSTALLED, HELD], active="alpha-1.1.0", deleting=True),
+        ),
+        {
+            "Resolved": RESOLVED,
+            "Installed": RUNS_NEW,
+            **both(
+                "Reconciling",
+                "NotInstalled",
+                'BundleDeployment "alpha" is being deleted: 1.1.0 will be installed again when the deletion is complete '
+                "(deletion is held: required by Operator beta)",
                 "Installing",
             ),
         },

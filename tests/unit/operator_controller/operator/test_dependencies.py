@@ -10,6 +10,7 @@ import pytest
 
 from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION
 from olmkit.api.operators import INSTALLED_FOR_LABEL, Operator
+from olmkit.errors import OlmError
 from operator_controller.operator.decide import decide
 from operator_controller.operator.dependencies import count_request, deletion_hold
 from operator_controller.operator.report import report
@@ -32,7 +33,7 @@ from operator_controller.resolve.answer import AnswerKind, Member
 from operator_controller.resolve.answer_state import AnswerState
 from tests.unit.operator_controller.operator.dependency_rows import MEMBERS, MISSING, requiring, with_neighbour
 from tests.unit.operator_controller.operator.report_rows import INSTALLED, READY
-from tests.unit.operator_controller.operator.worlds import NOW, deployment, operator, world
+from tests.unit.operator_controller.operator.worlds import NOW, deployment, offer, operator, world
 
 DEPENDANT = Neighbour("beta", "b", "b.v1", has_bundle_deployment=True)
 
@@ -76,7 +77,7 @@ def test_members_of_a_cycle_do_not_wait_for_each_other() -> None:
 
 
 def dependency(**changes: Any) -> World:
-    """The World of an installed dependency; changes: label, managed_fields, annotations, count, counts, answer, …"""
+    """The World of an installed dependency; changes: label, managed_fields, annotations, count, counts, offers, answer, …"""
     raw = operator()
     if changes.get("label", True):
         raw["metadata"]["labels"] = {INSTALLED_FOR_LABEL: ""}
@@ -92,7 +93,8 @@ def dependency(**changes: Any) -> World:
             "lastHandledCount": changes.get("handled", changes.get("count")),
         }
         observed_raw["status"] = {**observed_raw["status"], **counted}
-    observed = world(raw, runs="1.1.0", bundle_deployment=ObservedBundleDeployment.load(observed_raw))
+    offers = {"offers": changes["offers"]} if "offers" in changes else {}
+    observed = world(raw, runs="1.1.0", bundle_deployment=ObservedBundleDeployment.load(observed_raw), **offers)
     assert observed.resolution is not None
     assert observed.resolution.answer is not None
     answer = replace(observed.resolution.answer, **changes.get("answer", {}))
@@ -150,6 +152,29 @@ PLANS = [
 @pytest.mark.parametrize(("observed", "expected"), [pytest.param(w, e, id=name) for name, w, e in PLANS])
 def test_a_dependency_stays_while_it_is_required_or_in_use(observed: World, expected: type) -> None:
     assert isinstance(decide(observed).plan, expected)
+
+
+NEWER = (offer("1.1.0", "1.2.0"),)
+
+
+@pytest.mark.parametrize(
+    "observed",
+    [
+        pytest.param(dependency(offers=NEWER), id="the count is not requested yet"),
+        pytest.param(dependency(offers=NEWER, count=FRESH), id="the count is not there yet"),
+        pytest.param(dependency(offers=NEWER, count=FRESH, counts=SOME, handled="other"), id="an earlier count"),
+        pytest.param(dependency(offers=NEWER, count=FRESH, counts=NONE), id="it has no custom resources"),
+    ],
+)
+def test_what_nothing_requires_is_not_upgraded_before_its_deletion(observed: World) -> None:
+    decision = decide(observed)
+    assert not isinstance(decision.plan, ApplyBundleDeployment)
+    outcome = decision.plan if isinstance(decision.plan, OlmError) else Done(decision.plan)
+    assert report(observed, decision.evaluation, outcome) is None
+
+
+def test_what_nothing_requires_and_is_in_use_follows_its_channel() -> None:
+    assert isinstance(decide(dependency(offers=NEWER, count=FRESH, counts=SOME)).plan, ApplyBundleDeployment)
 
 
 def test_a_dependency_without_an_answer_stays() -> None:
