@@ -28,13 +28,15 @@ from operator_controller.resolve.clauses import (
 )
 from operator_controller.resolve.constraints import Constraint, KindConstraint, PackageConstraint, describe
 from operator_controller.resolve.formatting import format_versions, join_names, join_sentences
-from operator_controller.resolve.near_misses import NearMisses, why_not
+from operator_controller.resolve.near_misses import NearMisses, named_parts, subject_of, why_not
 from operator_controller.resolve.problem import Interval, VersionSet
 from operator_controller.resolve.resolution import PreferredCatalogUnread
 from operator_controller.resolve.universe import ComponentUniverse
 
 MAX_CLAUSE_BYTES = 1024
 """UTF-8 bytes of one clause with what exists."""
+MAX_REASONS = 2
+"""Further reasons in one sentence, and other versions of the package in question that are explained."""
 MAX_DETAILS = 5
 """Sentences about what exists."""
 
@@ -53,7 +55,7 @@ class ConflictSentences:
 
     def sentence(self) -> str:
         """The conflict in one sentence."""
-        return (
+        text = (
             self._unsatisfiable()
             or self._between_two()
             or self._about_wanted()
@@ -61,23 +63,54 @@ class ConflictSentences:
             or self._owned()
             or self._listed()
         )
+        others = [each for each in self._reasons_of_alternatives() if each not in text]
+        more = [f"{len(others) - MAX_REASONS} more reasons"] if len(others) > MAX_REASONS else []
+        return ", and ".join([text, *others[:MAX_REASONS], *more])
 
     def details(self) -> list[str]:
         """What exists of what is required, the nearest that would fit, and what keeps it out."""
-        found = dict.fromkeys(text for each in self._requirements for text in self._near_misses.of(_constraint(each)))
-        return [*found][:MAX_DETAILS]
+        tops = self._tops()
+        others = [
+            f"{self._requires(each, is_exact=True)}{self._continued(each)}"
+            for each in self._requirements
+            if each.package == self._wanted.package and each not in tops
+        ]
+        existing = [text for texts in self._existing().values() for text in texts]
+        return [*others[:MAX_REASONS], *existing[:MAX_DETAILS]]
 
     def listed(self) -> tuple[AnswerClause, ...]:
-        """Every clause by itself."""
-        return tuple(self._with_details(each) for each in self.clauses)
+        """Every clause by itself; that of a requirement with what exists."""
+        existing, found = self._existing(), list[AnswerClause]()
+        for clause in self.clauses:
+            listed, details = self._listed_clause(clause), existing.get(clause, [])
+            found.append(replace(listed, sentence=join_sentences([listed.sentence, *details], MAX_CLAUSE_BYTES)))
+        return tuple(found)
 
-    def _with_details(self, clause: Clause) -> AnswerClause:
-        """The clause; that of a requirement with what exists."""
-        listed = self._listed_clause(clause)
-        if not isinstance(clause, RequirementClause):
-            return listed
-        details = self._near_misses.of(_constraint(clause))
-        return replace(listed, sentence=join_sentences([listed.sentence, *details], MAX_CLAUSE_BYTES))
+    def _existing(self) -> dict[Clause, list[str]]:
+        """What exists of what is required, by the requirement that names it first."""
+        found: dict[Clause, list[str]] = {}
+        described: set[str] = set()
+        for each in sorted(self._requirements, key=self._tops().__contains__, reverse=True):
+            parts = named_parts(_constraint(each))
+            new = [part for part in parts if subject_of(part) not in described]
+            described.update(map(subject_of, new))
+            found[each] = [text for part in new for text in self._near_misses.of(part)]
+        return found
+
+    def _reasons_of_alternatives(self) -> list[str]:
+        """If one of several packages is required: why each of them cannot be had."""
+        found: list[str] = []
+        for each in self._tops():
+            targets = _targets(each)
+            for clause in self.clauses if len(targets) > 1 else ():
+                if isinstance(clause, RequirementClause) and clause.package in targets:
+                    found.append(f"{self._requires(clause)}{self._continued(clause)}")
+                elif isinstance(clause, OwnershipClause) and targets & {clause.first.package, clause.second.package}:
+                    found.append(self._listed_clause(clause).sentence)
+        return list(dict.fromkeys(found))
+
+    def _continued(self, clause: RequirementClause) -> str:
+        return "" if clause.requirement.alternatives else f", which {self._why_nothing_satisfies(clause)}"
 
     # --- the forms of a conflict
 
@@ -85,7 +118,7 @@ class ConflictSentences:
         """Nothing satisfies a requirement."""
         for each in self._requirements:
             if not each.requirement.alternatives:
-                return f"{self._chain(each.package)}{self._requires(each)}, which {self._why_nothing_satisfies(each)}"
+                return f"{self._chain(each.package)}{self._requires(each)}{self._continued(each)}"
         return ""
 
     def _between_two(self) -> str:
@@ -192,15 +225,17 @@ class ConflictSentences:
 
     # --- parts of sentences
 
-    def _requires(self, clause: RequirementClause) -> str:
-        return f"{self._label(clause.package, clause.interval)} requires {describe(_constraint(clause))}"
+    def _requires(self, clause: RequirementClause, *, is_exact: bool = False) -> str:
+        label = self._label(clause.package, clause.interval, is_exact=is_exact)
+        return f"{label} requires {describe(_constraint(clause))}"
 
-    def _label(self, package: str, interval: Interval) -> str:
-        """The package with the versions that a statement is about."""
+    def _label(self, package: str, interval: Interval, *, is_exact: bool = False) -> str:
+        """The package with the versions that a statement is about. `is_exact`: "latest" only if it is about all of them."""
         domain = self._universe.domain(package)
         choices = set(range(domain.first, len(domain.versions)))
         is_pinned = domain.operator is not None and bool(domain.operator.version)
-        if choices and choices <= self._covered[package] and not (is_pinned or domain.runs):
+        covered = set(range(interval[0], interval[1] + 1)) if is_exact else self._covered[package]
+        if choices and choices <= covered and not (is_pinned or domain.runs):
             return f"{package} latest"
         versions = sorted(self._versions(package, interval))
         if not versions:
@@ -275,7 +310,7 @@ class ConflictSentences:
                     package, ClauseKind.INSTALLED, self.existing(package) or f"no catalog offers {package}"
                 )
             case RequirementClause(package=package):
-                return AnswerClause(package, ClauseKind.REQUIREMENT, self._requires(clause))
+                return AnswerClause(package, ClauseKind.REQUIREMENT, self._requires(clause, is_exact=True))
             case ExclusionClause(package=package):
                 return AnswerClause(package, ClauseKind.EXCLUSION, self._excludes(clause))
             case OwnershipClause(key=key, first=first, second=second):

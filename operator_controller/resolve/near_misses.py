@@ -10,6 +10,7 @@ from functools import cached_property
 
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import BlangRange, Version
+from operator_controller.resolve.cluster_snapshot import OperatorRequest
 from operator_controller.resolve.constraints import (
     AllConstraint,
     AnyConstraint,
@@ -31,6 +32,9 @@ MAX_NAMES_COMPARED = 5_000
 """Package names that a missing one is compared with."""
 
 
+NamedPart = PackageConstraint | KindConstraint
+
+
 class NearMisses:
     """Sentences about requirements. `names`: the packages of all catalogs."""
 
@@ -38,12 +42,8 @@ class NearMisses:
         self._universe, self._all_names = universe, names
         self._similar: dict[str, list[str]] = {}
 
-    def of(self, constraint: Constraint) -> list[str]:
-        """What exists of the packages and kinds that the constraint names; of other constraints nothing is said."""
-        parts = list(_parts(constraint))[:MAX_PARTS_DESCRIBED]
-        return [text for each in parts for text in self._of_part(each)]
-
-    def _of_part(self, part: PackageConstraint | KindConstraint) -> list[str]:
+    def of(self, part: NamedPart) -> list[str]:
+        """What exists of a package or kind that is required."""
         if isinstance(part, PackageConstraint):
             text = self.existing(part.package, part.versions)
             return [text] if text else self._similar_packages(part.package)
@@ -126,7 +126,17 @@ class NearMisses:
         return f"{plain_value(domain.package)} {newest} would fit, but {reason}" if reason else ""
 
 
-def _parts(constraint: Constraint) -> Iterator[PackageConstraint | KindConstraint]:
+def named_parts(constraint: Constraint) -> list[NamedPart]:
+    """The packages and kinds that a constraint names; not those of rules, nor what it excludes."""
+    return list(_parts(constraint))[:MAX_PARTS_DESCRIBED]
+
+
+def subject_of(part: NamedPart) -> str:
+    """What a part is about, whatever its version."""
+    return part.package if isinstance(part, PackageConstraint) else f"{part.kind.group}/{part.kind.kind}"
+
+
+def _parts(constraint: Constraint) -> Iterator[NamedPart]:
     match constraint:
         case PackageConstraint() | KindConstraint():
             yield constraint
@@ -162,9 +172,10 @@ def why_not(domain: PackageDomain, version: Version) -> str:
         for each in catalog.ruled_out:
             if each.candidate.version == version:
                 return f"cannot be installed: {each.reason}"
-    operator = domain.operator
-    if operator is None:
-        return ""
+    return _why_not_permitted(domain, domain.operator, version) if domain.operator is not None else ""
+
+
+def _why_not_permitted(domain: PackageDomain, operator: OperatorRequest, version: Version) -> str:
     whose = f"Operator {quoted(operator.name)}"
     if operator.is_paused:
         return f"{whose} is paused"
@@ -177,6 +188,9 @@ def why_not(domain: PackageDomain, version: Version) -> str:
         return f"{whose} requests channel {quoted(operator.channel)}"
     if operator.is_manual and str(version) != operator.approved_version:
         return f"{whose} waits for approval of each version"
+    running = domain.snapshot.running.version if domain.snapshot.running is not None else None
+    if running is not None and version < running:
+        return f"it is older than {running}, which is installed"
     if operator.running is not None:
         return f"no direct upgrade leads to it from {operator.running.version}, which is installed"
     return ""

@@ -35,6 +35,7 @@ cases:
     needed_by: {C: [A]}
     available: {A: 0.2.0}
     clauses: {B: [kinds of the clauses]}
+    sentences: {B: [how the sentence of each clause begins]}
 """
 
 from collections.abc import Mapping
@@ -64,6 +65,7 @@ KNOWN_KEYS = {
     "sentence", "operators", "installed", "dependencies", "facts", "taken", "selected", "refused", "explains", "kinds",
     "to_install", "needed_by", "available", "clauses", "catalogs", "omits", "final",
     "from", "because", "bundles", "catalogs_deleted", "running_from",
+    "sentences",
 }  # fmt: skip
 
 
@@ -255,6 +257,9 @@ def test_the_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) ->
     }
     for key, values in found.items():
         assert {name: values[name] for name in case.get(key, {})} == case.get(key, {}), answers
+    for name, beginnings in case.get("sentences", {}).items():
+        pairs = zip(answers[name].clauses, beginnings, strict=True)
+        assert all(clause.sentence.startswith(beginning) for clause, beginning in pairs), answers[name].clauses
     assert all(len(each.text.encode()) <= MAX_EXPLANATION_BYTES for each in answers.values())
 
 
