@@ -94,6 +94,9 @@ class Reason(StrEnum):
     WAITING_FOR_DEPENDENCIES = (
         "WaitingForDependencies"  # Reconciling True: packages that the bundle requires are not installed yet
     )
+    WAITING_FOR_OPERATORS = (
+        "WaitingForOperators"  # Reconciling True: an upgrade or deletion of others may lift a refusal
+    )
     WAITING_FOR_DEPENDANTS = (
         "WaitingForDependants"  # Reconciling True: what is installed of others requires what is to be replaced
     )

@@ -314,6 +314,8 @@ def _ready_reason(answer: Answer) -> Reason:
 
 
 def _resolution_blocker(world: World, answer: Answer) -> OlmError:
+    if answer.awaited:
+        return Waiting(Reason.WAITING_FOR_OPERATORS, answer.message, RESYNC_DELAY)
     if answer.is_final:
         return _blocked_unless_stale(world, Reason.RESOLUTION_FAILED, answer.message)
     return Waiting(Reason.WAITING_FOR_CATALOG, answer.message, RESYNC_DELAY)

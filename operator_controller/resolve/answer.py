@@ -177,6 +177,8 @@ class Answer:
     requires what runs for this Operator. Without members of the same cycle."""
     moving_set: MovingSet | None = None
     """The set that the step of this Operator belongs to, if a step of it breaks what runs of another member."""
+    awaited: tuple[str, ...] = ()
+    """The upgrades and deletions of other Operators that may lift a CONFLICT, in sentences."""
     clauses: tuple[Clause, ...] = ()
     """Why a CONFLICT is one: a minimal set of statements that cannot all hold."""
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from olmkit.api.conditions import truncate
 from operator_controller.resolve.answer import Answer, AnswerKind, Dependency, Member, PackageToInstall
+from operator_controller.resolve.awaited_operators import awaited_operators
 from operator_controller.resolve.bundle_identity import is_same_image
 from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest
 from operator_controller.resolve.constraints import Constraint, describe
@@ -83,7 +84,11 @@ class AnswerMaker:
             note = f"its requirements are not satisfied: {refusal.sentence}"
             return replace(answer, text=_limited(f"{answer.text}; {note}"), clauses=refusal.clauses)
         answer = self._plain(operator, domain, AnswerKind.CONFLICT, refusal.message)
-        return replace(answer, text=_limited(refusal.text), clauses=refusal.clauses, is_final=refusal.is_final)
+        awaited = awaited_operators(
+            self._universe, self._selected, refusal.packages, lambda package: bool(self._needed_by(package))
+        )
+        text = _limited("; ".join([refusal.message, *awaited]) + refusal.text.removeprefix(refusal.message))
+        return replace(answer, text=text, clauses=refusal.clauses, is_final=refusal.is_final, awaited=awaited)
 
     def _unchanged(self, domain: PackageDomain) -> Chosen | None:
         """The running bundle as its catalog offers it: it is not refused again if its own requirements are not satisfied."""
@@ -104,8 +109,11 @@ class AnswerMaker:
         notes = self._dependency_notes(domain.package)
         if not is_best:
             better = self._refusals.better(domain.package)
-            answer = replace(answer, available_version=better.version, available_reason=better.reason)
-            notes = [better.reason, *notes]
+            if domain.versions[-1].is_running:
+                notes = [f"it does not stay at {better.version}, because {better.why}", *notes]
+            else:
+                answer = replace(answer, available_version=better.version, available_reason=better.reason)
+                notes = [better.reason, *notes]
         return replace(
             answer,
             text=_limited("; ".join([answer.text, *notes])),

@@ -282,6 +282,13 @@ class ConflictSentences:
             return self._near_misses.existing(package)
         if operator.is_deleting:
             return f"{package}, which is being deleted"
+        if operator.running is not None and domain.pending is not None:
+            waits = (
+                " and paused"
+                if operator.is_paused
+                else f", and whose upgrade to {domain.pending.candidate.version} waits for approval"
+            )
+            return f"{package} v{operator.running.version}, which is installed{waits}"
         if operator.running is not None:
             versions = sorted({each.version for each in domain.versions if each.version is not None})
             more = [each for each in versions if str(each) != operator.running.version]

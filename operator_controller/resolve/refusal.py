@@ -39,6 +39,8 @@ class Refusal:
     clauses: tuple[Clause, ...] = ()
     is_final: bool = True
     """Whether no catalog whose current content is not known could lift it."""
+    packages: tuple[str, ...] = ()
+    """The packages that the conflict is about."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,13 @@ class Better:
     """A version that is not selected, and why."""
 
     version: str
-    reason: str
+    why: str
+    """Why not, in one sentence."""
+
+    @property
+    def reason(self) -> str:
+        """That sentence, about a version that could be had otherwise."""
+        return f"{self.version} is available too, but {self.why}"
 
 
 class Refusals:
@@ -69,17 +77,17 @@ class Refusals:
         sentence = found.sentence()
         message = truncate(f"Unable to resolve because {sentence}", MAX_MESSAGE_BYTES)
         unread = catalogs_to_wait_for(self._universe, self._catalogs, found.clauses)
-        notes = waiting_notes(unread, conflict_packages(found.clauses))
+        packages = conflict_packages(found.clauses)
+        notes = waiting_notes(unread, packages)
         text = join_sentences([message, *notes, *found.details()], MAX_EXPLANATION_BYTES)
-        return Refusal(message, text, sentence, found.listed(), not unread)
+        return Refusal(message, text, sentence, found.listed(), not unread, tuple(packages))
 
     def better(self, package: str) -> Better:
         """The best version of a package that was not selected, and why."""
         top = self._universe.size(package) - 1
         version = str(self._universe.version(package, top).version)
         found = self._sentences(package, (top, top))
-        reason = found.sentence() if found is not None else UNEXPLAINED
-        return Better(version, f"{version} is available too, but {reason}")
+        return Better(version, found.sentence() if found is not None else UNEXPLAINED)
 
     def _sentences(self, package: str, interval: Interval | None) -> ConflictSentences | None:
         conflict = self._finder.find(package, interval)

@@ -242,11 +242,12 @@ class _Step:
 
 
 def _permitted_steps(running: RunningBundle, catalog: CatalogCandidates, *, enforces_edges: bool) -> list[_Step]:
-    """The running bundle and the direct upgrades from it that lead to something better, each with its best target; all that
-    match if no upgrade edge is required.
+    """The running bundle and the direct upgrades from it, each with its best target; all that match if no edge is required.
 
-    No sequence of these steps returns to the same bundle: where the edges form a cycle through the running bundle, only the
-    steps of a shortest path to the best target are permitted.
+    Upgrades that lead to something better are preferred to the running bundle. To a higher version that is not better, because
+    it is deprecated or in another channel than the default one, an upgrade is made only if another package requires it. No
+    sequence of these steps returns to the same bundle: where the edges form a cycle through the running bundle, only the steps
+    of a shortest path to the best target are permitted.
     """
     if not enforces_edges:
         return [_Step(Chosen(one, one), 0) for one in catalog.matching]
@@ -261,6 +262,7 @@ def _permitted_steps(running: RunningBundle, catalog: CatalogCandidates, *, enfo
     stays = {step.chosen.candidate.bundle.name for step in same}
     steps = [_Step(Chosen(by_name[name], by_name[targets[name].name]), targets[name].steps) for name in direct - stays]
     floor = max((step.rank for step in same), default=())
+    lesser = [step for step in steps if step.rank <= floor and _is_newer(step, running)]
     steps = [step for step in steps if step.rank > floor]
     if steps:
         best = max((step.chosen.target.rank, -step.remaining) for step in steps)
@@ -270,7 +272,11 @@ def _permitted_steps(running: RunningBundle, catalog: CatalogCandidates, *, enfo
             for step in steps
             if step.chosen.candidate.bundle.name not in cyclic or (step.chosen.target.rank, -step.remaining) == best
         ]
-    return same + steps
+    return lesser + same + steps
+
+
+def _is_newer(step: _Step, running: RunningBundle) -> bool:
+    return running.version is not None and step.chosen.candidate.version > running.version
 
 
 def _bundle_versions(catalog: CatalogCandidates) -> dict[str, Version | None]:

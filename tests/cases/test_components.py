@@ -29,6 +29,7 @@ cases:
     from: {A: community}         the catalogs that packages of the end state come from
     because: {C: [A v0.1.0 requires C v0.1.0]}    the requirements that a package of the end state satisfies
     omits: {B: [parts that the explanation does not have]}
+    awaited: {B: true}           whether B waits for upgrades or deletions of other Operators
     final: {B: false}            whether B is Stalled, or waits for a catalog
     kinds: {B: an AnswerKind}
     to_install: {A: [C]}         the packages without an Operator that an Operator needs
@@ -65,7 +66,7 @@ KNOWN_KEYS = {
     "sentence", "operators", "installed", "dependencies", "facts", "taken", "selected", "refused", "explains", "kinds",
     "to_install", "needed_by", "available", "clauses", "catalogs", "omits", "final",
     "from", "because", "bundles", "catalogs_deleted", "running_from",
-    "sentences",
+    "sentences", "awaited",
 }  # fmt: skip
 
 
@@ -249,6 +250,7 @@ def test_the_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) ->
         assert not [part for part in parts if part in answers[name].text], answers[name].text
     found: dict[str, dict[str, Any]] = {
         "final": {name: each.is_final for name, each in answers.items()},
+        "awaited": {name: bool(each.awaited) for name, each in answers.items()},
         "kinds": {name: str(each.kind) for name, each in answers.items()},
         "to_install": {name: [one.package for one in each.to_install] for name, each in answers.items()},
         "needed_by": {name: list(each.needed_by) for name, each in answers.items()},

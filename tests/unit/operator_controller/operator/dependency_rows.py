@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from operator_controller.operator.world import Neighbour, World
-from operator_controller.resolve.answer import Answer, Dependency, Member, PackageToInstall
+from operator_controller.resolve.answer import Answer, AnswerKind, Dependency, Member, PackageToInstall
 from tests.unit.operator_controller.operator.report_rows import Conditions, both
 from tests.unit.operator_controller.operator.worlds import image, world
 
@@ -47,6 +47,28 @@ def _waiting(text: str) -> Conditions:
     return {"Resolved": RESOLVED, "Installed": NOT_ATTEMPTED, **progress}
 
 
+CONFLICT = "Unable to resolve because p latest and q v1.0.0 both own kind K of group g"
+REFUSED_TEXT = f"{CONFLICT}; q is being deleted"
+NOT_RESOLVED = ("Unknown", "InstallationStatusUnknown", "installation has not been attempted as resolution failed")
+
+
+def _refused(**changes: object) -> World:
+    return requiring(
+        kind=AnswerKind.CONFLICT,
+        is_resolved=False,
+        message=CONFLICT,
+        text=REFUSED_TEXT,
+        bundle=None,
+        dependencies=(),
+        **changes,
+    )
+
+
+def _not_resolved(kind: str, reason: str) -> Conditions:
+    resolved = ("False", "ResolutionFailed", CONFLICT)
+    return {"Resolved": resolved, "Installed": NOT_RESOLVED, **both(kind, "NotResolved", REFUSED_TEXT, reason)}
+
+
 DEPENDENCY_ROWS: list[tuple[str, World, Conditions]] = [
     ("a dependency has no Operator yet", MISSING, _waiting("q 2.0.0 (its Operator is being created)")),
     (
@@ -75,4 +97,15 @@ DEPENDENCY_ROWS: list[tuple[str, World, Conditions]] = [
             ),
         },
     ),
+    (
+        "a conflict with what is being deleted",
+        _refused(awaited=("q is being deleted",)),
+        _not_resolved("Reconciling", "WaitingForOperators"),
+    ),
+    (
+        "a conflict that a catalog may lift that is not read",
+        _refused(is_final=False),
+        _not_resolved("Reconciling", "WaitingForCatalog"),
+    ),
+    ("a conflict that nothing under way lifts", _refused(), _not_resolved("Stalled", "Blocked")),
 ]
