@@ -182,9 +182,9 @@ def _why_not_permitted(domain: PackageDomain, operator: OperatorRequest, version
     requested = domain.snapshot.request.versions
     if requested is not None and not requested.matches(version):
         return f"{whose} requests version {quoted(operator.version)}"
-    if operator.channel and not any(
-        one.version == version for catalog in domain.permitted.catalogs for one in catalog.candidates
-    ):
+    if not any(one.version == version for catalog in domain.permitted.catalogs for one in catalog.candidates):
+        if not operator.channel:
+            return f"{whose} follows the default channel of its package"
         return f"{whose} requests channel {quoted(operator.channel)}"
     if operator.is_manual and str(version) != operator.approved_version:
         return f"{whose} waits for approval of each version"

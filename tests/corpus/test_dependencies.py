@@ -12,6 +12,8 @@ from operator_controller.resolve.offline import OfflineCatalogs, OfflineResult, 
 
 pytestmark = pytest.mark.corpus
 
+NO_PROVIDER = "requires a provider of nfd.openshift.io/v1 NodeFeatureDiscovery, which no catalog offers"
+
 
 @cache
 def catalogs(folder: Path) -> OfflineCatalogs:
@@ -51,7 +53,52 @@ def resolved(folder: Path, *packages: str) -> OfflineResult:
             id="kinds that an older version provided itself",
         ),
         pytest.param(
+            ["alloydb-omni-operator"],
+            {"alloydb-omni-operator": "1.8.0", "cert-manager": "1.16.5"},
+            id="the kinds of cert-manager, for another package",
+        ),
+        pytest.param(
+            ["alloydb-omni-operator", "kubedb-installer"],
+            {"alloydb-omni-operator": "1.8.0", "kubedb-installer": "2026.2.26", "cert-manager": "1.16.5"},
+            id="two packages that share cert-manager",
+        ),
+        pytest.param(
+            ["node-healthcheck-operator@<=0.8.0"],
+            {"node-healthcheck-operator": "0.8.0", "self-node-remediation": "0.13.0"},
+            id="a kind that the newest version of another package still provides",
+        ),
+        pytest.param(
+            ["node-healthcheck-operator"],
+            {"node-healthcheck-operator": "0.12.0"},
+            id="a newer version does not require the kind any more",
+        ),
+        pytest.param(
+            ["assisted-service-operator@0.0.1"],
+            {"assisted-service-operator": "0.0.1", "hive-operator": None},
+            id="a kind of another package, for a pinned old version",
+        ),
+        pytest.param(
+            ["awss3-operator-registry@1.0.0"],
+            {"awss3-operator-registry": "1.0.0"},
+            id="kinds that the bundle itself provides",
+        ),
+        pytest.param(
+            ["lib-bucket-provisioner@1.0.0"],
+            {"lib-bucket-provisioner": "1.0.0"},
+            id="the same kinds, provided by another bundle itself",
+        ),
+        pytest.param(
             ["lbconfig-operator"], {"lbconfig-operator": None}, id="a kind of its own, without any other package"
+        ),
+        pytest.param(
+            ["opendatahub-operator@2.0.0"],
+            {"opendatahub-operator": "2.0.0"},
+            id="a kind of its own, in an old version",
+        ),
+        pytest.param(
+            ["automotive-dev-operator"],
+            {"automotive-dev-operator": "0.2.0"},
+            id="the newest version does not require the package that no catalog has",
         ),
         pytest.param(
             ["mercury-operator:stable", "strimzi-kafka-operator"],
@@ -82,6 +129,27 @@ def test_what_is_installed(packages: list[str], bundles: dict[str, str | None], 
             ["kogito-operator@0.14.0"],
             "kogito-operator v0.14.0 requires a provider of keycloak.org/v1alpha1 Keycloak, which no catalog offers",
             id="one of four kinds has no provider",
+        ),
+        pytest.param(
+            ["silicom-sts-operator@0.0.1"],
+            f"silicom-sts-operator v0.0.1 {NO_PROVIDER}; "
+            '0.0.6 of channel alpha would fit, but version "0.0.1" is requested',
+            id="a kind that no package provides, and a newer version that does not require it",
+        ),
+        pytest.param(
+            ["special-resource-operator"],
+            f"special-resource-operator latest {NO_PROVIDER}",
+            id="a kind that no package provides, in every version",
+        ),
+        pytest.param(
+            ["automotive-dev-operator@0.1.0"],
+            'automotive-dev-operator v0.1.0 requires openshift-pipelines-operator-rh ">=1.12.0", which no catalog offers',
+            id="a package that no catalog has",
+        ),
+        pytest.param(
+            ["mercury-operator:stable", "camel-k"],
+            '1.9.0 would fit, but Operator "camel-k" follows the default channel of its package',
+            id="a request for the default channel, which does not have the version that is required",
         ),
         pytest.param(
             ["awss3-operator-registry@1.0.0", "lib-bucket-provisioner@1.0.0"],
