@@ -43,6 +43,8 @@ class RunningOperator:
     request: PackageRequest
     bundle: str
     version: Version | None
+    is_unconstrained: bool = False
+    """Whether edges do not count for its upgrades: upgradeConstraintPolicy Ignore."""
 
 
 @click.command("graph", cls=CompletingCommand)
@@ -68,6 +70,8 @@ async def graph(session: Session, name_or_package: str, catalog: str | None, cha
         raise CommandError(
             FAILED, f"the graph of {package} in catalog {entry.catalog} cannot be drawn: {error}"
         ) from error
+    for name in sorted(drawn.running.difference(drawn.versions)) if drawn.versions else ():
+        warn(f"{name}, which runs, is not in catalog {entry.catalog}")
     if channel is not None:
         drawn = replace(drawn, channels=[each for each in drawn.channels if each.name == channel])
     sys.stdout.write(clean_lines(WRITERS[output](graph_drawing.draw(package, drawn))))
@@ -141,10 +145,15 @@ def drawing_input(document: Object, operators: Iterable[Object]) -> DrawingInput
 
 
 def reachable(content: PackageContent, running: RunningOperator) -> frozenset[str]:
-    """The bundles in the channels that the Operator follows to which upgrades lead from what it runs, in any number of steps."""
+    """The bundles in the channels that the Operator follows to which upgrades lead from what it runs, in any number of steps.
+
+    All other bundles of these channels if edges do not count.
+    """
     channels, _ = selected_channels(content, running.request)
     versions = {name: bundle.version for name, bundle in content.bundles.items()}
     offered = {entry.name for channel in channels for entry in channel.entries if entry.name in versions}
+    if running.is_unconstrained:
+        return frozenset(offered - {running.bundle})
     paths = UpgradeGraph(channels, versions).paths_from(UpgradeStart(running.bundle, running.version), offered)
     return frozenset(paths.previous)
 
@@ -159,7 +168,8 @@ def _running(operator: Object) -> RunningOperator:
     except (BadVersion, BadRange):
         pass
     request = PackageRequest(text_at(operator, "spec", "packageName"), text_at(operator, "spec", "channel"), versions)
-    return RunningOperator(request, text_at(operator, "status", "installed", "name"), version)
+    is_unconstrained = text_at(operator, "spec", "upgradeConstraintPolicy") == "Ignore"
+    return RunningOperator(request, text_at(operator, "status", "installed", "name"), version, is_unconstrained)
 
 
 def _deprecations(document: Object) -> Iterable[Deprecation]:
