@@ -27,6 +27,9 @@ INDEX_FORMAT = 1
 """The version of both files. Content of another format is requested again."""
 MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
 """Bytes of one document that is parsed. The largest real one has 300,000."""
+MAX_PARSED_BYTES = 320 * 1024 * 1024
+"""Memory that one document may take when it is parsed. The largest real one takes 2 million."""
+_PARSED_BYTES = ((b"{", 200), (b"[", 80), (b",", 50), (b'"', 40))
 
 GroupKind = tuple[str, str]
 
@@ -63,7 +66,7 @@ class CatalogIndex:
     @classmethod
     def from_json(cls, data: bytes) -> Self:
         """Decode. Raises ValueError, TypeError, LookupError and AttributeError for anything but an index of INDEX_FORMAT."""
-        value = orjson.loads(data)
+        value = _parsed(data)
         if value["format"] != INDEX_FORMAT:
             raise ValueError("it has another format")
         return cls(
@@ -93,8 +96,8 @@ class CatalogContent:
         except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
             raise ContentMissing(f"its content on the disk cannot be read ({_summary(error)})") from error
 
-    def read_document(self, package: str) -> Any:
-        """The parsed JSON of a package's document.
+    def read_document(self, package: str, max_parsed_bytes: int | None = None) -> Any:
+        """The parsed JSON of a package's document, if it certainly takes no more memory than `max_parsed_bytes`.
 
         Raises PackageTooLarge, KeyError for a package that is not in the index, and ContentMissing if the files were removed or
         are damaged.
@@ -105,14 +108,20 @@ class CatalogContent:
         try:
             with open(self.folder / DOCUMENTS_FILE, "rb", buffering=0) as file:
                 file.seek(entry.start)
-                document = orjson.loads(file.read(entry.length))
+                text = file.read(entry.length)
+        except OSError as error:
+            raise ContentMissing(f"its content on the disk cannot be read ({_summary(error)})") from error
+        if max_parsed_bytes is not None:
+            _refuse_large_values(text, max_parsed_bytes)
+        try:
+            document = _parsed(text)
             if (document["package"], document["digest"], document["catalogDigest"]) != (
                 package,
                 entry.digest,
                 self.digest,
             ):
                 raise ValueError("another document")
-        except (OSError, ValueError, TypeError, LookupError) as error:
+        except (ValueError, TypeError, LookupError) as error:
             raise ContentMissing(f"its content on the disk cannot be read ({_summary(error)})") from error
         return document
 
@@ -137,7 +146,7 @@ class ContentDocuments:
 
     def read(self, content: str, package: str) -> Any:
         """The parsed JSON of a document. Raises ContentMissing, KeyError and PackageTooLarge."""
-        return self.open(content).read_document(package)
+        return self.open(content).read_document(package, MAX_PARSED_BYTES)
 
     def forget(self, content: str) -> None:
         """Open it again when it is next needed."""
@@ -146,6 +155,29 @@ class ContentDocuments:
     def retain_only(self, contents: Collection[str]) -> None:
         """Forget the indexes of all other contents."""
         self._opened = {digest: content for digest, content in self._opened.items() if digest in contents}
+
+
+def _parsed(text: bytes) -> Any:
+    """Raises ValueError, and MemoryError, which orjson reports as invalid JSON."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        if error.msg.startswith("Not enough memory"):
+            raise MemoryError from error
+        raise
+
+
+def _refuse_large_values(text: bytes, max_parsed_bytes: int) -> None:
+    """Raise PackageTooLarge if the document may take more memory as Python objects.
+
+    Each character of the syntax counts as the bytes that orjson allocates for what it begins at most. Characters in strings count
+    as well, so this is an upper bound.
+    """
+    size = len(text) + sum(bytes_each * text.count(mark) for mark, bytes_each in _PARSED_BYTES)
+    if size > max_parsed_bytes:
+        raise PackageTooLarge(
+            f"its document may take more than {max_parsed_bytes // 2**20} MiB of memory when it is parsed; {SHRINK_HINT}"
+        )
 
 
 def _summary(error: Exception) -> str:

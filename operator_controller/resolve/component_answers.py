@@ -87,16 +87,25 @@ def solve_part(
     """The best solution of a component that follows the recorded plans, as far as they are possible."""
     plans = tuple(binding_plans(part.operators))
     while True:  # each turn but the last ends a plan
-        solved = _solve(part, _Domains(part, documents, parsed, plans), optimizer)
+        solved = _solve(part, universe_of(part, documents, parsed, plans), optimizer)
         followed = tuple(each for each in plans if is_followed(each, solved.universe, solved.solution))
         if followed == plans:
             return replace(solved, plans=plans)
         plans = followed
 
 
-def _solve(part: ComponentPart, domains: _Domains, optimizer: Optimizer) -> SolvedComponent:
+def _solve(part: ComponentPart, universe: ComponentUniverse, optimizer: Optimizer) -> SolvedComponent:
+    goal = make_goal(universe, [each.held_package for each in part.operators])
+    return SolvedComponent(part, universe, goal, optimizer.solve(universe, goal))
+
+
+def universe_of(
+    part: ComponentPart, documents: Documents, parsed: ParsedDocuments, plans: Iterable[BindingPlan] = ()
+) -> ComponentUniverse:
+    """The component as a problem for the solver. `plans` are those to follow."""
+    domains = _Domains(part, documents, parsed, plans)
     running = tuple(each.held_package for each in part.operators if each.running is not None)
-    universe = ComponentUniverse(
+    return ComponentUniverse(
         domain_of=domains.domain,
         running=running,
         providers={kind: packages for kind, packages in part.providers},
@@ -105,8 +114,6 @@ def _solve(part: ComponentPart, domains: _Domains, optimizer: Optimizer) -> Solv
         home_catalogs=domains.home_place,
         why_not_created=domains.why_not_created,
     )
-    goal = make_goal(universe, [each.held_package for each in part.operators])
-    return SolvedComponent(part, universe, goal, optimizer.solve(universe, goal))
 
 
 class _Domains:

@@ -8,14 +8,15 @@ answers, in whatever order they are listed.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from operator_controller.resolve import component_answers
 from operator_controller.resolve.answer import Answer
 from operator_controller.resolve.catalog_index import CatalogIndex
 from operator_controller.resolve.cluster_snapshot import ClusterSnapshot, OperatorRequest
+from operator_controller.resolve.component_limits import exceeded_answers
 from operator_controller.resolve.component_part import ComponentPart, digest_of, part_of
 from operator_controller.resolve.components import find_components
 from operator_controller.resolve.documents import Documents, ParsedDocuments
@@ -38,21 +39,71 @@ def solve_components(
     snapshot: ClusterSnapshot, documents: Documents, memory: SolverMemory | None = None
 ) -> tuple[Answer, ...]:
     """The answers, sorted by the names of the Operators. None for an Operator that is not resolvable."""
-    memory = memory if memory is not None else SolverMemory()
-    known, memory.answers = memory.answers, {}
-    optimizers, memory.optimizers = memory.optimizers, {}
-    parts = find_parts(snapshot, documents, memory)
-    memory.parsed.retain_only({digest for part in parts for _, _, digest in part.documents})
-    for part in parts:
-        digest, senior = digest_of(part), part.operators[0].held_package
-        optimizer = memory.optimizers[senior] = optimizers.get(senior) or Optimizer(component_answers.BUDGET)
-        answers = known.get(digest)
-        if answers is None:
-            found = component_answers.answer_component(part, documents, memory.parsed, optimizer)
-            answers = tuple(replace(each, digest=digest) for each in found)
-        memory.answers[digest] = answers
-    everything = [each for answers in memory.answers.values() for each in answers]
-    return tuple(sorted(everything, key=lambda each: each.operator))
+    found: list[Answer] = []
+    pending = PendingComponents(snapshot, documents, memory if memory is not None else SolverMemory())
+    found.extend(pending.known)
+    while pending.next_component:
+        found.extend(pending.solve_next())
+    return tuple(sorted(found, key=lambda each: each.operator))
+
+
+class PendingComponents:
+    """The components of a Snapshot, solved one after the other, so that their solver may be a process that has limits.
+
+    `exceeded` are components that are not solved, by their digests, and why; `settled` the digests of those whose answers the
+    caller has. The memory is that of one Snapshot at a time.
+    """
+
+    def __init__(
+        self,
+        snapshot: ClusterSnapshot,
+        documents: Documents,
+        memory: SolverMemory,
+        exceeded: Mapping[str, str] | None = None,
+        settled: Collection[str] = (),
+    ) -> None:
+        self._documents, self._memory = documents, memory
+        known, memory.answers = memory.answers, {}
+        self._optimizers, memory.optimizers = memory.optimizers, {}
+        parts = find_parts(snapshot, documents, memory)
+        memory.parsed.retain_only({digest for part in parts for _, _, digest in part.documents})
+        self._pending: deque[tuple[str, ComponentPart]] = deque()
+        self.known: list[Answer] = []
+        """The answers that need no solving."""
+        for part in parts:
+            digest = digest_of(part)
+            if exceeded and digest in exceeded:
+                self.known += _with_digest(exceeded_answers(part, exceeded[digest]), digest)
+            elif digest in known:
+                memory.answers[digest] = known[digest]
+                self.known += known[digest]
+                self._optimizer(part)
+            elif digest not in settled:
+                self._pending.append((digest, part))
+
+    @property
+    def next_component(self) -> str:
+        """The digest of the component that solve_next() solves; "" if there is none."""
+        return self._pending[0][0] if self._pending else ""
+
+    def solve_next(self) -> tuple[Answer, ...]:
+        """Solve one component."""
+        digest, part = self._pending[0]
+        found = component_answers.answer_component(part, self._documents, self._memory.parsed, self._optimizer(part))
+        answers = self._memory.answers[digest] = _with_digest(found, digest)
+        self._pending.popleft()
+        return answers
+
+    def _optimizer(self, part: ComponentPart) -> Optimizer:
+        """What solved the component before, if anything did."""
+        senior = part.operators[0].held_package
+        optimizer = self._optimizers.get(senior) or Optimizer(component_answers.BUDGET)
+        self._memory.optimizers[senior] = optimizer
+        return optimizer
+
+
+def _with_digest(answers: Iterable[Answer], digest: str) -> tuple[Answer, ...]:
+    return tuple(replace(each, digest=digest) for each in answers)
 
 
 def find_parts(snapshot: ClusterSnapshot, documents: Documents, memory: SolverMemory) -> list[ComponentPart]:

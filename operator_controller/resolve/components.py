@@ -90,7 +90,7 @@ def index_properties(properties: Iterable[tuple[str, Any]]) -> PackageIndex:
         elif kind == PACKAGE_REQUIRED and isinstance(value, dict) and isinstance(value.get("packageName"), str):
             packages.add(value["packageName"])
         else:
-            scope = read_constraints([Property(kind, value)]).scope
+            scope = read_constraints([Property(kind, value)], checks_rules=False).scope
             packages |= scope.packages
             kinds |= scope.kinds
             requires_any = requires_any or scope.any_package

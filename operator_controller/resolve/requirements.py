@@ -74,9 +74,12 @@ class BundleConstraints:
 _NOTHING = BundleConstraints()
 
 
-def read_constraints(properties: Iterable[Property]) -> BundleConstraints:
-    """The constraints in the properties of a bundle, in their order, equal ones once."""
-    reader = _Reader()
+def read_constraints(properties: Iterable[Property], *, checks_rules: bool = True) -> BundleConstraints:
+    """The constraints in the properties of a bundle, in their order, equal ones once.
+
+    Without `checks_rules` rules in CEL are not compiled, which takes milliseconds for each: the scope does not depend on them.
+    """
+    reader = _Reader(checks_rules=checks_rules)
     found: list[Constraint] = []
     for entry in properties:
         if entry.type not in DEPENDENCY_TYPES:
@@ -116,7 +119,8 @@ def split(constraint: Constraint) -> tuple[Constraint, ...]:
 class _Reader:
     """Reads the properties of one bundle, and counts their constraints."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, checks_rules: bool) -> None:
+        self._checks_rules = checks_rules
         self._count = 0
 
     def read(self, entry: Property) -> Constraint:
@@ -135,7 +139,7 @@ class _Reader:
             raise _InvalidConstraint(
                 f"olm.constraint value is greater than max constraint size {MAX_CONSTRAINT_BYTES} bytes"
             )
-        return _constraint(value)
+        return _constraint(value, checks_rules=self._checks_rules)
 
     def _check_form(self, value: Any, depth: int) -> None:
         """Raise _InvalidConstraint for unknown fields, other types, and what exceeds a limit, also in parts that do not count."""
@@ -161,7 +165,7 @@ class _Reader:
             raise _InvalidConstraint(f"the bundle has more than {MAX_CONSTRAINTS:,} constraints")
 
 
-def _constraint(value: Any) -> Constraint:
+def _constraint(value: Any, *, checks_rules: bool) -> Constraint:
     """Makes a constraint of a value whose form has been checked."""
     fields = canonical_keys(value or {}, ("failureMessage", *_FIELDS))
     message = _text(fields, "failureMessage")
@@ -175,8 +179,8 @@ def _constraint(value: Any) -> Constraint:
         case "package":
             return _package(inner, message)
         case "cel":
-            return _rule(_text(inner, "rule"), message)
-    children = tuple(_constraint(child) for child in _children(inner))
+            return _rule(_text(inner, "rule"), message, is_checked=checks_rules)
+    children = tuple(_constraint(child, checks_rules=checks_rules) for child in _children(inner))
     if kind == "all":
         return AllConstraint(children, message)
     return AnyConstraint(children, message) if kind == "any" else NotConstraint(children, message)
@@ -206,11 +210,12 @@ def _kind(value: dict[str, Any], message: str) -> KindConstraint:
     return KindConstraint(kind, message)
 
 
-def _rule(rule: str, message: str) -> CelConstraint:
+def _rule(rule: str, message: str, *, is_checked: bool) -> CelConstraint:
     if not rule:
         raise _InvalidConstraint("The CEL expression is missing")
     try:
-        cel.check_rule(rule)
+        if is_checked:
+            cel.check_rule(rule)
     except cel.BadRule as error:
         raise _InvalidConstraint(f"Invalid CEL expression: {error}") from error
     return CelConstraint(rule, message)

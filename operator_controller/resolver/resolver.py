@@ -203,6 +203,8 @@ class Resolver:
         self._hold(snapshot, solution, reads)
         if solution.unreadable:
             await self._repair(solution.unreadable)
+        if solution.retry_after is not None:
+            asyncio.get_running_loop().call_later(solution.retry_after.total_seconds(), self._solve_anew)
 
     async def _read_requests(self) -> None:
         """Read the requests that may have changed."""

@@ -6,9 +6,10 @@ replaces it starts without them. Reads the contents of catalogs from disk, and n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,19 @@ from operator_controller.catalog_content.content import ContentDocuments
 from operator_controller.resolve.answer import Answer
 from operator_controller.resolve.cluster_facts import ClusterFacts
 from operator_controller.resolve.cluster_snapshot import ClusterSnapshot, OperatorRequest
-from operator_controller.resolve.component_solver import SolverMemory, solve_components
+from operator_controller.resolve.component_solver import PendingComponents, SolverMemory
 from operator_controller.resolve.documents import ContentMissing, Documents
-from operator_controller.resolver.solve_request import SOLVE, SolveRequest, SolveResult
+from operator_controller.resolver.solve_request import SLICE_CPU_TIME, SOLVE, SolveRequest, SolveResult
+
+
+@dataclass
+class _Solving:
+    """A Snapshot that is being solved. `names`: the Operators that were answered."""
+
+    number: int
+    pending: PendingComponents
+    documents: _NotedDocuments
+    names: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -33,6 +44,8 @@ class _State:
     facts: ClusterFacts = field(default_factory=ClusterFacts)
     answers: dict[str, Answer] = field(default_factory=dict)
     memory: SolverMemory = field(default_factory=SolverMemory)
+    solving: _Solving | None = None
+    """None while no Snapshot is being solved."""
 
 
 _kept: list[_State] = []
@@ -40,10 +53,27 @@ _kept: list[_State] = []
 
 
 def solve(request: SolveRequest, context: JobContext) -> SolveResult:
-    """The answers to a Snapshot that differ from those to the previous one."""
+    """The answers to components of a Snapshot that differ from those to the previous one."""
+    begun, found = time.process_time(), list[Answer]()
     state = _state_for(request)
     if state is None:
         return SolveResult(is_previous_missing=True)
+    solving = state.solving
+    if solving is None:
+        solving = state.solving = _begin(state, request)
+        found += solving.pending.known
+    left = request.components
+    while solving.pending.next_component and left != 0:
+        found += solving.pending.solve_next()
+        if left is not None:
+            left -= 1
+        elif time.process_time() - begun >= SLICE_CPU_TIME.total_seconds():
+            break
+    return _result(state, solving, found)
+
+
+def _begin(state: _State, request: SolveRequest) -> _Solving:
+    """Apply what has changed to the Snapshot, and find its components."""
     for name in request.removed:
         state.operators.pop(name, None)
     state.operators.update((operator.name, operator) for operator in request.operators)
@@ -52,21 +82,46 @@ def solve(request: SolveRequest, context: JobContext) -> SolveResult:
     state.documents.retain_only({source.content for source in request.catalogs})
     snapshot = ClusterSnapshot(tuple(state.operators.values()), request.catalogs, state.facts, request.taken_names)
     documents = _NotedDocuments(state.documents)
-    answers = {answer.operator: answer for answer in solve_components(snapshot, documents, state.memory)}
-    if documents.unreadable:
-        state.memory = SolverMemory()  # the same Snapshot has other answers once the content can be read
-    known, state.answers, state.number = state.answers, answers, request.number
-    changed = tuple(answer for name, answer in answers.items() if known.get(name) != answer)
-    return SolveResult(changed, tuple(sorted(known.keys() - answers.keys())), tuple(sorted(documents.unreadable)))
+    pending = PendingComponents(snapshot, documents, state.memory, dict(request.exceeded), set(request.settled))
+    return _Solving(request.number, pending, documents)
+
+
+def _result(state: _State, solving: _Solving, found: Sequence[Answer]) -> SolveResult:
+    """What has changed; at the end of a Snapshot also which answers are gone."""
+    changed = [answer for answer in found if state.answers.get(answer.operator) != answer]
+    state.answers.update((answer.operator, answer) for answer in changed)
+    solving.names.update(answer.operator for answer in found)
+    removed: Sequence[str] = ()
+    if not solving.pending.next_component:
+        removed = sorted(state.answers.keys() - solving.names)
+        for name in removed:
+            del state.answers[name]
+        if solving.documents.unreadable:
+            state.memory = SolverMemory()  # the same Snapshot has other answers once the content can be read
+        state.number, state.solving = solving.number, None
+    members = {answer.digest: answer.members for answer in changed}
+    return SolveResult(
+        tuple(replace(each, members=()) if each.members == members[each.digest] else each for each in changed),
+        tuple(removed),
+        tuple(members.items()),
+        solving.pending.next_component,
+        tuple(sorted(solving.documents.unreadable)),
+    )
 
 
 def _state_for(request: SolveRequest) -> _State | None:
-    """The state of the previous Snapshot; None if this process does not have it."""
+    """The state of the previous Snapshot, or of this one if it is continued; None if this process does not have it."""
     if request.previous == 0:
         memory = _kept[0].memory if _kept else SolverMemory()
         _kept[:] = [_State(request.folder, ContentDocuments(request.folder), memory=memory)]
         return _kept[0]
-    return _kept[0] if _kept and _kept[0].number == request.previous else None
+    state = _kept[0] if _kept else None
+    if state is None:
+        return None
+    if state.solving is not None and state.solving.number != request.number:
+        state.solving = None  # its caller has given it up
+    number = state.solving.number if state.solving is not None else state.number
+    return state if number == request.previous else None
 
 
 class _NotedDocuments:

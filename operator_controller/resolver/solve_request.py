@@ -1,6 +1,8 @@
 """The job of the solver process: a numbered ClusterSnapshot in, the answers that have changed out.
 
-Read by resolver.py and by solve_job.py, which implements it. Only what changed between two Snapshots crosses the pipe.
+Read by resolver.py and by solve_job.py, which implements it. Only what changed between two Snapshots crosses the pipe. One task
+solves some of the components of a Snapshot and names the next one, so that its limits are those of a few components, and the one
+that exceeds them is known.
 """
 
 from __future__ import annotations
@@ -10,14 +12,17 @@ from datetime import timedelta
 from pathlib import Path
 
 from olmkit.jobs import Job, Limits
-from operator_controller.resolve.answer import Answer
+from operator_controller.resolve.answer import Answer, Member
 from operator_controller.resolve.cluster_facts import ClusterFacts
 from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest
 
 
 @dataclass(frozen=True)
 class SolveRequest:
-    """A Snapshot as its difference to the one with the number `previous`; 0 is the empty Snapshot."""
+    """A Snapshot as its difference to the one with the number `previous`; 0 is the empty Snapshot.
+
+    With `previous` the same as `number` it continues with the next components of the Snapshot.
+    """
 
     folder: Path
     """The folder with the contents of catalogs."""
@@ -32,15 +37,25 @@ class SolveRequest:
     """As in ClusterSnapshot."""
     facts: ClusterFacts | None = None
     """None: as in `previous`."""
+    components: int | None = None
+    """How many components to solve; None: as many as take SLICE_CPU_TIME."""
+    exceeded: tuple[tuple[str, str], ...] = ()
+    """The components that are not solved, by their digests, and the limits that they exceed."""
+    settled: tuple[str, ...] = ()
+    """The digests of components whose answers the caller has already."""
 
 
 @dataclass(frozen=True)
 class SolveResult:
-    """The answers as their difference to those of `previous`."""
+    """The answers of this task as their difference to those of `previous`."""
 
     answers: tuple[Answer, ...] = ()
     removed: tuple[str, ...] = ()
-    """The names of the Operators that have no answer any more."""
+    """The names of the Operators that have no answer any more; known when all components are solved."""
+    members: tuple[tuple[str, tuple[Member, ...]], ...] = ()
+    """The `members` of the answers that have none here, by the digest of their component."""
+    next_component: str = ""
+    """The digest of the next component to solve; "" if all are solved."""
     unreadable: tuple[str, ...] = ()
     """The digests of contents that could not be read from the disk."""
     is_previous_missing: bool = False
@@ -49,4 +64,6 @@ class SolveResult:
 
 SOLVE = Job("operator_controller.resolver.solve_job:solve", SolveRequest, SolveResult)
 SOLVE_LIMITS = Limits(memory_bytes=512 * 1024 * 1024, cpu_seconds=60, timeout=timedelta(minutes=2))
-"""The limits of one solve. Each component has a smaller budget of its own, which is deterministic (resolve.solver)."""
+"""The limits of one task. Each component has a smaller budget of its own, which is deterministic (resolve.budget)."""
+SLICE_CPU_TIME = timedelta(seconds=5)
+"""CPU time after which a task begins no other component. Nearly all Snapshots are one task."""

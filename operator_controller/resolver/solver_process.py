@@ -1,20 +1,33 @@
 """Sends Snapshots to the solver process as differences, and keeps the answers to the last one.
 
-Used by resolver.py. The process may end at any time: then the whole Snapshot is sent to the next one.
+Used by resolver.py. The process may end at any time: then the whole Snapshot is sent to the next one, and its components are
+solved one by one. A component that exceeds the limits of a process is answered without being solved, until its part of the
+Snapshot changes: its digest is another one then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import logging
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 
-from olmkit.jobs import KeptWorker, Task
+from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.jobs import JobReason, KeptWorker, Task
 from operator_controller.resolve.answer import Answer
 from operator_controller.resolve.cluster_facts import ClusterFacts
 from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest
 from operator_controller.resolver.metrics import WORKER_RESTARTS
-from operator_controller.resolver.solve_request import SOLVE, SolveRequest
+from operator_controller.resolver.solve_request import SOLVE, SolveRequest, SolveResult
+
+RETRY_DELAY = timedelta(hours=1)
+"""Time until a component is solved again that ended its process for a reason that may be the machine's, if it does not change."""
+MAX_EXCEEDED = 1_000
+"""Components that are remembered; the oldest are forgotten."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -40,6 +53,20 @@ class Solution:
 
     answers: Mapping[str, Answer]
     unreadable: frozenset[str] = frozenset()
+    retry_after: timedelta | None = None
+    """When a component is tried again that the machine, and not its content, may have kept from being solved."""
+
+
+@dataclass(frozen=True)
+class _Exceeded:
+    """A component that ended the process that solved it, and when it is solved again: None if not before it changes."""
+
+    reason: str
+    retry_at: float | None
+
+    def is_due(self, now: float) -> bool:
+        """Whether it is solved again. `now`: time.monotonic(), as `retry_at`."""
+        return self.retry_at is not None and now >= self.retry_at
 
 
 class SolverProcess:
@@ -50,30 +77,98 @@ class SolverProcess:
         self._folder = folder
         self._last: Snapshot | None = None
         self._answers: dict[str, Answer] = {}
+        self._exceeded: dict[str, _Exceeded] = {}
+        """By the digests of the components, the oldest first."""
 
     async def solve(self, snapshot: Snapshot) -> Solution:
-        """The answers to the Snapshot. Raises OlmError; then, and if cancelled, the next Snapshot is sent whole."""
+        """The answers to the Snapshot. Raises OlmError; then, and if cancelled, the next Snapshot is sent whole.
+
+        A component that ends the process is answered without being solved; all others are solved.
+        """
         last, self._last = self._last, None
-        started = self._worker.started
+        started, now = self._worker.started, time.monotonic()
+        self._exceeded = {digest: each for digest, each in self._exceeded.items() if not each.is_due(now)}
         try:
-            result = await self._worker.run(Task(SOLVE, self._request(snapshot, last)))
-            if result.is_previous_missing:
-                last = None
-                result = await self._worker.run(Task(SOLVE, self._request(snapshot, None)))
+            try:
+                unreadable = await self._solve_together(snapshot, last)
+                self._last = snapshot
+            except OlmError as error:
+                log.warning("components are resolved one by one", extra={"error": error.message})
+                unreadable = await self._solve_apart(snapshot)
         finally:
             WORKER_RESTARTS.inc(max(0, self._worker.started - max(started, 1)))
-        if last is None:
-            self._answers = {}
-        for name in result.removed:
-            self._answers.pop(name, None)
-        self._answers.update((answer.operator, answer) for answer in result.answers)
-        self._last = snapshot
-        return Solution(dict(self._answers), frozenset(result.unreadable))
+        return Solution(dict(self._answers), frozenset(unreadable), self._retry_after())
 
     def stop(self) -> None:
         """End the process and forget its answers."""
         self._last = None
         self._worker.stop()
+
+    async def _solve_together(self, snapshot: Snapshot, last: Snapshot | None) -> Collection[str]:
+        """Solve what has changed since `last`. Returns the contents that cannot be read."""
+        result = await self._run(self._request(snapshot, last))
+        if result.is_previous_missing:
+            last, result = None, await self._run(self._request(snapshot, None))
+        if last is None:
+            self._answers = {}
+        self._keep(result)
+        while result.next_component:
+            result = await self._run(self._continued(snapshot))
+            self._keep(result)
+        return result.unreadable
+
+    async def _solve_apart(self, snapshot: Snapshot) -> Collection[str]:
+        """Solve one component per task. One that ends a process in which no other was solved exceeds the limits."""
+        self._answers = {}
+        while True:
+            self._worker.stop()
+            settled = sorted({answer.digest for answer in self._answers.values()})
+            request = replace(self._request(snapshot, None), components=0, settled=tuple(settled))
+            result = await self._run(request)
+            self._keep(result)
+            is_first = True
+            while component := result.next_component:
+                try:
+                    result = await self._run(replace(self._continued(snapshot), components=1))
+                except OlmError as error:
+                    if (
+                        is_first or error.reason == JobReason.TOO_LONG
+                    ):  # time is limited for each task, memory for a process
+                        self._exceed(component, error)
+                    break
+                self._keep(result)
+                is_first = False
+            else:
+                return result.unreadable
+
+    def _exceed(self, component: str, error: OlmError) -> None:
+        log.warning("a component is not resolved", extra={"component": component, "error": error.message})
+        retry_at = None if isinstance(error, Blocked) else time.monotonic() + RETRY_DELAY.total_seconds()
+        self._exceeded[component] = _Exceeded(error.message, retry_at)
+        while len(self._exceeded) > MAX_EXCEEDED:
+            del self._exceeded[next(iter(self._exceeded))]
+
+    def _retry_after(self) -> timedelta | None:
+        present = {answer.digest for answer in self._answers.values()}
+        exceeded = (each for digest, each in self._exceeded.items() if digest in present)
+        times = [each.retry_at for each in exceeded if each.retry_at is not None]
+        return timedelta(seconds=max(0.0, min(times) - time.monotonic())) if times else None
+
+    async def _run(self, request: SolveRequest) -> SolveResult:
+        """Raises OlmError, also if a process that was started since does not have the Snapshot that is continued."""
+        result = await self._worker.run(Task(SOLVE, request))
+        if result.is_previous_missing and request.previous == request.number:
+            raise Waiting(JobReason.UNEXPECTED, "the process that resolves was replaced", timedelta(0))
+        return result
+
+    def _keep(self, result: SolveResult) -> None:
+        members = dict(result.members)
+        for name in result.removed:
+            self._answers.pop(name, None)
+        self._answers.update(
+            (answer.operator, answer if answer.members else replace(answer, members=members[answer.digest]))
+            for answer in result.answers
+        )
 
     def _request(self, snapshot: Snapshot, last: Snapshot | None) -> SolveRequest:
         """The Snapshot as the difference to `last`."""
@@ -88,4 +183,9 @@ class SolverProcess:
             catalogs=snapshot.catalogs,
             taken_names=snapshot.taken_names,
             facts=None if last is not None and last.facts == snapshot.facts else snapshot.facts,
+            exceeded=tuple((digest, each.reason) for digest, each in self._exceeded.items()),
         )
+
+    def _continued(self, snapshot: Snapshot) -> SolveRequest:
+        """The next components of a Snapshot that the process has."""
+        return SolveRequest(self._folder, snapshot.number, snapshot.number, (), (), ())

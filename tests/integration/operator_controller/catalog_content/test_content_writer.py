@@ -12,7 +12,12 @@ import orjson
 import pytest
 
 from olmkit.store.store import Store
-from operator_controller.catalog_content.content import DOCUMENTS_FILE, MAX_DOCUMENT_BYTES, CatalogContent
+from operator_controller.catalog_content.content import (
+    DOCUMENTS_FILE,
+    MAX_DOCUMENT_BYTES,
+    CatalogContent,
+    ContentDocuments,
+)
 from operator_controller.catalog_content.content_writer import (
     GZIP,
     IDENTITY,
@@ -101,6 +106,18 @@ def test_a_document_that_is_too_large_is_listed_and_not_parsed(tmp_path: Path) -
     with pytest.raises(PackageTooLarge, match=r"^its document is larger than 32 MiB; ask its publisher to remove old"):
         content.read_document('a "quoted" name')
     assert content.read_document("q")["package"] == "q"
+
+
+def test_a_document_that_takes_too_much_memory_is_not_parsed_for_resolution(tmp_path: Path) -> None:
+    found = document(FIRST)
+    found["bundles"][0]["properties"] = [{"type": "t", "value": [[]] * 3_000_000}]
+    written(tmp_path, lines([with_digest(FIRST, found), document(FIRST, package="q")]))
+    documents = ContentDocuments(tmp_path)
+    with pytest.raises(
+        PackageTooLarge, match=r"^its document may take more than 320 MiB of memory when it is parsed; ask"
+    ):
+        documents.read(FIRST, "p")
+    assert documents.read(FIRST, "q")["package"] == "q"
 
 
 def test_a_large_document_is_indexed_without_being_parsed(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -183,25 +184,47 @@ async def test_a_process_that_is_killed_is_replaced(server: Server, tmp_path: Pa
         assert (await cluster.state("alpha")).answer is not None
 
 
-async def test_a_solve_that_exceeds_its_time_is_reported_and_tried_again(server: Server, tmp_path: Path) -> None:
+def limited_worker(limits: Limits) -> Callable[[CatalogClient], KeptWorker]:
+    """Makes the solver process with other limits."""
+
     def worker(client: CatalogClient) -> KeptWorker:
-        limits = Limits(timeout=timedelta(seconds=5))
         return KeptWorker(limits=limits, preload=[SOLVE.module], sandbox=Sandbox(reads=(client.folder,), network=False))
 
-    async with running(tmp_path, worker) as cluster:
+    return worker
+
+
+async def test_a_solve_that_exceeds_its_time_is_repeated_in_another_process(server: Server, tmp_path: Path) -> None:
+    async with running(tmp_path, limited_worker(Limits(timeout=timedelta(seconds=5)))) as cluster:
         cluster.add_catalog(catalog(server.address))
         cluster.add_operator("alpha")
         await cluster.answered("alpha")
         stopped = solver_pid()
         os.kill(stopped, signal.SIGSTOP)
         cluster.add_operator("beta", packageName="q")
-        failed = await cluster.until("beta", lambda state: state.error is not None)
-        assert failed.answer is None
-        assert failed.error is not None
-        assert failed.error.reason == JobReason.TOO_LONG
         assert (await cluster.state("alpha")).answer is not None
         await cluster.answered("beta")
         assert solver_pid() != stopped
+
+
+async def test_a_solve_that_no_process_can_begin_is_reported_and_tried_again(server: Server, tmp_path: Path) -> None:
+    """The catalogs take more memory than a process has."""
+    hostile = document(FIRST)
+    hostile["bundles"][0]["properties"] = [{"type": "t", "value": [[]] * 1_500_000}]
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return response(FIRST, with_digest(FIRST, hostile), document(FIRST, package="q"))
+
+    server.answer = answer
+    async with running(tmp_path, limited_worker(Limits(memory_bytes=96 * 1024 * 1024))) as cluster:
+        cluster.add_catalog(catalog(server.address))
+        cluster.add_operator("alpha", packageName="q")
+        failed = await cluster.until("alpha", lambda state: state.error is not None)
+        assert failed.answer is None
+        assert failed.error is not None
+        assert failed.error.reason in (JobReason.OUT_OF_MEMORY, JobReason.CRASHED)
+        server.answer, server.digest = server.valid, SECOND
+        cluster.add_catalog(catalog(server.address, SECOND))
+        await cluster.answered("alpha")
 
 
 async def test_a_catalog_that_cannot_be_read_is_requested_again(

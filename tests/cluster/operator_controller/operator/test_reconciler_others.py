@@ -1,0 +1,220 @@
+"""Operators and BundleDeployments that are in each other's way: a defined outcome, and no other Operator notices."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.demo.full_catalog import catalog_object
+from devcluster.suite import Suite
+from devcluster.watch import BUNDLE_DEPLOYMENTS, CATALOGS, OPERATORS, is_true
+from tests.cluster.operator_controller.conftest import FINALIZER, Scene, blobs, image_of, wanted_catalog
+from tests.cluster.operator_controller.operator.bystander import Bystander, bystander
+from tests.conditions import triple
+from tests.e2e.packages import catalog_file
+
+Blob = dict[str, Any]
+OPERATOR = "operator.operators.operatorframework.io"
+
+
+@pytest.fixture(scope="module")
+def other(cluster: Cluster, suite: Suite) -> Iterator[Bystander]:
+    """An installed Operator, the same for all tests of this module."""
+    with bystander(cluster, suite, "bystander") as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def _not_affected(other: Bystander) -> Iterator[None]:
+    yield
+    other.check()
+
+
+def test_of_two_operators_created_at_once_the_first_has_the_package(scene: Scene) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    first, second = f"{scene.name}-a", f"{scene.name}-b"
+    for name in (first, second):
+        scene.operator(scene.name, name)
+    refused = scene.condition_when(second, "Stalled", "True")
+    assert triple(refused, "Resolved")[:2] == ("False", "ResolutionFailed")
+    assert f'package "{scene.name}" is ' in triple(refused, "Resolved")[2]
+    assert f'Operator "{first}"' in triple(refused, "Resolved")[2]
+    scene.install(first, "1.0.0")
+    scene.ready_operator(first, "1.0.0")
+    message = f'package "{scene.name}" is already managed by Operator "{first}"; delete one of them'
+    refused = scene.condition_when(second, "Stalled", "True", message)
+    assert triple(refused, "Ready") == ("False", "NotResolved", message)
+    assert triple(refused, "Installed")[:2] == ("Unknown", "InstallationStatusUnknown")
+    assert not scene.exists("bundledeployment", second)
+    scene.delete("Operator", first)
+    scene.install(second, "1.0.0")
+    scene.ready_operator(second, "1.0.0")
+
+
+def test_another_package_is_installed_instead_of_one_that_is_not_installed_yet(scene: Scene) -> None:
+    other_package = f"{scene.name}-2"
+    scene.repository().push_files(catalog_file(blobs(scene.name, ["1.0.0"], {}), blobs(other_package, ["2.0.0"], {})))
+    scene.ready_catalog(scene.repository().reference)
+    name = scene.operator(scene.name)
+    uid = scene.deployment_when(name, "1.0.0")["metadata"]["uid"]
+    scene.patch_operator(name, {"packageName": other_package})
+    deployment = scene.deployment_when(name, "2.0.0")
+    assert deployment["metadata"]["uid"] == uid
+    resolved = scene.condition_when(name, "Resolved", "True", image_of(other_package, "2.0.0"))
+    assert triple(resolved, "Installed")[0] == "Unknown"
+    scene.install(name, "2.0.0")
+    scene.ready_operator(name, "2.0.0")
+
+
+def test_a_package_name_that_changes_while_it_is_installed_is_refused_in_one_sentence(scene: Scene) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    name = scene.operator(scene.name)
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+    scene.patch_operator(name, {"packageName": "another"})
+    message = (
+        f'package "{scene.name}" is installed by this Operator and "another" is requested: set spec.packageName back to '
+        f'"{scene.name}", or delete this Operator and create another one for "another"'
+    )
+    refused = scene.condition_when(name, "Stalled", "True", message)
+    assert triple(refused, "Ready") == ("False", "NotResolved", message)
+    assert triple(refused, "Installed") == ("True", "Success", f'installed from "{image_of(scene.name, "1.0.0")}"')
+    assert refused["status"]["installed"]["name"] == f"{scene.name}.v1.0.0"
+    assert scene.deployment_when(name, "1.0.0")["metadata"]["generation"] == 1
+    scene.patch_operator(name, {"packageName": scene.name})
+    scene.ready_operator(name, "1.0.0")
+
+
+@pytest.mark.parametrize("kind", [None, "Operator", "Thing"], ids=["nobody", "another Operator", "another kind"])
+def test_a_bundle_deployment_that_is_not_its_own_is_left_alone(scene: Scene, kind: str | None) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    owners: list[Blob] = []
+    whose = "no Operator"
+    if kind == "Operator":
+        made = scene.operator("no-such-package", f"{scene.name}-2")
+        uid = scene.condition_when(made, "Resolved", "False")["metadata"]["uid"]
+        whose = f'Operator "{made}"'
+        owners = [{"apiVersion": "operators.operatorframework.io/v1alpha1", "kind": kind, "name": made, "uid": uid}]
+    elif kind == "Thing":
+        whose = 'Thing "someone"'
+        owners = [{"apiVersion": "example.com/v1", "kind": kind, "name": "someone", "uid": "1"}]
+    foreign = _foreign_deployment(scene.name, [{**each, "controller": True} for each in owners])
+    scene.cluster.kubectl("create", "-f", "-", input=json.dumps(foreign))
+    try:
+        name = scene.operator(scene.name)
+        message = (
+            f'BundleDeployment "{name}" already exists and is owned by {whose}: delete it, or create the Operator under another '
+            "name"
+        )
+        refused = scene.condition_when(name, "Stalled", "True", message)
+        assert triple(refused, "Installed") == ("False", "InstallationFailed", message)
+        assert triple(refused, "Resolved")[:2] == ("True", "Success")
+        assert "finalizers" not in refused["metadata"]
+        scene.delete("Operator", name)
+        found = json.loads(scene.cluster.kubectl("get", "bundledeployment", name, "-o", "json"))
+        assert found["metadata"]["generation"] == 1
+        assert "deletionTimestamp" not in found["metadata"]
+    finally:
+        scene.cluster.kubectl("delete", "bundledeployment", scene.name, "--ignore-not-found")
+
+
+def test_an_operator_that_is_deleted_during_its_installation_leaves_nothing(scene: Scene) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    name = scene.operator(scene.name)
+    deployment = scene.deployment_when(name, "1.0.0")
+    scene.set_status(
+        name, [("Installed", "False", "Installing"), ("Ready", "False", "NotInstalled")], message="phase 2"
+    )
+    hold = json.dumps({"metadata": {"finalizers": ["example.com/hold"]}})
+    scene.cluster.kubectl("patch", "bundledeployment", name, "--type=merge", "--patch", hold)
+    scene.cluster.kubectl("delete", OPERATOR, name, "--wait=false")
+    scene.until(
+        BUNDLE_DEPLOYMENTS, "it is being deleted", lambda o: "deletionTimestamp" in o.get(name, {}).get("metadata", {})
+    )
+    removing = scene.condition_when(name, "Reconciling", "True", "removing the installed bundle")
+    assert triple(removing, "Ready")[:2] == ("False", "Removing")
+    assert removing["metadata"]["finalizers"] == [FINALIZER]
+    release = '{"metadata": {"finalizers": null}}'
+    scene.cluster.kubectl("patch", "bundledeployment", name, "--type=merge", "--patch", release)
+    scene.until(OPERATORS, "the Operator is deleted", lambda objects: name not in objects)
+    scene.until(BUNDLE_DEPLOYMENTS, "the BundleDeployment is deleted", lambda objects: name not in objects)
+
+    scene.operator(scene.name)
+    again = scene.deployment_when(name, "1.0.0")
+    assert again["metadata"]["uid"] != deployment["metadata"]["uid"]
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+
+
+def test_a_package_in_two_catalogs_of_one_priority_needs_a_decision_only_before_it_is_installed(scene: Scene) -> None:
+    reference = scene.catalog_of("1.0.0", "1.1.0")
+    first = scene.ready_catalog(reference)
+    installed = scene.operator(scene.name, version="1.0.0")
+    scene.install(installed, "1.0.0")
+    before = scene.ready_operator(installed, "1.0.0")
+    second = scene.ready_catalog(reference, f"{scene.name}-2")
+    scene.patch_operator(installed, {"version": "1.0.0 || 1.1.0"})
+    scene.install(installed, "1.1.0")
+    assert scene.ready_operator(installed, "1.1.0")["status"]["installed"]["catalog"] == first
+    assert before["status"]["installed"]["catalog"] == first
+    scene.delete("Operator", installed)
+
+    name = scene.operator(scene.name)
+    refused = scene.condition_when(name, "Stalled", "True", f'catalogs "{first}" and "{second}"')
+    assert triple(refused, "Resolved")[:2] == ("False", "ResolutionFailed")
+    assert "priority" in triple(refused, "Ready")[2]
+    assert not scene.exists("bundledeployment", name)
+    _patch_catalog(scene, second, {"priority": 1})
+    deployment = scene.deployment_when(name, "1.1.0")
+    assert wanted_catalog(deployment) == second
+
+
+def test_a_catalog_of_high_priority_changes_nothing_that_is_installed(scene: Scene) -> None:
+    catalog = scene.ready_catalog(scene.catalog_of("1.0.0"))
+    name = scene.operator(scene.name)
+    scene.install(name, "1.0.0")
+    before = scene.ready_operator(name, "1.0.0")
+    hostile = f"{scene.name}-hostile"
+    scene.repository("-hostile").push_files(catalog_file(blobs(scene.name, ["1.0.0", "99.0.0"], {})))
+    made = catalog_object(hostile, scene.repository("-hostile").reference, "1h")
+    made["spec"]["priority"] = 2**31 - 1
+    scene.apply(made)
+    scene.until(CATALOGS, "the hostile Catalog is Ready", lambda o: is_true(o.get(hostile), "Ready"))
+    # An Operator that is applied afterwards is resolved with that Catalog: what is installed was resolved with it as well.
+    newcomer = scene.operator(scene.name, f"{scene.name}-new")
+    scene.condition_when(newcomer, "Stalled", "True", f'already managed by Operator "{name}"')
+    after = json.loads(scene.cluster.kubectl("get", OPERATOR, name, "-o", "json"))
+    assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+    assert wanted_catalog(scene.deployment_when(name, "1.0.0")) == catalog
+    scene.delete("Operator", newcomer)
+    scene.delete("Operator", name)
+
+    trusted = {"matchLabels": {"olm.operatorframework.io/metadata.name": catalog}}
+    scene.operator(scene.name, catalogSelector=trusted)
+    assert wanted_catalog(scene.deployment_when(name, "1.0.0")) == catalog
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+    scene.patch_operator(name, {"catalogSelector": None})
+    scene.ready_operator(name, "1.0.0")
+    assert wanted_catalog(scene.deployment_when(name, "1.0.0")) == catalog
+    scene.delete("Operator", name)
+    scene.operator(scene.name)
+    assert wanted_catalog(scene.deployment_when(name, "99.0.0")) == hostile
+
+
+def _foreign_deployment(name: str, owners: Sequence[Mapping[str, Any]]) -> Blob:
+    source = {"type": "image", "image": {"ref": "registry.example.com/mine:v1"}}
+    template = {"spec": {"provisionerClassName": "core-rukpak-io-plain", "source": source}}
+    return {
+        "apiVersion": "core.rukpak.io/v1alpha1",
+        "kind": "BundleDeployment",
+        "metadata": {"name": name, "ownerReferences": list(owners)},
+        "spec": {"provisionerClassName": "core-rukpak-io-plain", "template": template},
+    }
+
+
+def _patch_catalog(scene: Scene, catalog: str, spec: dict[str, Any]) -> None:
+    patch = json.dumps({"spec": spec})
+    scene.cluster.kubectl("patch", "catalogs.catalogd.operatorframework.io", catalog, "--type=merge", "-p", patch)
