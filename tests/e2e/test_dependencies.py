@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -136,3 +137,71 @@ def test_operators_whose_dependency_cannot_be_installed_can_be_deleted_at_once(s
     assert f"waiting for dependencies: {needed} 1.0.0 (" in triple(waits, "Reconciling")[2]
     stage.cluster.kubectl("delete", "operators.operators.operatorframework.io", package, needed, "--timeout=60s")
     stage.until(OPERATORS, "both are deleted", lambda objects: not {package, needed} & objects.keys())
+
+
+def test_what_two_operators_require_is_installed_as_in_the_guide(stage: Stage) -> None:
+    """A, pinned to 0.1.0, requires C 0.1.0, and B requires D: the four are installed."""
+    a, b, c, d = (f"guide-{letter}" for letter in "abcd")
+    publish(
+        stage,
+        versions(stage, a, {"0.1.0": (c, "0.1.0"), "0.2.0": (c, "0.2.0")}),
+        versions(stage, b, {"0.1.0": (d, ">=0.1.0")}),
+        versions(stage, c, {"0.1.0": None, "0.2.0": None}),
+        versions(stage, d, {"0.1.0": None, "0.2.0": None}),
+    )
+    stage.operator(a, a, version="0.1.0")
+    stage.operator(b, b)
+    for name in (c, d):
+        stage.also_delete("Operator", name)
+    for name, version in ((a, "0.1.0"), (b, "0.1.0"), (c, "0.1.0"), (d, "0.2.0")):
+        stage.ready_operator(name, version)
+    stage.delete("Operator", a)
+    stage.delete("Operator", b)
+    stage.until(OPERATORS, "C and D are deleted", lambda objects: not {c, d} & objects.keys(), COUNT_SECONDS)
+
+
+def test_operators_that_require_different_versions_are_in_conflict_as_in_the_guide(stage: Stage) -> None:
+    """A, pinned to 0.1.0, requires C 0.1.0, and B requires C 0.2.0: the newcomer is refused until A is deleted."""
+    a, b, c = (f"clash-{letter}" for letter in "abc")
+    stage.operator(a, a, version="0.1.0")
+    stage.operator(b, b)
+    stage.also_delete("Operator", c)
+    refusals: list[str] = []
+
+    def seen(event: Event) -> None:
+        if event.name == b and is_true(event.object, "Stalled"):
+            refusals.append(triple(event.object, "Resolved")[2])
+
+    watch = stage.watch(OPERATORS)
+    publish(
+        stage,
+        versions(stage, a, {"0.1.0": (c, "0.1.0")}),
+        versions(stage, b, {"0.1.0": (c, "0.2.0"), "0.2.0": (c, "0.2.0")}),
+        versions(stage, c, {"0.1.0": None, "0.2.0": None}),
+    )
+    watch.until("B is refused", lambda objects: bool(refusals), seen=seen)
+    refusal = f"Unable to resolve because {a} v0.1.0 requires {c} v0.1.0, which conflicts with {b} latest requiring {c} v0.2.0"
+    assert refusals[0] == refusal
+    stage.ready_operator(a, "0.1.0")
+    stage.ready_operator(c, "0.1.0")
+    refused = stage.operator_when(b, "refused", lambda found: is_true(found, "Stalled"))
+    assert triple(refused, "Resolved") == ("False", "ResolutionFailed", refusal)
+    assert triple(refused, "Ready")[2] == f"{refusal}; {c} has 0.1.0, 0.2.0"
+    assert not stage.exists("bundledeployment", b)
+    stage.delete("Operator", a)
+    stage.ready_operator(b, "0.2.0")
+    stage.ready_operator(c, "0.2.0")
+
+
+def versions(stage: Stage, package: str, requirements: Mapping[str, tuple[str, str] | None]) -> list[dict[str, Any]]:
+    """The catalog blobs of a package, and the images of its bundles. `requirements`: by version the package and range."""
+    images = {
+        version: push_bundle(stage, package, registry_bundle(package, version), version) for version in requirements
+    }
+    blobs = package_blobs(package, images)
+    for blob in blobs:
+        required = requirements.get(blob["name"].rpartition(".v")[2]) if blob["schema"] == "olm.bundle" else None
+        if required is not None:
+            value = {"packageName": required[0], "versionRange": required[1]}
+            blob["properties"].append({"type": "olm.package.required", "value": value})
+    return blobs
