@@ -220,11 +220,20 @@ def dependency_plan(world: World) -> Plan | None:
         requested = deployment.model.metadata.annotations.get(COUNT_ANNOTATION, "")
         if not requested:
             return RequestCount(name, uid)
-        if deployment.model.status.last_handled_count != requested or in_use(world):
+        if not is_unused(world):
             return None
         if not _is_recent(requested, world.now):
             return RequestCount(name, uid)
+    if not _can_remove_cycle(world):
+        return None
     return DeleteDependency(metadata.name, metadata.uid, metadata.resource_version)
+
+
+def _can_remove_cycle(world: World) -> bool:
+    """Whether the others that are removed with the Operator are removed too: one that is in use keeps all of them."""
+    answer = world.resolution.answer if world.resolution is not None else None
+    others = (world.neighbours.get(package) for package in answer.removed_with) if answer is not None else ()
+    return all(other is None or other.is_deleting or other.is_unused for other in others)
 
 
 def is_unneeded(world: World) -> bool:
@@ -241,8 +250,17 @@ def is_unneeded(world: World) -> bool:
     answer, own = resolution.answer, world.operator.spec.package_name
     if answer.kind is AnswerKind.UNDECIDED:
         return False
-    is_required = answer.needed_by or answer.required_by_deleting
-    return not is_required and not any(own in member.requires for member in answer.members)
+    requiring = {member.package for member in answer.members if own in member.requires}
+    return not answer.required_by_deleting and not requiring.union(answer.needed_by).difference(answer.removed_with)
+
+
+def is_unused(world: World) -> bool:
+    """Whether the Operator was created as a dependency, and the custom resources of its kinds were counted and there are none."""
+    deployment = world.owned_bundle_deployment
+    if deployment is None or not world.is_dependency:
+        return world.is_dependency
+    requested = deployment.model.metadata.annotations.get(COUNT_ANNOTATION, "")
+    return bool(requested) and deployment.model.status.last_handled_count == requested and not in_use(world)
 
 
 def is_removal_undecided(world: World) -> bool:

@@ -19,6 +19,7 @@ from olmkit.runtime.reconciler import Reconciler
 from operator_controller.operator.act import OperatorActions
 from operator_controller.operator.catalog_selection import selected_catalogs
 from operator_controller.operator.decide import decide
+from operator_controller.operator.dependencies import is_unused
 from operator_controller.operator.evaluate import Evaluation
 from operator_controller.operator.informers import PACKAGE_INDEX, Informers, packages_of
 from operator_controller.operator.metrics import count_installation
@@ -188,6 +189,7 @@ def _neighbour(world: World, package: str) -> Neighbour:
         is_stalled=is_condition_true(world.operator.status.conditions, ConditionType.STALLED),
         is_deleting=world.operator.metadata.deleting,
         has_bundle_deployment=deployment is not None,
+        is_unused=is_unused(world),
         requested=deployment.bundle_name if deployment is not None else "",
         plan=record.plan if record is not None else "",
     )

@@ -105,6 +105,8 @@ class Neighbour:
     """The identity of the plan that its BundleDeployment records; "" if it records none."""
     is_deleting: bool = False
     has_bundle_deployment: bool = False
+    is_unused: bool = False
+    """Whether it was created as a dependency, and no custom resources of its kinds are left."""
 
 
 @dataclass(frozen=True)

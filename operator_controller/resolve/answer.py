@@ -179,6 +179,9 @@ class Answer:
     """The set that the step of this Operator belongs to, if a step of it breaks what runs of another member."""
     awaited: tuple[str, ...] = ()
     """The upgrades and deletions of other Operators that may lift a CONFLICT, in sentences."""
+    removed_with: tuple[str, ...] = ()
+    """The packages that it requires and that require it, if nothing else requires one of them and no person has requested one
+    that stays: such dependencies keep each other, and are deleted together."""
     clauses: tuple[Clause, ...] = ()
     """Why a CONFLICT is one: a minimal set of statements that cannot all hold."""
 
@@ -193,4 +196,6 @@ def related_packages(answer: Answer, package: str) -> set[str]:
     requiring = {member.package for member in answer.members if package in member.requires}
     moving = [name for name, _ in answer.moving_set.members] if answer.moving_set else []
     required = {one.package for one in answer.dependencies}
-    return required.union(requiring, answer.needed_by, answer.required_by_deleting, answer.after, moving) - {package}
+    return required.union(
+        requiring, answer.needed_by, answer.required_by_deleting, answer.removed_with, answer.after, moving
+    ) - {package}

@@ -15,7 +15,7 @@ from operator_controller.resolve.constraints import Constraint, describe
 from operator_controller.resolve.deprecations import find_deprecations
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
 from operator_controller.resolve.formatting import join_names
-from operator_controller.resolve.move_order import MoveOrder, find_order
+from operator_controller.resolve.move_order import MoveOrder, find_order, strongly_connected
 from operator_controller.resolve.operator_answer import make_answer
 from operator_controller.resolve.optimum import Solution
 from operator_controller.resolve.package_domain import PackageDomain
@@ -66,6 +66,7 @@ class AnswerMaker:
             members=self.members,
             needed_by=self._needed_by(domain.package),
             required_by_deleting=self._required_by_deleting(domain.package),
+            removed_with=self._removed_with(domain.package),
         )
 
     # --- the kinds of answers
@@ -284,6 +285,24 @@ class AnswerMaker:
             found |= new
             pending.extend(new)
         return found
+
+    def _removed_with(self, package: str) -> tuple[str, ...]:
+        """The other packages of its cycle, if no person has requested one of them that stays and nothing else requires one."""
+        number = self._cycles.get(package)
+        cycle = [each for each in self._cycles if self._cycles[each] == number] if number is not None else []
+        if len(cycle) < 2 or not all(self._universe.is_kept_only_by_dependants(each) for each in cycle):
+            return ()
+        is_required = any(self._cycles.get(other) != number for each in cycle for other in self._needed_by(each))
+        return () if is_required else tuple(sorted(each for each in cycle if each != package))
+
+    @cached_property
+    def _cycles(self) -> dict[str, int]:
+        """The number of the cycle of each package; one that is in none has a number of its own."""
+        dependants = (self._selected_dependants, self._running_dependants)
+        packages = {*self._selected, *self._universe.running}
+        return strongly_connected(
+            {each: set[str]().union(*(one.get(each, ()) for one in dependants)) & packages for each in packages}
+        )
 
     @cached_property
     def _sole_providers(self) -> dict[str, set[str]]:

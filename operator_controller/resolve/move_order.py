@@ -37,11 +37,11 @@ def find_order(
         return MoveOrder()
     needed, preferred = _required(universe, changed, edges)
     broken = _broken(universe, changed, selected)
-    loose = _components(_union(changed, needed, preferred, broken))
+    loose = strongly_connected(_union(changed, needed, preferred, broken))
     preferred = {one: {other for other in others if loose[one] != loose[other]} for one, others in preferred.items()}
     graph = _union(changed, needed, preferred, broken)
-    component = _components(graph)
-    cycle = _components(needed)
+    component = strongly_connected(graph)
+    cycle = strongly_connected(needed)
     sets = _moving_sets(universe, selected, component, broken)
     after = {
         one: tuple(
@@ -119,7 +119,7 @@ def _union(packages: Iterable[str], *graphs: Graph) -> Graph:
     return {package: set[str]().union(*(graph[package] for graph in graphs)) for package in packages}
 
 
-def _components(graph: Graph) -> dict[str, int]:
+def strongly_connected(graph: Graph) -> dict[str, int]:
     """The number of the strongly connected component of each package (Tarjan's algorithm, without recursion)."""
     found: dict[str, int] = {}
     index: dict[str, int] = {}

@@ -192,6 +192,11 @@ class ComponentUniverse:
         operator = self.domain(package).operator
         return operator is not None and operator.is_deleting
 
+    def is_kept_only_by_dependants(self, package: str) -> bool:
+        """Whether the package has no Operator of a person that stays: it was installed for others, or is being deleted."""
+        operator = self.domain(package).operator
+        return operator is None or operator.is_dependency or operator.is_deleting
+
     def _scope(self, constraint: Constraint) -> frozenset[str]:
         """The packages that may have a version for which the constraint holds."""
         scope = scope_of([constraint])

@@ -34,6 +34,7 @@ cases:
     kinds: {B: an AnswerKind}
     to_install: {A: [C]}         the packages without an Operator that an Operator needs
     needed_by: {C: [A]}
+    removed_with: {B: [C]}       the packages of the cycle of B that are deleted together with it
     available: {A: 0.2.0}
     clauses: {B: [kinds of the clauses]}
     sentences: {B: [how the sentence of each clause begins]}
@@ -64,7 +65,7 @@ from tests.unit.operator_controller.resolve.documents import DocumentsInMemory
 FOLDER = Path(__file__).parent / "components"
 KNOWN_KEYS = {
     "sentence", "operators", "installed", "dependencies", "facts", "taken", "selected", "refused", "explains", "kinds",
-    "to_install", "needed_by", "available", "clauses", "catalogs", "omits", "final",
+    "to_install", "needed_by", "removed_with", "available", "clauses", "catalogs", "omits", "final",
     "from", "because", "bundles", "catalogs_deleted", "running_from",
     "sentences", "awaited",
 }  # fmt: skip
@@ -254,6 +255,7 @@ def test_the_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) ->
         "kinds": {name: str(each.kind) for name, each in answers.items()},
         "to_install": {name: [one.package for one in each.to_install] for name, each in answers.items()},
         "needed_by": {name: list(each.needed_by) for name, each in answers.items()},
+        "removed_with": {name: list(each.removed_with) for name, each in answers.items()},
         "available": {name: each.available_version for name, each in answers.items()},
         "clauses": {name: [str(clause.kind) for clause in each.clauses] for name, each in answers.items()},
     }

@@ -12,7 +12,7 @@ from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTAT
 from olmkit.api.operators import INSTALLED_FOR_LABEL, Operator
 from olmkit.errors import OlmError
 from operator_controller.operator.decide import decide
-from operator_controller.operator.dependencies import count_request, deletion_hold
+from operator_controller.operator.dependencies import count_request, deletion_hold, is_unused
 from operator_controller.operator.report import report
 from operator_controller.operator.world import (
     ApplyBundleDeployment,
@@ -149,6 +149,44 @@ PLANS = [
 ]
 
 
+CIRCLE = (Member("b", "b.v1", "1.0.0", requires=("p",)), Member("p", "p.v1", "1.1.0", requires=("b",)))
+KEPT_BY_CIRCLE = dependency(
+    count=FRESH, counts=NONE, answer={"members": CIRCLE, "needed_by": ("b",), "removed_with": ("b",)}
+)
+
+
+@pytest.mark.parametrize(
+    ("neighbour", "expected"),
+    [
+        pytest.param(DEPENDANT, Keep, id="in use, or not counted yet"),
+        pytest.param(replace(DEPENDANT, is_unused=True), DeleteDependency, id="not in use"),
+        pytest.param(replace(DEPENDANT, is_deleting=True), DeleteDependency, id="being deleted"),
+    ],
+)
+def test_dependencies_that_require_each_other_are_deleted_when_none_of_them_is_in_use(
+    neighbour: Neighbour, expected: type
+) -> None:
+    observed = held(replace(KEPT_BY_CIRCLE, neighbours={"b": neighbour}), "required by Operator beta")
+    assert isinstance(decide(observed).plan, expected)
+
+
+@pytest.mark.parametrize(
+    ("observed", "expected"),
+    [
+        pytest.param(dependency(count=FRESH, counts=NONE), True, id="nothing uses it"),
+        pytest.param(dependency(count=FRESH, counts=SOME), False, id="something uses it"),
+        pytest.param(dependency(count=FRESH), False, id="a count is outstanding"),
+        pytest.param(dependency(), False, id="no count is requested"),
+        pytest.param(dependency(label=False, count=FRESH, counts=NONE), False, id="a person created it"),
+        pytest.param(replace(dependency(), bundle_deployment=None), True, id="nothing was installed for it"),
+    ],
+)
+def test_a_dependency_is_unused_when_its_custom_resources_were_counted_and_there_are_none(
+    observed: World, expected: bool
+) -> None:
+    assert is_unused(observed) is expected
+
+
 @pytest.mark.parametrize(("observed", "expected"), [pytest.param(w, e, id=name) for name, w, e in PLANS])
 def test_a_dependency_stays_while_it_is_required_or_in_use(observed: World, expected: type) -> None:
     assert isinstance(decide(observed).plan, expected)
@@ -226,7 +264,8 @@ def held(observed: World, reason: str) -> World:
     """The World in which the BundleDeployment has the annotation that holds its deletion."""
     assert observed.bundle_deployment is not None
     raw = dict(observed.bundle_deployment.raw)
-    raw["metadata"] = {**raw["metadata"], "annotations": {DELETION_HOLD_ANNOTATION: reason}}
+    annotations = {**(raw["metadata"].get("annotations") or {}), DELETION_HOLD_ANNOTATION: reason}
+    raw["metadata"] = {**raw["metadata"], "annotations": annotations}
     return replace(observed, bundle_deployment=ObservedBundleDeployment.load(raw))
 
 
