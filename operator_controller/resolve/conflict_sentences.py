@@ -58,6 +58,7 @@ class ConflictSentences:
         text = (
             self._unsatisfiable()
             or self._between_two()
+            or self._within_one()
             or self._about_wanted()
             or self._fixed()
             or self._owned()
@@ -136,6 +137,16 @@ class ConflictSentences:
                     )
         return ""
 
+    def _within_one(self) -> str:
+        """Two requirements of one version meet in one package, and no version of it satisfies both."""
+        tops = self._tops()
+        for number, first in enumerate(tops):
+            for second in tops[number + 1 :]:
+                if second.package == first.package and _targets(first) & _targets(second):
+                    both = f"{self._requires(first)} and {describe(_constraint(second))}, which exclude each other"
+                    return f"{self._chain(first.package)}{both}"
+        return ""
+
     def _about_wanted(self) -> str:
         """Another package requires other versions of the package in question."""
         for each in self._tops():
@@ -151,9 +162,19 @@ class ConflictSentences:
                 if isinstance(clause, OwnershipClause | ExclusionClause | RequirementClause) or clause is self._wanted:
                     continue
                 if clause.package in _targets(each):
-                    what = self._listed_clause(clause).sentence
-                    return f"{self._chain(each.package)}{self._requires(each)}, which conflicts with this: {what}"
+                    return (
+                        f"{self._chain(each.package)}{self._requires(each)}, which conflicts with {self._given(clause)}"
+                    )
         return ""
+
+    def _given(self, clause: Clause) -> str:
+        """A statement about one package as the object of a sentence."""
+        match clause:
+            case SelectedClause(package=package, index=index):
+                return f"{self._label(package, (index, index))}, which has precedence"
+            case AskedClause(package=package, interval=interval):
+                return f"{self._label(package, interval)}, which is requested"
+        return self._listed_clause(clause).sentence
 
     def _owned(self) -> str:
         """Two bundles own the same kind, or one excludes another."""
@@ -307,7 +328,7 @@ class ConflictSentences:
                 return AnswerClause(package, ClauseKind.REQUEST, f"{self._label(package, interval)} is requested")
             case SelectedClause(package=package, index=index):
                 label = self._label(package, (index, index))
-                return AnswerClause(package, ClauseKind.REQUEST, f"{label} is selected first")
+                return AnswerClause(package, ClauseKind.REQUEST, f"{label} has precedence")
             case PresentClause(package=package) | KeptClause(package=package):
                 return AnswerClause(package, ClauseKind.INSTALLED, self._installed(package))
             case AbsentClause(package=package):
