@@ -172,6 +172,7 @@ class CustomResourceCount(Model):
 
     group: str = Field(description="API group.")
     kind: str = Field(description="Kind.")
+    plural: str | None = Field(default=None, description="Plural name of the kind, as in the name of its CRD.")
     count: Annotated[int, Field(ge=0)] | None = Field(
         default=None,
         description=(

@@ -16,7 +16,7 @@ from olmkit.api.meta import apply_precondition
 from olmkit.api.operators import FINALIZER
 from olmkit.errors import OlmError
 from olmkit.runtime.reconciler import Decision
-from operator_controller.operator.dependencies import deletion_hold, dependency_plan, hold_plan, is_answer_outstanding
+from operator_controller.operator.dependencies import DeletionEvaluation, dependency_plan, evaluate_deletion, hold_plan
 from operator_controller.operator.evaluate import Evaluation, evaluate
 from operator_controller.operator.timing import RESOLUTION_GRACE_PERIOD
 from operator_controller.operator.world import (
@@ -33,10 +33,11 @@ WATCH_RETRY_DELAY = timedelta(seconds=2)
 """Time between two checks whether the watch of BundleDeployments is open again, which no event announces."""
 
 
-def decide(world: World) -> Decision[Plan, Evaluation | None]:
-    """The next step, or the error (Blocked, Waiting) that prevents one. There is no evaluation for an Operator being deleted."""
+def decide(world: World) -> Decision[Plan, Evaluation | DeletionEvaluation]:
+    """The next step, or the error (Blocked, Waiting) that prevents one, and the evaluation behind it."""
     if world.operator.metadata.deleting:
-        return Decision(_decide_deletion(world), None)
+        deletion = evaluate_deletion(world)
+        return Decision(_decide_deletion(world, deletion), deletion)
     evaluation = evaluate(world)
     plan = hold_plan(world) or dependency_plan(world) or evaluation.to_record
     return Decision(plan if plan is not None else _decide_installation(world, evaluation), evaluation)
@@ -58,16 +59,16 @@ def _decide_installation(world: World, evaluation: Evaluation) -> Plan | OlmErro
     return ApplyBundleDeployment({**desired, "metadata": {**desired["metadata"], **precondition}})
 
 
-def _decide_deletion(world: World) -> Plan:
+def _decide_deletion(world: World, evaluation: DeletionEvaluation) -> Plan:
     finalizers = tuple(world.operator.metadata.finalizers)
     existing = world.owned_bundle_deployment
     if existing is not None:
         metadata = existing.model.metadata
-        if (plan := hold_plan(world)) is not None:
+        if (plan := hold_plan(world, is_held=bool(evaluation.hold))) is not None:
             return plan
-        if is_answer_outstanding(world):
+        if evaluation.is_outstanding:
             return Keep(RESOLUTION_GRACE_PERIOD)
-        is_held = metadata.deleting or deletion_hold(world)
+        is_held = metadata.deleting or evaluation.hold
         return Keep() if is_held else DeleteBundleDeployment(metadata.name, metadata.uid)
     if FINALIZER not in finalizers:
         return Keep()

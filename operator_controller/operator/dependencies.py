@@ -6,6 +6,7 @@ installed package comes from the requirements that running bundles recorded, nev
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -121,6 +122,23 @@ def required_packages(world: World, answer: Answer) -> list[RequiredPackage]:
 # --- what requires this Operator
 
 
+@dataclass(frozen=True)
+class DeletionEvaluation:
+    """What keeps the installed bundle of an Operator that is being deleted."""
+
+    hold: str = ""
+    """Why it stays for now; "" if it can be deleted."""
+    is_outstanding: bool = False
+    """Whether that will be known in a moment."""
+
+
+def evaluate_deletion(world: World) -> DeletionEvaluation:
+    """The evaluation of an Operator that is being deleted."""
+    if world.owned_bundle_deployment is None:
+        return DeletionEvaluation()
+    return DeletionEvaluation(deletion_hold(world), is_answer_outstanding(world))
+
+
 def deletion_hold(world: World) -> str:
     """Why the installed bundle of an Operator that is being deleted stays for now; "" if it can be deleted."""
     resolution = world.resolution
@@ -148,11 +166,12 @@ def is_answer_outstanding(world: World) -> bool:
     return resolution.since is None or world.now - resolution.since < RESOLUTION_GRACE_PERIOD
 
 
-def hold_plan(world: World) -> HoldDeletion | None:
+def hold_plan(world: World, *, is_held: bool = True) -> HoldDeletion | None:
     """Keeps the annotation that holds a deletion of the BundleDeployment, which can be deleted before its Operator is: by the
-    garbage collector in a foreground deletion, or by a person. None: it is as it should be, or not known."""
+    garbage collector in a foreground deletion, or by a person. None: it is as it should be, or not known. `is_held`: whether
+    there is a deletion_hold(), for an Operator that is being deleted."""
     deployment = world.owned_bundle_deployment
-    reason = _desired_hold(world) if deployment is not None else None
+    reason = _desired_hold(world, is_held=is_held) if deployment is not None else None
     if deployment is None or reason is None:
         return None
     metadata = deployment.model.metadata
@@ -161,7 +180,7 @@ def hold_plan(world: World) -> HoldDeletion | None:
     return HoldDeletion(metadata.name, metadata.uid, reason)
 
 
-def _desired_hold(world: World) -> str | None:
+def _desired_hold(world: World, *, is_held: bool) -> str | None:
     """The value of the annotation; "": none; None: it is not known, or may still change.
 
     Who requires what is being deleted is recorded with what runs, so that no catalog has to be read for it; nothing requires what
@@ -173,7 +192,7 @@ def _desired_hold(world: World) -> str | None:
     answer = resolution.answer
     if answer is None or answer.kind is AnswerKind.UNDECIDED or (resolution.needs_recheck and not is_deleting):
         return None
-    return "" if is_deleting and not deletion_hold(world) else _hold_reason(world, answer)
+    return _hold_reason(world, answer) if is_held else ""
 
 
 def _hold_reason(world: World, answer: Answer) -> str:
@@ -212,20 +231,18 @@ def dependency_plan(world: World) -> Plan | None:
     deployment = world.owned_bundle_deployment
     name = deployment.model.metadata.name if deployment is not None else ""
     uid = deployment.model.metadata.uid if deployment is not None else ""
-    is_counted = deployment is not None and COUNT_ANNOTATION in deployment.model.metadata.annotations
     if not is_unneeded(world):
-        return WithdrawCount(name, uid) if is_counted else None
+        is_counted = deployment is not None and COUNT_ANNOTATION in deployment.model.metadata.annotations
+        return WithdrawCount(name, uid) if is_counted and _is_needed(world) else None
     metadata = world.operator.metadata
     if deployment is not None:
         requested = deployment.model.metadata.annotations.get(COUNT_ANNOTATION, "")
         if not requested:
             return RequestCount(name, uid)
-        if not is_unused(world):
+        if not is_unused(world) or not _can_remove_cycle(world):
             return None
         if not _is_recent(requested, world.now):
             return RequestCount(name, uid)
-    if not _can_remove_cycle(world):
-        return None
     return DeleteDependency(metadata.name, metadata.uid, metadata.resource_version)
 
 
@@ -243,15 +260,22 @@ def is_unneeded(world: World) -> bool:
     if (
         resolution is None
         or resolution.answer is None
+        or resolution.answer.kind is AnswerKind.UNDECIDED
         or resolution.needs_recheck
         or not resolution.is_component_settled
     ):
         return False
-    answer, own = resolution.answer, world.operator.spec.package_name
-    if answer.kind is AnswerKind.UNDECIDED:
+    return not _is_needed(world)
+
+
+def _is_needed(world: World) -> bool:
+    """Whether something is known to require the package, other than what is deleted together with it."""
+    answer = world.resolution.answer if world.resolution is not None else None
+    if answer is None:
         return False
+    own = world.operator.spec.package_name
     requiring = {member.package for member in answer.members if own in member.requires}
-    return not answer.required_by_deleting and not requiring.union(answer.needed_by).difference(answer.removed_with)
+    return bool(answer.required_by_deleting or requiring.union(answer.needed_by).difference(answer.removed_with))
 
 
 def is_unused(world: World) -> bool:
@@ -283,20 +307,12 @@ def in_use(world: World) -> str:
 
 
 def _count_text(entry: CustomResourceCount) -> str:
-    resource = f"{_plural(entry.kind)}.{entry.group}"
+    resource = f"{entry.plural or entry.kind}.{entry.group}"
     if entry.count is None:
         return f"an unknown number of {resource}"
     if entry.count == 0:
         return ""
     return f"{entry.count}{' or more' if entry.truncated else ''} {resource}"
-
-
-def _plural(kind: str) -> str:
-    """The resource name of a kind, by the rule of Kubernetes for kinds whose plural is not known."""
-    name = kind.lower()
-    if name.endswith("s"):
-        return f"{name}es"
-    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
 
 
 def count_request(now: datetime, unique: str) -> str:

@@ -19,7 +19,7 @@ from olmkit.runtime.reconciler import Reconciler
 from operator_controller.operator.act import OperatorActions
 from operator_controller.operator.catalog_selection import selected_catalogs
 from operator_controller.operator.decide import decide
-from operator_controller.operator.dependencies import is_unused
+from operator_controller.operator.dependencies import DeletionEvaluation, is_unused
 from operator_controller.operator.evaluate import Evaluation
 from operator_controller.operator.informers import PACKAGE_INDEX, Informers, packages_of
 from operator_controller.operator.metrics import count_installation
@@ -85,7 +85,9 @@ class OperatorReconciler:
     rejected_images: RejectedImages = field(default_factory=RejectedImages)
     missing_bundles: MissingBundles = field(default_factory=MissingBundles)
 
-    def steps(self) -> Reconciler[World, Plan, Evaluation | None, Done, StatusReport[OperatorStatus] | None]:
+    def steps(
+        self,
+    ) -> Reconciler[World, Plan, Evaluation | DeletionEvaluation, Done, StatusReport[OperatorStatus] | None]:
         """The pass over one Operator."""
         return Reconciler(self.observe, decide, self.actions.act, report, self.publish)
 

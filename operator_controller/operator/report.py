@@ -23,7 +23,7 @@ from olmkit.api.meta import Condition
 from olmkit.api.operators import FINALIZER, ConditionType, OperatorStatus, Reason
 from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
 from operator_controller.operator.approval import requested_version
-from operator_controller.operator.dependencies import deletion_hold, is_answer_outstanding
+from operator_controller.operator.dependencies import DeletionEvaluation
 from operator_controller.operator.deprecation_conditions import deprecation_conditions
 from operator_controller.operator.evaluate import Evaluation, WaitingUnreported
 from operator_controller.operator.world import (
@@ -58,21 +58,19 @@ _UNREPORTED_PLANS = (AddFinalizer, RemoveFinalizer, RemoveDependencyLabel, Reque
 Outcome = Done | Exception
 
 
-def report(world: World, evaluation: Evaluation | None, outcome: Outcome) -> StatusReport[OperatorStatus] | None:
-    """Status and transitions; None: the status stays as it is, and the next pass reports. There is no evaluation for an Operator
-    that is being deleted, or if evaluating it failed."""
+def report(
+    world: World, evaluation: Evaluation | DeletionEvaluation | None, outcome: Outcome
+) -> StatusReport[OperatorStatus] | None:
+    """Status and transitions; None: the status stays as it is, and the next pass reports. There is no evaluation if evaluating
+    failed."""
     if isinstance(outcome, WaitingUnreported | Conflict):
         return None
     if isinstance(outcome, Done) and isinstance(outcome.plan, _UNREPORTED_PLANS):
         return None
-    if world.operator.metadata.deleting:
-        if world.owned_bundle_deployment is not None and is_answer_outstanding(world):
+    if isinstance(evaluation, DeletionEvaluation):
+        if evaluation.is_outstanding or FINALIZER not in world.operator.metadata.finalizers:
             return None
-        return (
-            _status(world, _deletion_conditions(world, outcome), None)
-            if FINALIZER in world.operator.metadata.finalizers
-            else None
-        )
+        return _status(world, _deletion_conditions(world, outcome, evaluation.hold), None)
     if evaluation is None:
         return None
     conditions = [
@@ -357,7 +355,7 @@ def _not_ready(reason: Reason, message: str, progress: Reason | None) -> list[De
 # --- deletion
 
 
-def _deletion_conditions(world: World, outcome: Outcome) -> list[DesiredCondition]:
+def _deletion_conditions(world: World, outcome: Outcome, hold: str) -> list[DesiredCondition]:
     """Resolved and Installed stay; progress is what the BundleDeployment reports as left, or the error."""
     unchanged = [
         DesiredCondition(one.type, one.status, one.reason, one.message)
@@ -365,8 +363,8 @@ def _deletion_conditions(world: World, outcome: Outcome) -> list[DesiredConditio
         if one.type in (ConditionType.RESOLVED, ConditionType.INSTALLED)
     ]
     deployment = world.owned_bundle_deployment
-    hold = deletion_hold(world) if deployment is not None and not deployment.model.metadata.deleting else ""
-    if hold and not isinstance(outcome, Exception):
+    is_waiting = bool(hold) and deployment is not None and not deployment.model.metadata.deleting
+    if is_waiting and not isinstance(outcome, Exception):
         message = f"the deletion waits: {hold}"
         return [*unchanged, *_not_ready(Reason.DELETION_BLOCKED, message, Reason.DELETION_BLOCKED)]
     ready = deployment.condition(DeploymentCondition.READY) if deployment else None

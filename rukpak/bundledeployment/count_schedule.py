@@ -15,6 +15,9 @@ MIN_COUNT_INTERVAL = timedelta(minutes=1)
 """The shortest time between two counts, except that the first one of a deletion is not delayed."""
 COUNT_INTERVAL = timedelta(minutes=10)
 """The time to the next count while the request stands."""
+MAX_WATCHED_CUSTOM_RESOURCES = 500
+"""As long as there are some, and no more than these, which one request lists, they are counted each MIN_COUNT_INTERVAL: who
+requested the count waits for the deletion of the last one."""
 NO_DELAY = timedelta(0)
 
 
@@ -38,5 +41,6 @@ def time_to_count(deployment: BundleDeployment, last: CustomResourceCounts | Non
     is_known = all(entry.count is not None for entry in last.counts)
     if is_deleting and is_known and not any(entry.count for entry in last.counts):
         return None  # nothing is left to count
-    is_current = is_known and last.request == count_request(deployment) and not is_deleting
+    is_in_use = 0 < sum(entry.count or 0 for entry in last.counts) <= MAX_WATCHED_CUSTOM_RESOURCES
+    is_current = is_known and not is_in_use and last.request == count_request(deployment) and not is_deleting
     return max(NO_DELAY, last.at + (COUNT_INTERVAL if is_current else MIN_COUNT_INTERVAL) - now)

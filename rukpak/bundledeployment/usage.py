@@ -86,7 +86,7 @@ class UsageReader:
     async def _custom_resources(self, definition: CustomResourceDefinition, deadline: float) -> CustomResourceCount:
         group, kind = definition.group_kind
         if not definition.is_established:
-            return CustomResourceCount(group=group, kind=kind, count=0)
+            return CustomResourceCount(group=group, kind=kind, plural=definition.plural, count=0)
         listed = self._kind(definition)
         if listed is None:
             return _uncounted(definition, "the API server does not serve the kind")
@@ -99,7 +99,9 @@ class UsageReader:
             return _uncounted(definition, f"they were not counted within {COUNT_TIMEOUT_SECONDS:g} s")
         is_truncated = count >= self.max_counted
         shown = min(count, self.max_counted)
-        return CustomResourceCount(group=group, kind=kind, count=shown, truncated=is_truncated or None)
+        return CustomResourceCount(
+            group=group, kind=kind, plural=definition.plural, count=shown, truncated=is_truncated or None
+        )
 
     def _kind(self, definition: CustomResourceDefinition) -> Kind | None:
         """The kind that lists the custom resources; None when the API server does not serve that of this CRD."""
@@ -189,4 +191,5 @@ def _is_counted(kind: Kind) -> bool:
 
 def _uncounted(definition: CustomResourceDefinition, message: str) -> CustomResourceCount:
     group, kind = definition.group_kind
-    return CustomResourceCount(group=group, kind=kind, message=truncate(message, MAX_COUNT_MESSAGE_BYTES))
+    shown = truncate(message, MAX_COUNT_MESSAGE_BYTES)
+    return CustomResourceCount(group=group, kind=kind, plural=definition.plural, message=shown)

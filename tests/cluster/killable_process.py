@@ -22,16 +22,21 @@ Build = Callable[[Manager], Awaitable[None]]
 @dataclass
 class KillSwitch:
     """When the process is killed. `writes_left` is the number of writes until then, of those that change something; None:
-    never."""
+    never. Writes of a status count only if `counts_status`: while a process starts, it may report a status that the next write
+    replaces."""
 
     writes_left: int | None = None
+    counts_status: bool = True
+    writes: list[str] = field(default_factory=list)
+    """What was counted."""
     killed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def count_write(self) -> bool:
+    def count_write(self, path: str) -> bool:
         """Count a write; returns whether it was the last one."""
-        if self.writes_left is None:
+        if self.writes_left is None or (path.endswith("/status") and not self.counts_status):
             return False
         self.writes_left -= 1
+        self.writes.append(path)
         if self.writes_left == 0:
             self.killed.set()
         return self.writes_left <= 0
@@ -47,7 +52,7 @@ class KillableClient(Client):
         answer = await super().request(method, path, **options)
         is_event = "/events" in path
         is_dry_run = (options.get("query") or {}).get("dryRun") is not None
-        if method != "GET" and not is_event and not is_dry_run and self.kill_switch.count_write():
+        if method != "GET" and not is_event and not is_dry_run and self.kill_switch.count_write(f"{method} {path}"):
             await asyncio.Event().wait()
         await self._alive()
         return answer

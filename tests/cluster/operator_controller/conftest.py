@@ -3,7 +3,7 @@
 import json
 import re
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from devcluster.cluster import Cluster
 from devcluster.suite import Suite
 from devcluster.watch import BUNDLE_DEPLOYMENTS, Object, condition
+from tests.cluster.operator_controller.operator.site import Site, make_site
 from tests.e2e.packages import catalog_file, package_blobs
 from tests.e2e.stage import Stage
 
@@ -144,6 +145,16 @@ def suite(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         running.install()
         running.start(*PROCESSES)
         yield running
+
+
+@pytest.fixture
+async def site(cluster: Cluster, suite: Suite, tmp_path: Path) -> AsyncIterator[Site]:
+    """The packages of a test, catalogd and rukpak; the test runs operator-controller."""
+    try:
+        async with make_site(cluster, suite, tmp_path) as own:
+            yield own
+    finally:
+        suite.stop("rukpak")
 
 
 @pytest.fixture

@@ -81,8 +81,8 @@ async def test_custom_resources_are_counted_when_it_is_requested_and_only_then(a
             await at.create(boats, thing(boats, name, at.name))
         raw = await at.until(handled(await request(at)))
         assert raw["status"]["customResources"] == [
-            {"group": at.group, "kind": "Boat", "count": 2},
-            {"group": at.group, "kind": "Raft", "count": 0},
+            {"group": at.group, "kind": "Boat", "plural": "boats", "count": 2},
+            {"group": at.group, "kind": "Raft", "plural": "rafts", "count": 0},
         ]
         await annotate(at, None)
         raw = await at.until(lambda raw: raw is not None and "lastHandledCount" not in raw["status"])
@@ -102,7 +102,7 @@ async def test_a_request_of_a_time_when_rukpak_was_down_is_handled_when_it_start
     assert handled(before)(await at.find(bundledeployments.KIND, at.name))
     async with rukpak(at.cluster, tmp_path):
         raw = await at.until(handled(second))
-    assert raw["status"]["customResources"] == [{"group": at.group, "kind": "Boat", "count": 1}]
+    assert raw["status"]["customResources"] == [{"group": at.group, "kind": "Boat", "plural": "boats", "count": 1}]
 
 
 async def test_a_kill_after_any_write_does_not_lose_a_request(at: Harness, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ async def test_a_kill_after_any_write_does_not_lose_a_request(at: Harness, tmp_p
             was_killed = kill_switch.killed.is_set()
         async with rukpak(at.cluster, tmp_path):
             raw = await at.until(handled(value))
-        assert raw["status"]["customResources"] == [{"group": at.group, "kind": "Boat", "count": 0}]
+        assert raw["status"]["customResources"] == [{"group": at.group, "kind": "Boat", "plural": "boats", "count": 0}]
         kills += was_killed
         if not was_killed:
             break
@@ -135,7 +135,7 @@ async def test_a_request_is_handled_while_the_bundle_deployment_is_blocked(at: H
     await at.client.apply(bundledeployments.KIND, body, "test")
     await at.until(says("Stalled", "True", "Blocked"))
     raw = await at.until(handled(await request(at)))
-    assert raw["status"]["customResources"] == [{"group": at.group, "kind": "Boat", "count": 0}]
+    assert raw["status"]["customResources"] == [{"group": at.group, "kind": "Boat", "plural": "boats", "count": 0}]
 
 
 async def test_custom_resources_that_cannot_be_listed_are_unknown_and_never_none(at: Harness, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ async def test_custom_resources_that_cannot_be_listed_are_unknown_and_never_none
         boat, none = raw["status"]["customResources"]
         assert "count" not in boat
         assert boat["message"]
-        assert none == {"group": at.group, "kind": "Raft", "count": 0}
+        assert none == {"group": at.group, "kind": "Raft", "plural": "rafts", "count": 0}
     # A kind that cannot be listed keeps every Namespace of the cluster from being deleted.
     await at.client.patch(CRDS, f"boats.{at.group}", {"spec": {"conversion": {"strategy": "None", "webhook": None}}})
 
@@ -168,7 +168,7 @@ async def test_custom_resources_are_counted_before_a_deletion_goes_on(at: Harnes
     await at.create(boats, thing(boats, "held", at.name, finalizers=["test.example.com/hold"]))
     await at.remove()
     raw = await at.until(says("Ready", "False", "Removing", "test.example.com/hold"))
-    assert raw["status"]["customResources"] == [{"group": at.group, "kind": "Boat", "count": 3}]
+    assert raw["status"]["customResources"] == [{"group": at.group, "kind": "Boat", "plural": "boats", "count": 3}]
     assert "lastHandledCount" not in raw["status"]
     await at.client.patch(boats, "held", {"metadata": {"finalizers": None}}, at.name)
     await at.until(gone)

@@ -103,9 +103,13 @@ def dependency(**changes: Any) -> World:
 
 
 FRESH, OLD = count_request(NOW - timedelta(seconds=9), "a"), count_request(NOW - timedelta(hours=1), "a")
-NONE: list[dict[str, Any]] = [{"group": "g.example.com", "kind": "Thing", "count": 0}]
-SOME: list[dict[str, Any]] = [{"group": "cert-manager.io", "kind": "Certificate", "count": 500}]
-UNKNOWN: list[dict[str, Any]] = [{"group": "g.example.com", "kind": "Policy", "message": "its API is down"}]
+NONE: list[dict[str, Any]] = [{"group": "g.example.com", "kind": "Thing", "plural": "things", "count": 0}]
+SOME: list[dict[str, Any]] = [
+    {"group": "cert-manager.io", "kind": "Certificate", "plural": "certificates", "count": 500}
+]
+UNKNOWN: list[dict[str, Any]] = [
+    {"group": "g.example.com", "kind": "Policy", "plural": "policies", "message": "its API is down"}
+]
 
 PLANS = [
     ("nothing requires it: its custom resources are counted", dependency(), RequestCount),
@@ -119,6 +123,8 @@ PLANS = [
     ("its custom resources could not be counted", dependency(count=FRESH, counts=UNKNOWN), Keep),
     ("what runs requires it", dependency(answer={"needed_by": ("b",)}), Keep),
     ("what runs requires it again", dependency(answer={"needed_by": ("b",)}, count=OLD), WithdrawCount),
+    ("a catalog is being read again after the count", dependency(recheck=True, count=OLD, counts=NONE), Keep),
+    ("one that may require it is refused after the count", dependency(settled=False, count=OLD, counts=NONE), Keep),
     (
         "what is to be installed requires it",
         dependency(answer={"members": (Member("b", "b.v1", "1.0.0", requires=("p",), is_changed=True),)}),
@@ -220,16 +226,22 @@ def test_a_dependency_without_an_answer_stays() -> None:
     assert not isinstance(decide(observed).plan, DeleteDependency | RequestCount)
 
 
+def test_the_count_of_a_dependency_stays_requested_until_it_is_known_whether_it_is_required() -> None:
+    observed = replace(dependency(count=FRESH, counts=NONE), resolution=AnswerState(since=NOW))
+    assert not isinstance(decide(observed).plan, WithdrawCount)
+
+
 @pytest.mark.parametrize(
     ("counts", "note"),
     [
         pytest.param(SOME, "kept: 500 certificates.cert-manager.io in use", id="some"),
         pytest.param(UNKNOWN, "kept: an unknown number of policies.g.example.com in use", id="not known"),
         pytest.param(
-            [{"group": "g", "kind": "Bus", "count": 10000, "truncated": True}],
-            "kept: 10000 or more buses.g in use",
+            [{"group": "g", "kind": "Bus", "plural": "busses", "count": 10000, "truncated": True}],
+            "kept: 10000 or more busses.g in use",
             id="too many to count",
         ),
+        pytest.param([{"group": "g", "kind": "Bus", "count": 2}], "kept: 2 Bus.g in use", id="the plural is not known"),
     ],
 )
 def test_a_dependency_in_use_is_ready_and_names_what_uses_it(counts: list[dict[str, Any]], note: str) -> None:
@@ -297,7 +309,7 @@ def test_what_others_require_is_not_deleted_before_them(observed: World, hold: s
     assert deletion_hold(observed) == hold
     plan = decide(observed).plan
     assert isinstance(plan, Keep if hold else DeleteBundleDeployment)
-    status_report = report(observed, None, Done(plan))
+    status_report = report(observed, decide(observed).evaluation, Done(plan))
     assert status_report is not None
     ready = next(one for one in status_report.status.conditions if one.type == "Ready")
     assert (ready.status, ready.reason) == ("False", "DeletionBlocked" if hold else "Removing")
@@ -343,14 +355,14 @@ def test_a_deletion_waits_until_it_is_known_who_requires_it() -> None:
     observed = replace(deleting(), resolution=AnswerState(since=NOW))
     plan = decide(observed).plan
     assert isinstance(plan, Keep)
-    assert report(observed, None, Done(plan)) is None
+    assert report(observed, decide(observed).evaluation, Done(plan)) is None
 
 
 def test_a_deletion_whose_dependants_are_not_known_for_longer_is_reported() -> None:
     observed = replace(deleting(), resolution=AnswerState(since=NOW - timedelta(minutes=1)))
     plan = decide(observed).plan
     assert isinstance(plan, Keep)
-    status_report = report(observed, None, Done(plan))
+    status_report = report(observed, decide(observed).evaluation, Done(plan))
     assert status_report is not None
     ready = next(one for one in status_report.status.conditions if one.type == "Ready")
     assert ready.message == "the deletion waits: it is not known yet whether others require it"

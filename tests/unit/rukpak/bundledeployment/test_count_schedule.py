@@ -41,7 +41,11 @@ SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hou
         pytest.param(deployment(), None, None, id="nobody requests a count: never"),
         pytest.param(deployment(), counted(HOUR, 5), None, id="the request was withdrawn: never again"),
         pytest.param(REQUESTED, None, NO_DELAY, id="requested, and this process has made no count: now"),
-        pytest.param(REQUESTED, counted(SECOND, 5), COUNT_INTERVAL - SECOND, id="counted: again after the interval"),
+        pytest.param(REQUESTED, counted(SECOND, 0), COUNT_INTERVAL - SECOND, id="counted: again after the interval"),
+        pytest.param(REQUESTED, counted(SECOND, 0, 5), MIN_COUNT_INTERVAL - SECOND, id="in use: again in a minute"),
+        pytest.param(
+            REQUESTED, counted(SECOND, 1, 500), COUNT_INTERVAL - SECOND, id="in use by many: after the interval"
+        ),
         pytest.param(REQUESTED, counted(HOUR, 5), NO_DELAY, id="counted long ago: now"),
         pytest.param(REQUESTED, counted(SECOND), COUNT_INTERVAL - SECOND, id="no CRDs: again after the interval"),
         pytest.param(
@@ -82,5 +86,5 @@ def test_when_custom_resources_are_counted(
 
 
 def test_a_request_counts_up_to_its_limit_of_length() -> None:
-    last = counted(SECOND, 5, request="x" * 1024)
+    last = counted(SECOND, 0, request="x" * 1024)
     assert time_to_count(deployment("x" * 1024 + "y"), last, NOW) == COUNT_INTERVAL - SECOND

@@ -211,6 +211,23 @@ def test_a_bundle_that_the_template_left_before_it_was_installed_goes_at_once() 
     assert plan_of(replace(seen, bundles={stale.name: stale, going.name: going})) == DeleteBundles((stale,))
 
 
+def test_the_active_bundle_stays_when_the_template_changes_in_the_middle_of_an_upgrade() -> None:
+    """What the upgrade has applied of the other Bundle stays in the inventory, and is applied again or pruned."""
+    seen = replace(installed(), inventory=KINDS)
+    assert seen.active_bundle is not None
+    first, second = bundle(seen.active_bundle), bundle("ship-222222")
+    template = {**seen.raw["spec"]["template"]["spec"], "source": {"type": "image", "image": {"ref": "r/third:v3"}}}
+    third = replace(world({**seen.raw, "spec": {**seen.raw["spec"], "template": {"spec": template}}}), inventory=KINDS)
+    third = replace(third, bundles={each.name: each for each in (first, second)})
+    assert third.active_bundle == first.name != third.desired_bundle
+    assert plan_of(third) == DeleteBundles((second,))
+    third = replace(third, bundles={first.name: first})
+    plan = plan_of(third)
+    assert isinstance(plan, ApplyBundle)
+    assert plan.is_new
+    assert third.inventory == KINDS
+
+
 def test_a_bundle_deployment_that_does_not_exist_is_released() -> None:
     decision = decide(DeletedWorld("ship"))
     assert decision == Decision(Release(), Evaluation())

@@ -1,0 +1,107 @@
+"""operator-controller is killed after each of its writes while a set moves: the recorded plan is finished."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from olmkit.runtime.informer import Change
+from tests.cluster.operator_controller.operator.site import Requirements, Site
+
+OLD: dict[str, Requirements] = {"a": {"1.0.0": ["b 1.0.0"]}, "b": {"1.0.0": []}}
+NEW: dict[str, Requirements] = {"a": {**OLD["a"], "2.0.0": ["b 2.0.0"]}, "b": {**OLD["b"], "2.0.0": []}}
+NEWEST: dict[str, Requirements] = {"a": {**NEW["a"], "3.0.0": ["b 3.0.0"]}, "b": {**NEW["b"], "3.0.0": []}}
+CIRCLE_OLD: dict[str, Requirements] = {"a": OLD["a"], "b": {"1.0.0": ["a 1.0.0"]}}
+CIRCLE_NEW: dict[str, Requirements] = {"a": NEW["a"], "b": {"1.0.0": ["a 1.0.0"], "2.0.0": ["a 2.0.0"]}}
+
+
+class Steps:
+    """Notes the versions that are requested, in their order, and steps that are taken before all have recorded the plan."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self.taken: list[tuple[str, str]] = []
+        self.faults: list[Any] = []
+        site.deployments.subscribe(self._note)
+
+    def _note(self, _: Change) -> None:
+        for letter in ("a", "b"):
+            version = self._site.requested_version(letter)
+            known = [each for name, each in self.taken if name == letter] or ["1.0.0"]
+            if version and version != known[-1]:
+                self.taken.append((letter, version))
+                other = "b" if letter == "a" else "a"
+                reached = self._site.requested_version(other) == version
+                if not (self._site.annotation(letter) and (reached or self._site.annotation(other))):
+                    self.faults.append((letter, version))
+
+
+async def install(site: Site, packages: dict[str, Requirements]) -> None:
+    """Install version 1.0.0 of both."""
+    await site.publish(packages)
+    await site.request("a")
+    async with site.controller():
+        await site.until("both are installed", lambda: site.is_installed("a") and site.is_installed("b"))
+
+
+def has_moved(site: Site, version: str) -> bool:
+    """Whether both have the version, and no record is left."""
+    return all(site.is_installed(each, version) and not site.annotation(each) for each in ("a", "b"))
+
+
+@pytest.mark.timeout(600)
+async def test_a_set_moves_whenever_the_controller_is_killed(site: Site) -> None:
+    await install(site, OLD)
+    await site.publish(NEW)
+    steps = Steps(site)
+    processes = await site.walk("the set has moved", lambda: has_moved(site, "2.0.0"))
+    assert processes > 5
+    assert steps.taken == [("b", "2.0.0"), ("a", "2.0.0")]
+    assert steps.faults == []
+
+
+@pytest.mark.timeout(600)
+async def test_a_circle_moves_together_whenever_the_controller_is_killed(site: Site) -> None:
+    await install(site, CIRCLE_OLD)
+    await site.publish(CIRCLE_NEW)
+    steps = Steps(site)
+    await site.walk("the set has moved", lambda: has_moved(site, "2.0.0"))
+    assert sorted(steps.taken) == [("a", "2.0.0"), ("b", "2.0.0")]
+    assert steps.faults == []
+
+
+@pytest.mark.timeout(600)
+async def test_a_plan_is_finished_although_the_catalog_has_changed(site: Site) -> None:
+    await install(site, OLD)
+    await site.publish(NEW)
+    steps = Steps(site)
+    await site.walk("both have recorded the plan", lambda: bool(site.annotation("a") and site.annotation("b")))
+    assert steps.taken == []
+    await site.publish(NEWEST)
+    await site.walk("the set has moved twice", lambda: has_moved(site, "3.0.0"))
+    assert steps.taken == [("b", "2.0.0"), ("a", "2.0.0"), ("b", "3.0.0"), ("a", "3.0.0")]
+    assert steps.faults == []
+
+
+@pytest.mark.timeout(600)
+async def test_a_plan_ends_when_no_catalog_offers_a_bundle_of_it(site: Site) -> None:
+    await install(site, OLD)
+    await site.publish(NEW)
+    steps = Steps(site)
+    await site.walk("the dependency is upgraded", lambda: site.requested_version("b") == "2.0.0")
+    await site.publish({"a": {"1.0.0": ["b 1.0.0"], "3.0.0": ["b 3.0.0"]}, "b": NEWEST["b"]})
+    await site.walk("the set has moved", lambda: has_moved(site, "3.0.0"))
+    assert steps.taken == [("b", "2.0.0"), ("b", "3.0.0"), ("a", "3.0.0")]
+
+
+@pytest.mark.timeout(600)
+async def test_a_plan_ends_when_the_spec_of_a_member_excludes_its_bundle(site: Site) -> None:
+    await install(site, OLD)
+    await site.publish(NEW)
+    steps = Steps(site)
+    await site.walk("both have recorded the plan", lambda: bool(site.annotation("a") and site.annotation("b")))
+    await site.client.patch(site.operators.kind, site.package("a"), {"spec": {"version": "1.0.0"}})
+    await site.walk("no record is left", lambda: not site.annotation("a") and not site.annotation("b"))
+    assert steps.taken == []
+    assert site.is_installed("b")
