@@ -318,6 +318,8 @@ class ConflictSentences:
         pinned = domain.snapshot.request.versions
         exact = pinned.pinned if pinned is not None else None
         requested = f"v{exact}" if exact is not None else quoted(operator.version) if operator.version else "latest"
+        if domain.pending is not None and not domain.versions:
+            return f"{package} {requested}, which {'is paused' if operator.is_paused else 'waits for approval'}"
         return f"{package} {requested}, which is requested"
 
     # --- clauses by themselves

@@ -10,6 +10,7 @@ from functools import cached_property
 
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import BlangRange, Version
+from operator_controller.resolve.candidates import Candidate
 from operator_controller.resolve.cluster_snapshot import OperatorRequest
 from operator_controller.resolve.constraints import (
     AllConstraint,
@@ -64,8 +65,10 @@ class NearMisses:
             return f"{text}, nearest to {quoted_value(versions.text)}: {nearest}" if len(offered) > 1 else text
         selectable = {each.version for each in domain.versions}
         if fitting and not selectable.intersection(fitting):
-            reason = why_not(domain, fitting[-1])
-            return f"{text}, and {fitting[-1]} would fit, but {reason}" if reason else text
+            held = [one.version for one in _held_back(domain) if one.version in fitting]
+            version = held[-1] if held else fitting[-1]
+            reason = why_not(domain, version)
+            return f"{text}, and {version} would fit, but {reason}" if reason else text
         return text
 
     @cached_property
@@ -122,8 +125,10 @@ class NearMisses:
             return self.existing(domain.package)
         if domain.operator is None and (refused := self._universe.why_not_created(domain.package)):
             return f"{plain_value(domain.package)} cannot be installed as a dependency: {refused}"
-        reason = why_not(domain, newest)
-        return f"{plain_value(domain.package)} {newest} would fit, but {reason}" if reason else ""
+        held = [one.version for one in _held_back(domain) if kind in one.bundle.provided_kinds]
+        version = held[-1] if held else newest
+        reason = why_not(domain, version)
+        return f"{plain_value(domain.package)} {version} would fit, but {reason}" if reason else ""
 
 
 def named_parts(constraint: Constraint) -> list[NamedPart]:
@@ -153,6 +158,14 @@ def _bundles(domain: PackageDomain) -> Iterator[Bundle]:
             continue
         names = dict.fromkeys(entry.name for channel in package.channels for entry in channel.entries)
         yield from (package.bundles[name] for name in names if name in package.bundles)
+
+
+def _held_back(domain: PackageDomain) -> list[Candidate]:
+    """What the request permits and a pause or a missing approval keeps out, ascending by preference."""
+    if domain.pending is None:
+        return []
+    usable = {id(each.choice) for each in domain.versions}
+    return [one.candidate for one in domain.permitted.choices if id(one) not in usable]
 
 
 def _nearest(offered: list[Version], versions: BlangRange) -> list[Version]:
