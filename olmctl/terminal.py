@@ -14,6 +14,8 @@ from typing import IO
 import click
 
 REPLACEMENT = "\ufffd"
+DEFAULT_COLUMNS = 80
+"""The width of a terminal that does not say how wide it is."""
 _WIDE = frozenset("WF")
 """East Asian widths of characters that take two columns."""
 
@@ -75,6 +77,7 @@ class ProgressLine:
 
 def _columns() -> int:
     try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
     except OSError:
-        return 80
+        columns = 0
+    return columns or DEFAULT_COLUMNS

@@ -8,12 +8,22 @@ import click
 
 from olmctl.cluster import port_forward
 from olmctl.cluster.completion import OPERATOR
-from olmctl.cluster.operator_state import available_version, awaits_approval, conditions, installed, state, text_at
+from olmctl.cluster.operator_state import (
+    available_version,
+    awaits_approval,
+    conditions,
+    dependencies,
+    installed,
+    state,
+    text_at,
+)
 from olmctl.cluster.output import Column, output_option, print_object, print_table
+from olmctl.cluster.required_operators import RequiredOperators, is_dependency
 from olmctl.cluster.session import Session, on_cluster
 from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.meta import Object
+from olmkit.api.operators import RequiredPackage
 
 _COLUMNS = (Column("CONDITION"), Column("STATUS", is_status=True), Column("REASON"), Column("MESSAGE"))
 
@@ -34,13 +44,29 @@ async def why(session: Session, operator: str, output: str | None, trace: bool) 
         status = found.get("status") or {}
         print_object({key: status[key] for key in ("resolution", "available", "conditions") if key in status}, output)
         return 0
-    for name, value in _facts(found):
+    for name, value in (*_facts(found), *await _requirements(session, found)):
         if value:
             print(f"{name + ':':<12} {clean(value)}")
     print()
     rows = [tuple(text_at(each, key) for key in ("type", "status", "reason", "message")) for each in conditions(found)]
     print_table(_COLUMNS, rows)
     return 0
+
+
+async def _requirements(session: Session, found: Object) -> list[tuple[str, str]]:
+    """What its bundle requires, and which Operators require this one."""
+    listed, _ = await session.client.list(operators.KIND)
+    requiring = RequiredOperators([*listed, found]).requiring(found["metadata"]["name"])
+    names = ", ".join(requiring)
+    return [
+        *(("Requires", _required(each)) for each in dependencies(found)),
+        ("Required by", f"{names or 'nothing'} (it was installed as a dependency)" if is_dependency(found) else names),
+    ]
+
+
+def _required(each: RequiredPackage) -> str:
+    place = f"Operator {each.operator}" if each.operator else "no Operator"
+    return f"{each.package} {each.version} ({place}, {'' if each.installed else 'not '}installed): {each.requirement}"
 
 
 def _facts(found: Object) -> tuple[tuple[str, str], ...]:

@@ -31,3 +31,14 @@ def test_no_such_operator(desk: Desk) -> None:
     status, out, err = desk.olm("why", f"{desk.prefix}-x")
     assert (status, out) == (3, "")
     assert err == f'operators.operators.operatorframework.io "{desk.prefix}-x" not found\n'
+
+
+def test_what_it_requires_and_what_requires_it(desk: Desk) -> None:
+    other = desk.label_as_dependency(desk.operator("b"))
+    name = desk.operator("a", {"dependencies": desk.requiring(other)})
+    assert f"Requires:    b 1.0.0 (Operator {other}, installed): it requires b\n" in desk.olm("why", name)[1]
+    out = desk.olm("why", other)[1]
+    assert f"Required by: {name} (it was installed as a dependency)\n" in out
+    assert "Requires:" not in out
+    alone = desk.label_as_dependency(desk.operator("c"))
+    assert "Required by: nothing (it was installed as a dependency)\n" in desk.olm("why", alone)[1]
