@@ -33,6 +33,8 @@ from operator_controller.resolve.formatting import first_names
 
 MAX_STATE_BYTES = 200
 """UTF-8 bytes of the state of one dependency in a message."""
+HOLD_PREFIX = "required by "
+"""The beginning of the value of the annotation that holds a deletion, if this controller wrote it."""
 COUNT_VALIDITY = timedelta(minutes=2)
 """For how long after its request a count of custom resources permits a deletion."""
 
@@ -169,13 +171,19 @@ def is_answer_outstanding(world: World) -> bool:
 def hold_plan(world: World, *, is_held: bool = True) -> HoldDeletion | None:
     """Keeps the annotation that holds a deletion of the BundleDeployment, which can be deleted before its Operator is: by the
     garbage collector in a foreground deletion, or by a person. None: it is as it should be, or not known. `is_held`: whether
-    there is a deletion_hold(), for an Operator that is being deleted."""
-    deployment = world.owned_bundle_deployment
-    reason = _desired_hold(world, is_held=is_held) if deployment is not None else None
-    if deployment is None or reason is None:
+    there is a deletion_hold(), for an Operator that is being deleted. A person's hold stays."""
+    deployment = world.bundle_deployment
+    if deployment is None:
         return None
-    metadata = deployment.model.metadata
-    if metadata.annotations.get(DELETION_HOLD_ANNOTATION, "") == reason:
+    metadata, existing = (
+        deployment.model.metadata,
+        deployment.model.metadata.annotations.get(DELETION_HOLD_ANNOTATION, ""),
+    )
+    if existing and not existing.startswith(HOLD_PREFIX):
+        return None
+    is_owned = world.owned_bundle_deployment is not None
+    reason = _desired_hold(world, is_held=is_held) if is_owned else _hold_of_predecessor(world, existing)
+    if reason is None or reason == existing:
         return None
     return HoldDeletion(metadata.name, metadata.uid, reason)
 
@@ -195,6 +203,16 @@ def _desired_hold(world: World, *, is_held: bool) -> str | None:
     return _hold_reason(world, answer) if is_held else ""
 
 
+def _hold_of_predecessor(world: World, existing: str) -> str | None:
+    """The value of the annotation of a BundleDeployment that an earlier Operator of this name left, and that the garbage
+    collector deletes: nobody else ends the hold when nothing that is installed requires it any more."""
+    resolution, deployment = world.resolution, world.bundle_deployment
+    answer = resolution.answer if resolution is not None and not resolution.needs_recheck else None
+    if answer is None or answer.kind is AnswerKind.UNDECIDED or deployment is None:
+        return None
+    return existing if not deployment.model.metadata.deleting or _dependants(world, answer) else ""
+
+
 def _hold_reason(world: World, answer: Answer) -> str:
     """Who requires what is installed, or will, in a few words; "" if nothing does."""
     own = world.operator.spec.package_name
@@ -202,7 +220,7 @@ def _hold_reason(world: World, answer: Answer) -> str:
     packages = requiring.union(answer.needed_by, answer.required_by_deleting)
     names = {world.neighbours[one].operator for one in packages if one in world.neighbours}
     names.discard(world.operator.metadata.name)
-    return f"required by {first_names(f'Operator {name}' for name in sorted(names))}" if names else ""
+    return f"{HOLD_PREFIX}{first_names(f'Operator {name}' for name in sorted(names))}" if names else ""
 
 
 def _dependants(world: World, answer: Answer) -> list[Neighbour]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from olmkit.api import operators
 from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION
 from olmkit.api.operators import INSTALLED_FOR_LABEL, Operator
 from olmkit.errors import OlmError
@@ -35,6 +36,13 @@ from tests.unit.operator_controller.operator.dependency_rows import MEMBERS, MIS
 from tests.unit.operator_controller.operator.report_rows import INSTALLED, READY
 from tests.unit.operator_controller.operator.worlds import NOW, deployment, offer, operator, world
 
+EARLIER = {
+    "apiVersion": operators.KIND.api_version,
+    "kind": "Operator",
+    "name": "alpha",
+    "uid": "other",
+    "controller": True,
+}
 DEPENDANT = Neighbour("beta", "b", "b.v1", has_bundle_deployment=True)
 
 
@@ -324,6 +332,8 @@ REQUIRED = replace(dependency(answer={"needed_by": ("b",)}), neighbours={"b": DE
     [
         pytest.param(REQUIRED, "required by Operator beta", id="an Operator that another one requires"),
         pytest.param(held(REQUIRED, "required by Operator beta"), None, id="it is held already"),
+        pytest.param(held(REQUIRED, "do not touch"), None, id="a person holds it"),
+        pytest.param(held(dependency(label=False), "do not touch"), None, id="a person holds what nothing requires"),
         pytest.param(held(REQUIRED, "required by Operator gamma"), "required by Operator beta", id="others require it"),
         pytest.param(held(dependency(label=False), "required by Operator beta"), "", id="nothing requires it any more"),
         pytest.param(
@@ -346,6 +356,56 @@ REQUIRED = replace(dependency(answer={"needed_by": ("b",)}), neighbours={"b": DE
     ],
 )
 def test_rukpak_holds_the_deletion_of_what_others_require(observed: World, reason: str | None) -> None:
+    plan = decide(observed).plan
+    expected = None if reason is None else HoldDeletion("alpha", "uid-deployment", reason)
+    assert (plan if isinstance(plan, HoldDeletion) else None) == expected
+
+
+REPLACED = replace(
+    world(bundle_deployment=deployment("1.1.0", owners=[EARLIER], deleting=True)), neighbours={"b": DEPENDANT}
+)
+REQUIRES = (Member("b", "b.v1", "1.0.0", requires=("p",)), Member("p", "p.v1.1.0", "1.1.0", is_changed=True))
+
+
+def answered(observed: World, **answer: Any) -> World:
+    """The World with changes of its answer."""
+    assert observed.resolution is not None
+    assert observed.resolution.answer is not None
+    state = replace(observed.resolution, answer=replace(observed.resolution.answer, **answer))
+    return replace(observed, resolution=state)
+
+
+@pytest.mark.parametrize(
+    ("observed", "reason"),
+    [
+        pytest.param(held(REPLACED, "required by Operator beta"), "", id="nothing requires it any more"),
+        pytest.param(
+            held(answered(REPLACED, members=REQUIRES), "required by Operator beta"), None, id="what runs requires it"
+        ),
+        pytest.param(
+            held(
+                replace(
+                    answered(REPLACED, members=REQUIRES),
+                    neighbours={"b": replace(DEPENDANT, has_bundle_deployment=False)},
+                ),
+                "required by Operator beta",
+            ),
+            "",
+            id="what is not installed requires it",
+        ),
+        pytest.param(held(rechecked(REPLACED), "required by Operator beta"), None, id="a catalog is read again"),
+        pytest.param(held(REPLACED, "do not touch"), None, id="a person holds it"),
+        pytest.param(
+            held(world(bundle_deployment=deployment("1.1.0", owners=[EARLIER])), "required by Operator beta"),
+            None,
+            id="it is not being deleted",
+        ),
+        pytest.param(REPLACED, None, id="it is not held"),
+    ],
+)
+def test_the_hold_on_what_an_earlier_operator_left_ends_with_what_requires_it(
+    observed: World, reason: str | None
+) -> None:
     plan = decide(observed).plan
     expected = None if reason is None else HoldDeletion("alpha", "uid-deployment", reason)
     assert (plan if isinstance(plan, HoldDeletion) else None) == expected
