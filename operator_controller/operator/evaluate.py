@@ -40,6 +40,7 @@ from operator_controller.operator.planned_bundle import order_blocker, plan_to_r
 from operator_controller.operator.timing import (
     MISSING_BUNDLE_GRACE_PERIOD,
     MISSING_BUNDLE_RETRY_DELAY,
+    REPORTED_GRACE_PERIOD,
     RESOLUTION_GRACE_PERIOD,
     RESYNC_DELAY,
 )
@@ -190,7 +191,9 @@ def _unanswered(world: World, resolution: AnswerState) -> Evaluation:
     if resolution.error is not None:
         message = f"resolution failed and is retried: {resolution.error.message}"
         return _unresolved(message, Waiting(Reason.RETRYING, message, RESYNC_DELAY))
-    if resolution.since is None or world.now - resolution.since < RESOLUTION_GRACE_PERIOD:
+    is_reported = world.operator.status.observed_generation == world.operator.metadata.generation
+    grace_period = REPORTED_GRACE_PERIOD if is_reported else RESOLUTION_GRACE_PERIOD
+    if resolution.since is None or world.now - resolution.since < grace_period:
         return _unresolved("", WaitingUnreported(Reason.RESOLVING, RESOLUTION_IN_PROGRESS, RESOLUTION_GRACE_PERIOD))
     resolved = DesiredCondition(ConditionType.RESOLVED, "Unknown", Reason.RESOLUTION_UNKNOWN, RESOLUTION_IN_PROGRESS)
     blocker = Waiting(Reason.RESOLVING, RESOLUTION_IN_PROGRESS, RESYNC_DELAY)

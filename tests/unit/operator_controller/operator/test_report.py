@@ -209,6 +209,16 @@ def test_nothing_is_reported_without_an_evaluation() -> None:
             None,
             id="the active Bundle is not visible yet",
         ),
+        pytest.param(
+            world(
+                operator(status={"observedGeneration": 1}),
+                resolution=AnswerState(since=NOW - timedelta(seconds=59)),
+                runs="1.0.0",
+                bundle_deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0"),
+            ),
+            None,
+            id="the first answer after a restart takes less than a minute",
+        ),
     ],
 )
 def test_no_status_is_written(observed: World, outcome: Outcome | None) -> None:

@@ -1,0 +1,136 @@
+"""Dependencies on a cluster with rukpak: circles, upgrades, replaced Operators, and deletions in the foreground."""
+
+from __future__ import annotations
+
+import pytest
+
+from olmkit.api import bundledeployments
+from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION
+from tests.cluster.operator_controller.operator.site import Requirements, Site
+
+CHAIN: dict[str, Requirements] = {"a": {"1.0.0": ["b >=1.0.0"]}, "b": {"1.0.0": []}}
+CIRCLE: dict[str, Requirements] = {"a": {"1.0.0": ["b 1.0.0"]}, "b": {"1.0.0": ["a 1.0.0"]}}
+
+
+async def install(site: Site, packages: dict[str, Requirements]) -> None:
+    """Publish the packages and install a with b, while operator-controller runs."""
+    await site.publish(packages)
+    await site.request("a")
+    await site.until("both are installed", lambda: site.is_installed("a") and site.is_installed("b"))
+
+
+def hold(site: Site, letter: str) -> str:
+    """Why rukpak holds the deletion of the BundleDeployment."""
+    return site.annotation(letter, DELETION_HOLD_ANNOTATION)
+
+
+def is_deleting(site: Site, letter: str) -> bool:
+    found = site.deployment(letter)
+    return found is not None and "deletionTimestamp" in found["metadata"]
+
+
+@pytest.mark.timeout(400)
+async def test_packages_that_require_each_other_are_installed_and_deleted_together(site: Site) -> None:
+    async with site.controller():
+        await install(site, CIRCLE)
+        await site.delete("a")
+        await site.until("nothing is left", lambda: site.is_gone("a", "b"))
+
+
+@pytest.mark.timeout(400)
+async def test_a_circle_of_dependencies_is_deleted_with_the_last_package_that_requires_it(site: Site) -> None:
+    packages: dict[str, Requirements] = {"a": CHAIN["a"], "b": {"1.0.0": ["c 1.0.0"]}, "c": {"1.0.0": ["b 1.0.0"]}}
+    async with site.controller():
+        await install(site, packages)
+        await site.until("the circle is installed", lambda: site.is_installed("c"))
+        await site.delete("a")
+        await site.until("nothing is left", lambda: site.is_gone("a", "b", "c"))
+
+
+@pytest.mark.timeout(400)
+async def test_a_circle_stays_whole_while_one_of_it_is_in_use(site: Site) -> None:
+    async with site.controller():
+        await install(site, CIRCLE)
+        await site.use("b")
+        await site.delete("a")
+        await site.until("b is kept", lambda: site.ready("b")[2].startswith("kept: 1 things."))
+        assert site.ready("a")[:2] == ("False", "DeletionBlocked")
+        assert not is_deleting(site, "a")
+        await site.client.delete(site.kind("b"), "in-use", "default")
+        await site.until("nothing is left", lambda: site.is_gone("a", "b"))
+
+
+@pytest.mark.timeout(400)
+async def test_a_dependency_is_upgraded_when_the_set_needs_it(site: Site) -> None:
+    async with site.controller():
+        await install(site, {"a": {"1.0.0": ["b <2.0.0"]}, "b": {"1.0.0": [], "2.0.0": []}})
+        upgraded: dict[str, Requirements] = {
+            "a": {"1.0.0": ["b <2.0.0"], "2.0.0": ["b >=2.0.0"]},
+            "b": {"1.0.0": [], "2.0.0": []},
+        }
+        await site.publish(upgraded)
+        await site.until(
+            "both are upgraded", lambda: site.is_installed("a", "2.0.0") and site.is_installed("b", "2.0.0")
+        )
+        await site.until("no record is left", lambda: not site.annotation("a") and not site.annotation("b"))
+
+
+@pytest.mark.timeout(400)
+async def test_an_operator_that_is_deleted_and_created_again_at_once_is_another_one(site: Site) -> None:
+    async with site.controller():
+        await install(site, CHAIN)
+    dependency, old = site.deployment("b"), site.operator("a")
+    assert dependency is not None
+    assert old is not None
+    await site.delete("a")
+    await site.client.patch(site.operators.kind, site.package("a"), {"metadata": {"finalizers": None}})
+    await site.until("the Operator is gone", lambda: site.operator("a") is None)
+    assert site.deployment("a") is not None
+    await site.request("a")
+    async with site.controller():
+        await site.until(
+            "the new Operator is installed",
+            lambda: (
+                site.is_installed("a")
+                and (site.operator("a") or old)["metadata"]["uid"] != old["metadata"]["uid"]
+                and not is_deleting(site, "a")
+            ),
+        )
+    owners = (site.deployment("a") or {})["metadata"]["ownerReferences"]
+    assert [each["uid"] for each in owners] == [(site.operator("a") or {})["metadata"]["uid"]]
+    assert (site.deployment("b") or {})["metadata"]["uid"] == dependency["metadata"]["uid"]
+
+
+@pytest.mark.timeout(400)
+async def test_a_dependant_that_is_deleted_in_the_foreground_goes_before_its_dependency(site: Site) -> None:
+    async with site.controller():
+        await install(site, CHAIN)
+        await site.delete_in_foreground("a")
+        await site.until("nothing is left", lambda: site.is_gone("a", "b"))
+
+
+@pytest.mark.timeout(400)
+async def test_a_dependency_that_is_deleted_in_the_foreground_keeps_running_until_its_dependant_is_gone(
+    site: Site,
+) -> None:
+    async with site.controller():
+        await install(site, CHAIN)
+        await site.until("the deletion is held", lambda: hold(site, "b") == f"required by Operator {site.package('a')}")
+        await site.delete_in_foreground("b")
+        await site.until("the garbage collector has deleted its BundleDeployment", lambda: is_deleting(site, "b"))
+        await site.until("it is reported", lambda: site.ready("b")[1] in ("DeletionBlocked", "Removing"))
+        assert site.definitions.get(f"things.{site.package('b')}.example.com") is not None
+        await site.delete("a")
+        await site.until("nothing is left", lambda: site.is_gone("a", "b"))
+
+
+@pytest.mark.timeout(400)
+async def test_a_bundle_deployment_that_a_person_deletes_is_held_while_others_require_it(site: Site) -> None:
+    async with site.controller():
+        await install(site, CHAIN)
+        await site.until("the deletion is held", lambda: bool(hold(site, "b")))
+        await site.delete("b", bundledeployments.KIND)
+        await site.until("it is being deleted", lambda: is_deleting(site, "b"))
+        await site.until("the Operator says so", lambda: "deletion is held" in site.ready("b")[2])
+        await site.delete("a")
+        await site.until("nothing is left", lambda: site.is_gone("a", "b"))
