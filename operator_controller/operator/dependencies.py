@@ -312,7 +312,8 @@ def is_removal_undecided(world: World) -> bool:
     if deployment is None or not world.is_dependency or not is_unneeded(world):
         return False
     requested = deployment.model.metadata.annotations.get(COUNT_ANNOTATION)
-    return deployment.model.status.last_handled_count != requested or not in_use(world)
+    is_counted = deployment.model.status.last_handled_count == requested
+    return not is_counted or (not in_use(world) and _can_remove_cycle(world))
 
 
 def in_use(world: World) -> str:

@@ -36,7 +36,6 @@ from operator_controller.operator.world import (
     RecordPlan,
     RemoveDependencyLabel,
     RemoveFinalizer,
-    RequestCount,
     World,
 )
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
@@ -53,7 +52,7 @@ _REPORTED_WAITING_REASONS = (
     Reason.INSTALLING,
 )
 """Reasons of a Waiting that Reconciling reports as they are; it reports all others as Retrying."""
-_UNREPORTED_PLANS = (AddFinalizer, RemoveFinalizer, RemoveDependencyLabel, RequestCount, DeleteDependency, RecordPlan)
+_UNREPORTED_PLANS = (AddFinalizer, RemoveFinalizer, RemoveDependencyLabel, DeleteDependency, RecordPlan)
 """Plans after which the next pass reports."""
 Outcome = Done | Exception
 
@@ -71,7 +70,7 @@ def report(
         if evaluation.is_outstanding or FINALIZER not in world.operator.metadata.finalizers:
             return None
         return _status(world, _deletion_conditions(world, outcome, evaluation.hold), None)
-    if evaluation is None:
+    if evaluation is None or isinstance(evaluation.blocker, WaitingUnreported):
         return None
     conditions = [
         evaluation.resolved,

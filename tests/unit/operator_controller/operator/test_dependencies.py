@@ -206,6 +206,15 @@ def test_a_dependency_stays_while_it_is_required_or_in_use(observed: World, expe
     assert isinstance(decide(observed).plan, expected)
 
 
+def held(observed: World, reason: str) -> World:
+    """The World in which the BundleDeployment has the annotation that holds its deletion."""
+    assert observed.bundle_deployment is not None
+    raw = dict(observed.bundle_deployment.raw)
+    annotations = {**(raw["metadata"].get("annotations") or {}), DELETION_HOLD_ANNOTATION: reason}
+    raw["metadata"] = {**raw["metadata"], "annotations": annotations}
+    return replace(observed, bundle_deployment=ObservedBundleDeployment.load(raw))
+
+
 NEWER = (offer("1.1.0", "1.2.0"),)
 
 
@@ -213,6 +222,10 @@ NEWER = (offer("1.1.0", "1.2.0"),)
     "observed",
     [
         pytest.param(dependency(offers=NEWER), id="the count is not requested yet"),
+        pytest.param(
+            held(dependency(offers=NEWER), "required by Operator beta"),
+            id="the hold of its deletion is not removed yet",
+        ),
         pytest.param(dependency(offers=NEWER, count=FRESH), id="the count is not there yet"),
         pytest.param(dependency(offers=NEWER, count=FRESH, counts=SOME, handled="other"), id="an earlier count"),
         pytest.param(dependency(offers=NEWER, count=FRESH, counts=NONE), id="it has no custom resources"),
@@ -278,15 +291,6 @@ def rechecked(observed: World) -> World:
     """The World while a catalog is read again."""
     assert observed.resolution is not None
     return replace(observed, resolution=replace(observed.resolution, needs_recheck=True))
-
-
-def held(observed: World, reason: str) -> World:
-    """The World in which the BundleDeployment has the annotation that holds its deletion."""
-    assert observed.bundle_deployment is not None
-    raw = dict(observed.bundle_deployment.raw)
-    annotations = {**(raw["metadata"].get("annotations") or {}), DELETION_HOLD_ANNOTATION: reason}
-    raw["metadata"] = {**raw["metadata"], "annotations": annotations}
-    return replace(observed, bundle_deployment=ObservedBundleDeployment.load(raw))
 
 
 @pytest.mark.parametrize(
