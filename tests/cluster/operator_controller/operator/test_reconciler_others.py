@@ -16,6 +16,7 @@ from tests.conditions import triple
 from tests.e2e.packages import catalog_file
 
 Blob = dict[str, Any]
+MANY_ENTRIES, MANY_VERSIONS = 20_000, 19_000
 OPERATOR = "operator.operators.operatorframework.io"
 
 
@@ -202,6 +203,72 @@ def test_a_catalog_of_high_priority_changes_nothing_that_is_installed(scene: Sce
     scene.delete("Operator", name)
     scene.operator(scene.name)
     assert wanted_catalog(scene.deployment_when(name, "99.0.0")) == hostile
+
+
+def test_catalogs_that_lie_are_installed_from_as_far_as_they_can_be(scene: Scene) -> None:
+    """An upgrade graph with a cycle, an entry without a bundle, two heads, 20,000 entries: each in a package of its own."""
+    packages = {
+        "cycle": _chain(scene.name + "-cycle", {"1.0.0": "1.2.0", "1.1.0": "1.0.0", "1.2.0": "1.1.0"}),
+        "missing": _chain(scene.name + "-missing", {"1.0.0": "", "1.2.0": "1.0.0", "2.0.0": "1.2.0"}, without="2.0.0"),
+        "heads": _chain(scene.name + "-heads", {"1.0.0": "", "1.1.0": "1.0.0", "1.2.0": "1.0.0"}),
+        "long": _long(scene.name + "-long", MANY_VERSIONS),
+        "huge": _long(scene.name + "-huge", MANY_ENTRIES),
+    }
+    scene.repository().push_files(catalog_file(*packages.values()))
+    catalog = scene.catalog(scene.repository().reference, poll_interval="1h")
+    lying = scene.catalog_when(catalog, "Ready", lambda o: is_true(o, "Ready"), 120)
+    problems = triple(lying, "Valid")
+    assert problems[:2] == ("False", "ProblemsFound")
+    for package in ("cycle", "heads", "huge"):
+        assert f"{scene.name}-{package}" in problems[2]
+    assert (
+        f'package "{scene.name}-huge" has more than 20,000 blobs: they are served unchanged, and none of them can be installed'
+        in problems[2]
+    )
+    expected = {"cycle": "1.2.0", "missing": "1.2.0", "heads": "1.2.0", "long": f"1.0.{MANY_VERSIONS - 1}"}
+    for package, version in expected.items():
+        name = scene.operator(f"{scene.name}-{package}", f"{scene.name}-{package}"[:45])
+        scene.install(name, version)
+        ready = scene.ready_operator(name, version)
+        assert triple(ready, "Ready")[1] == "Succeeded"
+        assert f"{version} of channel stable" in ready["status"]["resolution"]
+
+    name = scene.operator(f"{scene.name}-huge", f"{scene.name}-huge"[:45])
+    refused = scene.condition_when(name, "Stalled", "True")
+    assert triple(refused, "Resolved")[2] == f"package '{scene.name}-huge' not found"
+
+    # Nothing is upgraded along a cycle, and a refusal names the steps of a long chain without listing them all.
+    name = f"{scene.name}-cycle"[:45]
+    scene.patch_operator(name, {"version": "1.1.0"})
+    refused = scene.condition_when(name, "Stalled", "True")
+    assert triple(refused, "Installed")[0] == "True"
+    assert len(triple(refused, "Ready")[2].encode()) <= 1024
+    scene.delete("Operator", f"{scene.name}-long"[:45])
+    name = scene.operator(f"{scene.name}-long", f"{scene.name}-long"[:45], version="1.0.0")
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+    scene.patch_operator(name, {"version": f"1.0.{MANY_VERSIONS - 1}"})
+    refused = scene.condition_when(name, "Stalled", "True", "next step 1.0.1")
+    assert len(triple(refused, "Ready")[2].encode()) <= 1024
+
+
+def _long(package: str, versions: int) -> list[Blob]:
+    """A package with a chain of that many versions, and MANY_ENTRIES entries."""
+    content = _chain(package, {f"1.0.{number}": f"1.0.{number - 1}" if number else "" for number in range(versions)})
+    channel = next(blob for blob in content if blob["schema"] == "olm.channel")
+    channel["entries"] += [{"name": f"{package}.v0.0.{number}"} for number in range(MANY_ENTRIES - versions)]
+    return content
+
+
+def _chain(package: str, replaces: Mapping[str, str], without: str = "") -> list[Blob]:
+    """A package with a channel in which each version replaces the given one; one may have an entry and no bundle."""
+    content = blobs(package, [*replaces], {})
+    channel = next(blob for blob in content if blob["schema"] == "olm.channel")
+    channel["entries"] = [
+        {"name": f"{package}.v{version}", **({"replaces": f"{package}.v{before}"} if before else {})}
+        for version, before in replaces.items()
+    ]
+    return [blob for blob in content if not without or blob.get("name") != f"{package}.v{without}"]
 
 
 def _foreign_deployment(name: str, owners: Sequence[Mapping[str, Any]]) -> Blob:
