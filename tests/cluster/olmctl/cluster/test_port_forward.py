@@ -5,18 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-import subprocess
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-import yaml
 
-from devcluster.allocation import free_port
-from devcluster.processes import start_logged
 from olmctl.cluster import port_forward
 from olmctl.cluster.port_forward import CATALOGD, OPERATOR_CONTROLLER, Server
 from olmctl.cluster.session import Session
@@ -24,93 +20,10 @@ from olmkit.errors import Forbidden, Unavailable
 from olmkit.runtime.client import Client
 from olmkit.tls import certificate_authority
 from tests.cluster.olmctl.conftest import Desk
+from tests.cluster.olmctl.kubelet import Kubelet
 
 Answer = Callable[[str, str], tuple[int, bytes]]
 """Status and body for a path and an Authorization header."""
-
-
-class Kubelet:
-    """A node whose kubelet forwards the ports of each pod to a server of its own, and pods of a controller on it."""
-
-    def __init__(
-        self,
-        desk: Desk,
-        folder: Path,
-        certificate: certificate_authority.CertificateSet,
-        ports: Mapping[str, int],
-        server: Server,
-    ) -> None:
-        """`ports` are those of the servers by name of the pod."""
-        self._server = server
-        self.namespace = desk.prefix
-        self._desk, self._folder, self._pods = desk, folder, tuple(ports)
-        (folder / "tls.crt").write_bytes(certificate.leaf.chain)
-        (folder / "tls.key").write_bytes(certificate.leaf.key)
-        self._port = free_port()
-        self._process = self._start(ports)
-
-    def _start(self, ports: Mapping[str, int]) -> subprocess.Popen[bytes]:
-        forwards = [
-            {
-                "apiVersion": "kwok.x-k8s.io/v1alpha1",
-                "kind": "PortForward",
-                "metadata": {"name": pod, "namespace": self.namespace},
-                "spec": {"forwards": [{"target": {"address": "127.0.0.1", "port": port}}]},
-            }
-            for pod, port in ports.items()
-        ]
-        config = self._folder / "kwok.yaml"
-        config.write_text(yaml.safe_dump_all(forwards))
-        command = [
-            str(Path(self._desk.cluster.state.programs) / "kwok"),
-            f"--kubeconfig={self._desk.cluster.kubeconfig}",
-            f"--config={config}",
-            f"--manage-single-node={self.namespace}",
-            f"--server-address=127.0.0.1:{self._port}",
-            f"--tls-cert-file={self._folder / 'tls.crt'}",
-            f"--tls-private-key-file={self._folder / 'tls.key'}",
-        ]
-        return start_logged(command, self._folder / "kwok.log", {"HOME": str(self._folder)})
-
-    def add_pods(self) -> None:
-        """Create the node and the pods, which are ready."""
-        desk, name = self._desk, self.namespace
-        desk.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
-        address = {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}]}
-        status = {**address, "daemonEndpoints": {"kubeletEndpoint": {"Port": self._port}}}
-        self._patch_status("node", name, status)
-        for pod in self._pods:
-            self._add_pod(pod)
-
-    def _add_pod(self, name: str) -> None:
-        desk, namespace = self._desk, self.namespace
-        container = {"name": "c", "image": "i", "ports": [{"name": self._server.port_name, "containerPort": 8443}]}
-        labels = {"app.kubernetes.io/name": self._server.component}
-        metadata = {"name": name, "namespace": namespace, "labels": labels}
-        spec = {"schedulerName": "none", "containers": [container]}
-        desk.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
-        ready = {
-            "conditions": [{"type": "Ready", "status": "True"}],
-            "podIP": "10.0.0.1",
-            "podIPs": [{"ip": "10.0.0.1"}],
-        }
-        self._patch_status("pod", name, ready)
-        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}}
-        body = json.dumps({**binding, "target": {"kind": "Node", "name": namespace}})
-        path = f"/api/v1/namespaces/{namespace}/pods/{name}/binding"
-        desk.cluster.kubectl("create", "--raw", path, "--filename=-", input=body)
-
-    def _patch_status(self, kind: str, name: str, status: object) -> None:
-        body = json.dumps({"status": status})
-        flags = (f"--namespace={self.namespace}", "--subresource=status", "--type=merge", "-p", body)
-        self._desk.cluster.kubectl("patch", kind, name, *flags)
-
-    def stop(self) -> None:
-        """End kwok and delete the pods, which no kubelet deletes."""
-        self._process.terminate()
-        self._process.wait()
-        flags = (f"--namespace={self.namespace}", "--ignore-not-found", "--force", "--grace-period=0")
-        self._desk.cluster.kubectl("delete", "pod", *self._pods, *flags)
 
 
 @pytest.fixture
