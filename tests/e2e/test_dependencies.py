@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from devcluster.watch import BUNDLE_DEPLOYMENTS, OPERATORS, Event, Object, is_tr
 from olmkit.api.operators import INSTALLED_FOR_LABEL
 from tests.conditions import triple
 from tests.e2e.packages import package_blobs, publish, push_bundle, registry_bundle
-from tests.e2e.stage import Stage
+from tests.e2e.stage import Stage, installed_version
 
 DEPENDANT, DEPENDENCY = "party-operator", "hello-operator"
 GREETINGS = "greetings.hello.example.com"
@@ -82,6 +83,21 @@ def test_what_an_operator_requires_is_installed_before_it_and_deleted_after_it(
     stage.until(OPERATORS, f"{DEPENDENCY} is deleted", lambda objects: DEPENDENCY not in objects, COUNT_SECONDS)
     for gone in (("bundledeployment", DEPENDENCY), ("crd", GREETINGS), ("namespace", f"{DEPENDENCY}-system")):
         assert not stage.exists(*gone), gone
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_dependency_in_use_is_kept_until_its_last_custom_resource_is_deleted(stage: Stage) -> None:
+    stage.cluster.kubectl("apply", "-f", "-", input=json.dumps(GREETING))
+    stage.delete("Operator", DEPENDANT)
+    kept = stage.operator_when(
+        DEPENDENCY, "kept", lambda found: triple(found, "Ready")[2].startswith("kept: "), COUNT_SECONDS
+    )
+    assert triple(kept, "Ready")[0] == "True"
+    assert triple(kept, "Ready")[2].startswith(f"kept: 1 {GREETINGS} in use; ")
+    assert installed_version(kept) == "0.2.0"
+    stage.cluster.kubectl("delete", "greeting", "of-a-user", "-n", "default")
+    stage.until(OPERATORS, f"{DEPENDENCY} is deleted", lambda objects: DEPENDENCY not in objects, COUNT_SECONDS)
+    assert not stage.exists("crd", GREETINGS)
 
 
 @pytest.mark.usefixtures("installed")
