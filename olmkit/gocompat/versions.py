@@ -101,6 +101,15 @@ def parse_version(text: str) -> Version:
     return Version(parsed.major, parsed.minor, parsed.patch, tuple(parsed.prerelease), ".".join(parsed.build))
 
 
+def plain_order(text: str) -> Order | None:
+    """The order of a version of three numbers and nothing else; None for every other text."""
+    plain = _PLAIN.fullmatch(text)
+    if plain is None:
+        return None
+    major, minor, patch = plain.groups()
+    return (int(major), int(minor), int(patch), (1,)), ()
+
+
 def parse_tolerant_version(text: str) -> Version:
     """A version as CSVs and rules write it: blanks around it, one `v`, leading zeros and missing parts are allowed.
 

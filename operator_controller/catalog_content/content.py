@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from io import FileIO
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -132,6 +133,7 @@ class ContentDocuments:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._opened: dict[str, CatalogContent] = {}
+        self._files: dict[str, FileIO] = {}
 
     def open(self, content: str) -> CatalogContent:
         """The content of that digest. Raises ContentMissing."""
@@ -147,6 +149,31 @@ class ContentDocuments:
     def read(self, content: str, package: str) -> Any:
         """The parsed JSON of a document. Raises ContentMissing, KeyError and PackageTooLarge."""
         return self.open(content).read_document(package, MAX_PARSED_BYTES)
+
+    def read_text(self, content: str, package: str) -> bytes:
+        """The text of a document; nothing of one that is too large. Raises ContentMissing and KeyError."""
+        opened = self.open(content)
+        entry = opened.index.packages[package]
+        if entry.length > MAX_DOCUMENT_BYTES:
+            return b""
+        try:
+            file = self._files.get(content)
+            if file is None:
+                file = self._files[content] = open(opened.folder / DOCUMENTS_FILE, "rb", buffering=0)  # noqa: SIM115
+            file.seek(entry.start)
+            return file.read(entry.length) or b""
+        except OSError as error:
+            raise ContentMissing(f"its content on the disk cannot be read ({_summary(error)})") from error
+
+    def providers(self, content: str) -> Mapping[GroupKind, tuple[str, ...]]:
+        """The packages with a bundle that provides a kind. Raises ContentMissing."""
+        return self.open(content).index.providers
+
+    def close_files(self) -> None:
+        """Close all files; they are opened again when they are needed."""
+        for file in self._files.values():
+            file.close()
+        self._files.clear()
 
     def forget(self, content: str) -> None:
         """Open it again when it is next needed."""

@@ -81,13 +81,14 @@ def candidates_of(
     channels, missing = selected_channels(offer.package, request)
     candidates = tuple(_with_running_image(one, running) for one in _channel_candidates(offer, offer.package, channels))
     if request.is_dependency:
-        default = _default_channel(offer.package)
+        default = default_channel(offer.package)
         candidates = tuple(one if one.channel == default else replace(one, is_preferred=False) for one in candidates)
     matching = tuple(one for one in candidates if request.versions is None or request.versions.matches(one.version))
     ruled_out = [
         RuledOut(one, reason)
         for one in matching
-        if not (running is not None and is_same_bundle(one, running)) and (reason := _problem(one.bundle, cluster))
+        if not (running is not None and is_same_bundle(one, running))
+        and (reason := installation_problem(one.bundle, cluster))
     ]
     if ruled_out:
         names = {each.candidate.bundle.name for each in ruled_out}
@@ -95,7 +96,7 @@ def candidates_of(
     return CatalogCandidates(offer, missing, channels, candidates, matching, tuple(ruled_out))
 
 
-def _problem(bundle: Bundle, cluster: KnownCluster) -> str:
+def installation_problem(bundle: Bundle, cluster: KnownCluster) -> str:
     """Why the bundle cannot be installed whatever else is, or ""."""
     unmet = unmet_cluster_requirement(bundle, cluster)
     if unmet or not bundle.dependencies:
@@ -107,7 +108,7 @@ def _with_running_image(candidate: Candidate, running: RunningBundle | None) -> 
     """Takes over the running image reference if both are the same image: another registry is no reason for an upgrade."""
     if running is None or not is_same_image(candidate.bundle.image, running.image):
         return candidate
-    return replace(candidate, bundle=replace(candidate.bundle, image=running.image))
+    return replace(candidate, bundle=candidate.bundle.with_image(running.image))
 
 
 def selected_channels(package: PackageContent, request: PackageRequest) -> tuple[tuple[Channel, ...], MissingPart]:
@@ -125,7 +126,7 @@ def selected_channels(package: PackageContent, request: PackageRequest) -> tuple
     return (), MissingPart.DEFAULT_CHANNEL
 
 
-def _default_channel(package: PackageContent) -> str:
+def default_channel(package: PackageContent) -> str:
     """The name of the channel that an Operator without channel and version would follow; "" if there is none."""
     channels, _ = selected_channels(package, PackageRequest(package.name))
     return channels[0].name if channels else ""
@@ -135,18 +136,26 @@ def _channel_candidates(
     offer: CatalogOffer, package: PackageContent, channels: Sequence[Channel]
 ) -> Iterable[Candidate]:
     """Yields each readable bundle once: from the default channel if it is there, else from the first channel that has it."""
-    default_first = sorted(channels, key=lambda channel: (channel.name != package.default_channel, channel.name))
     known: set[str] = set()
-    for channel in default_first:
+    for channel in in_order_of_search(package, channels):
         for entry in channel.entries:
             bundle = package.bundles.get(entry.name)
             if bundle is None or bundle.version is None or bundle.name in known:
                 continue
             known.add(bundle.name)
-            deprecation = package.deprecated_bundles.get(bundle.name, "")
-            if bundle.name in package.deprecated_bundles:
-                deprecation = deprecation or "no reason is given"
+            deprecation = deprecation_of(package, bundle.name)
             yield Candidate(bundle, bundle.version, offer.catalog, offer.priority, channel.name, deprecation)
+
+
+def in_order_of_search(package: PackageContent, channels: Iterable[Channel]) -> list[Channel]:
+    """The default channel first: the channel of a candidate is the first that has it."""
+    return sorted(channels, key=lambda channel: (channel.name != package.default_channel, channel.name))
+
+
+def deprecation_of(package: PackageContent, bundle: str) -> str:
+    """The message about the deprecation of a bundle; "" if it is not deprecated."""
+    found = package.deprecated_bundles.get(bundle)
+    return "" if found is None else found or "no reason is given"
 
 
 def is_same_bundle(candidate: Candidate, running: RunningBundle) -> bool:

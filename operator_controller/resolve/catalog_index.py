@@ -1,7 +1,7 @@
 """Which package requires and owns what, over all catalogs: an index that is made anew only for documents that changed.
 
-Kept by the solver process from one solve to the next (component_solver.SolverMemory). A document is read once to be indexed and
-not kept; the bundles of a package are parsed only when the solver reaches it. Pure.
+Kept by the solver process from one solve to the next (component_solver.SolverMemory). Where documents are kept as text, only
+those of packages that are reached are read; otherwise each is read once to be indexed. Pure.
 """
 
 from __future__ import annotations
@@ -13,18 +13,29 @@ from contextlib import suppress
 
 from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest, RecordedBundle
 from operator_controller.resolve.components import EMPTY_INDEX, PackageIndex, index_document
-from operator_controller.resolve.documents import ContentMissing, Documents
-from operator_controller.resolve.package import GroupKind, PackageTooLarge
+from operator_controller.resolve.documents import ContentMissing, Documents, ParsedDocuments, TextDocuments
+from operator_controller.resolve.package import GroupKind
 from operator_controller.resolve.snapshot import STATES_WITH_CONTENT
 
 
-class CatalogIndex:
-    """The index of all catalogs and of what runs."""
+class CatalogLost(LookupError):
+    """A document of a catalog is missing: the catalog counts as unreadable."""
 
-    def __init__(self) -> None:
-        self._by_digest: dict[str, PackageIndex] = {}
-        self._by_package: dict[str, PackageIndex] = {}
+    def __init__(self, catalog: str) -> None:
+        super().__init__(catalog)
+        self.catalog = catalog
+
+
+class CatalogIndex:
+    """The index of all catalogs and of what runs. `parsed` keeps the indexes of documents."""
+
+    def __init__(self, parsed: ParsedDocuments) -> None:
+        self._parsed = parsed
+        self._documents: Documents | None = None
+        self._sources: dict[str, CatalogSource] = {}
         self._digests: dict[str, Mapping[str, str]] = {}
+        self._recorded: dict[str, PackageIndex] = {}
+        self._by_package: dict[str, PackageIndex] = {}
         self.providers: Mapping[GroupKind, Collection[str]] = {}
         """Packages that own a kind in one of their versions."""
 
@@ -32,53 +43,79 @@ class CatalogIndex:
         self, catalogs: Iterable[CatalogSource], documents: Documents, operators: Iterable[OperatorRequest]
     ) -> None:
         """Index these catalogs and what runs, and nothing else."""
-        older, self._by_digest, self._digests = self._by_digest, {}, {}
-        merged: dict[str, PackageIndex] = {}
-        for source in catalogs:
-            digests = self._digests_of(source, documents)
-            try:
-                found = {
-                    package: self._index(documents, source, package, digests[package], older) for package in digests
-                }
-            except ContentMissing:  # it is damaged or was just removed: the catalog counts as unreadable
-                self._digests[source.name], found = {}, {}
-            for package, index in found.items():
-                merged[package] = merged[package].merged(index) if package in merged else index
+        self._documents = documents
+        self._sources = {source.name: source for source in catalogs}
+        self._digests = {name: self._digests_of(source, documents) for name, source in self._sources.items()}
+        self._recorded = {}
         for operator in operators:
             for recorded in filter(None, (operator.running, operator.installing)):
-                own = merged.get(operator.held_package, EMPTY_INDEX)
-                merged[operator.held_package] = own.merged(_index_recorded(recorded))
-        self._by_package, self.providers = merged, _providers(merged)
+                own = self._recorded.get(operator.held_package, EMPTY_INDEX)
+                self._recorded[operator.held_package] = own.merged(_index_recorded(recorded))
+        self._refresh()
 
-    def _index(
-        self, documents: Documents, source: CatalogSource, package: str, digest: str, older: Mapping[str, PackageIndex]
-    ) -> PackageIndex:
-        """The index of a document. Raises ContentMissing."""
-        known = self._by_digest.get(digest) or older.get(digest)
-        if known is None:
-            try:
-                known = index_document(documents.read(source.content, package))
-            except PackageTooLarge:
-                known = EMPTY_INDEX
-        self._by_digest[digest] = known
-        return known
+    def lose(self, catalog: str) -> None:
+        """A document of the catalog is missing: it counts as unreadable."""
+        self._digests[catalog] = {}
+        self._refresh()
 
-    def _digests_of(self, source: CatalogSource, documents: Documents) -> Mapping[str, str]:
+    def _refresh(self) -> None:
+        self._by_package = {}
+        self._parsed.retain_indexes({digest for digests in self._digests.values() for digest in digests.values()})
+        self.providers = self._find_providers()
+
+    def _find_providers(self) -> Mapping[GroupKind, Collection[str]]:
+        """Raises CatalogLost."""
+        found: dict[GroupKind, set[str]] = {}
+        listed: list[Mapping[GroupKind, Collection[str]]] = []
+        for name, digests in self._digests.items():
+            if digests and isinstance(self._documents, TextDocuments):
+                with suppress(ContentMissing):
+                    listed.append(self._documents.providers(self._sources[name].content))
+            else:
+                listed.append(_providers({package: self._index(name, package) for package in digests}))
+        listed.append(_providers(self._recorded))
+        listed = [each for each in listed if each]
+        if len(listed) == 1:
+            return listed[0]
+        for each in listed:
+            for kind, packages in each.items():
+                found.setdefault(kind, set()).update(packages)
+        return {kind: sorted(packages) for kind, packages in found.items()}
+
+    def _index(self, catalog: str, package: str) -> PackageIndex:
+        """The index of a document. Raises CatalogLost."""
+        if self._documents is None:
+            return EMPTY_INDEX
+        digest = self._digests[catalog][package]
+        try:
+            return self._parsed.index(self._documents, self._sources[catalog].content, package, digest)
+        except ContentMissing as error:  # it is damaged or was just removed
+            raise CatalogLost(catalog) from error
+
+    @staticmethod
+    def _digests_of(source: CatalogSource, documents: Documents) -> Mapping[str, str]:
         """The digests of a catalog's documents; none if its content is not known."""
         found: Mapping[str, str] = {}
         if source.state in STATES_WITH_CONTENT:
             with suppress(ContentMissing):
                 found = documents.digests(source.content)
-        self._digests[source.name] = found
         return found
 
     def of_package(self, package: str) -> PackageIndex:
-        """What the package requires and owns, in all catalogs and as it runs."""
-        return self._by_package.get(package, EMPTY_INDEX)
+        """What the package requires and owns, in all catalogs and as it runs. Raises CatalogLost."""
+        known = self._by_package.get(package)
+        if known is None:
+            known = self._recorded.get(package)
+            for catalog, digests in self._digests.items():
+                if package in digests:
+                    own = self._index(catalog, package)
+                    known = own if known is None else known.merged(own)
+            known = self._by_package[package] = known or EMPTY_INDEX
+        return known
 
     def packages(self) -> Collection[str]:
         """All packages."""
-        return self._by_package.keys()
+        return self._recorded.keys() | {package for digests in self._digests.values() for package in digests}
 
     def digest(self, catalog: str, package: str) -> str | None:
         """The digest of the package's document in a catalog, if it has one."""

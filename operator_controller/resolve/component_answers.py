@@ -1,4 +1,4 @@
-"""Solves one component and answers each of its Operators: `answer_component(part, documents, parsed) -> answers`.
+"""Solves one component and answers each of its Operators: `answer_component(part, sources) -> answers`.
 
 Called by component_solver.py. What an approval or a pause keeps out is not part of the end state. The Operator that it belongs to
 gets the answer that it would get without them, from a second solve; operator/approval.py holds it back. Pure.
@@ -7,7 +7,7 @@ gets the answer that it would get without them, from a second solve; operator/ap
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from operator_controller.resolve.answer import Answer
 from operator_controller.resolve.answer_maker import AnswerMaker
@@ -16,13 +16,12 @@ from operator_controller.resolve.cluster_snapshot import CatalogSource, Operator
 from operator_controller.resolve.component_part import ComponentPart
 from operator_controller.resolve.documents import Documents, ParsedDocuments
 from operator_controller.resolve.optimum import Optimizer, Solution
-from operator_controller.resolve.package_domain import PackageDomain, make_domain
+from operator_controller.resolve.package_domain import DomainCache, PackageDomain
 from operator_controller.resolve.problem import Goal
 from operator_controller.resolve.recorded_plans import BindingPlan, binding_plans, is_followed, pinned, with_plan
 from operator_controller.resolve.relaxed_requests import with_other_versions
 from operator_controller.resolve.requests import package_request, running_bundle
 from operator_controller.resolve.resolution import Chosen
-from operator_controller.resolve.resolver import permitted
 from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest, Snapshot
 from operator_controller.resolve.universe import ComponentUniverse, make_goal
 
@@ -30,6 +29,19 @@ BUDGET = Budget()
 """The limits of each level of one solve."""
 MAX_DEPENDENCY_NAME_LENGTH = 45
 """Characters of the name of an Operator, which is that of its package if it is made for a dependency."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the offers and the domains of packages come from."""
+
+    documents: Documents
+    parsed: ParsedDocuments = field(default_factory=ParsedDocuments)
+    domains: DomainCache = field(default_factory=DomainCache)
+
+    def offer(self, source: CatalogSource, package: str) -> CatalogOffer:
+        """What a catalog offers of the package."""
+        return self.parsed.offer(self.documents, source, package)
 
 
 @dataclass(frozen=True)
@@ -44,22 +56,20 @@ class SolvedComponent:
     """The recorded plans that it follows."""
 
 
-def answer_component(
-    part: ComponentPart, documents: Documents, parsed: ParsedDocuments, optimizer: Optimizer
-) -> list[Answer]:
+def answer_component(part: ComponentPart, sources: Sources, optimizer: Optimizer) -> list[Answer]:
     """The answers for the Operators of a component. `optimizer` is the one that solved it before, if it was solved before."""
 
     def selected(part: ComponentPart, package: str) -> Chosen | None:
-        solved = solve_part(part, documents, parsed, Optimizer(BUDGET))
+        solved = solve_part(part, sources, Optimizer(BUDGET))
         index = solved.solution.selected.get(package) if solved.solution.is_proved else None
         version = solved.universe.version(package, index) if index is not None else None
         return version.choice if version is not None and not version.is_running else None
 
-    solved = solve_part(part, documents, parsed, optimizer)
-    return with_other_versions(_answers(solved, documents, parsed), part, selected)
+    solved = solve_part(part, sources, optimizer)
+    return with_other_versions(_answers(solved, sources), part, selected)
 
 
-def _answers(solved: SolvedComponent, documents: Documents, parsed: ParsedDocuments) -> list[Answer]:
+def _answers(solved: SolvedComponent, sources: Sources) -> list[Answer]:
     part = solved.part
     maker = AnswerMaker(solved.universe, solved.goal, solved.solution, part.catalogs)
     held = {each.name for each in part.operators if solved.universe.domain(each.held_package).pending}
@@ -70,7 +80,7 @@ def _answers(solved: SolvedComponent, documents: Documents, parsed: ParsedDocume
             if each.is_resolvable or each.is_deleting
         ]
     released = tuple(replace(each, is_manual=False, is_paused=False, planned=None) for each in part.operators)
-    free = solve_part(replace(part, operators=released), documents, parsed, Optimizer(BUDGET))
+    free = solve_part(replace(part, operators=released), sources, Optimizer(BUDGET))
     free_maker = AnswerMaker(free.universe, free.goal, free.solution, part.catalogs)
     return [
         replace(free_maker.answer(each), to_install=(), members=maker.members, moving_set=None)
@@ -81,13 +91,11 @@ def _answers(solved: SolvedComponent, documents: Documents, parsed: ParsedDocume
     ]
 
 
-def solve_part(
-    part: ComponentPart, documents: Documents, parsed: ParsedDocuments, optimizer: Optimizer
-) -> SolvedComponent:
+def solve_part(part: ComponentPart, sources: Sources, optimizer: Optimizer) -> SolvedComponent:
     """The best solution of a component that follows the recorded plans, as far as they are possible."""
     plans = tuple(binding_plans(part.operators))
     while True:  # each turn but the last ends a plan
-        solved = _solve(part, universe_of(part, documents, parsed, plans), optimizer)
+        solved = _solve(part, universe_of(part, sources, plans), optimizer)
         followed = tuple(each for each in plans if is_followed(each, solved.universe, solved.solution))
         if followed == plans:
             return replace(solved, plans=plans)
@@ -99,11 +107,9 @@ def _solve(part: ComponentPart, universe: ComponentUniverse, optimizer: Optimize
     return SolvedComponent(part, universe, goal, optimizer.solve(universe, goal))
 
 
-def universe_of(
-    part: ComponentPart, documents: Documents, parsed: ParsedDocuments, plans: Iterable[BindingPlan] = ()
-) -> ComponentUniverse:
+def universe_of(part: ComponentPart, sources: Sources, plans: Iterable[BindingPlan] = ()) -> ComponentUniverse:
     """The component as a problem for the solver. `plans` are those to follow."""
-    domains = _Domains(part, documents, parsed, plans)
+    domains = _Domains(part, sources, plans)
     running = tuple(each.held_package for each in part.operators if each.running is not None)
     return ComponentUniverse(
         domain_of=domains.domain,
@@ -119,10 +125,9 @@ def universe_of(
 class _Domains:
     """Makes the domains of one component."""
 
-    def __init__(
-        self, part: ComponentPart, documents: Documents, parsed: ParsedDocuments, plans: Iterable[BindingPlan]
-    ) -> None:
-        self._part, self._documents, self._parsed = part, documents, parsed
+    def __init__(self, part: ComponentPart, sources: Sources, plans: Iterable[BindingPlan]) -> None:
+        self._part, self._sources = part, sources
+        self._facts = sources.domains.same_facts(part.facts)
         self._planned = {package: planned for plan in plans for package, planned in plan.pending.items()}
         self._operators: Mapping[str, OperatorRequest] = {each.held_package: each for each in part.operators}
         self._catalogs_of: dict[str, list[str]] = {}
@@ -135,7 +140,7 @@ class _Domains:
         """The domain of a package."""
         operator = self._operators.get(package)
         snapshot = self._dependency(package) if operator is None else self._requested(operator)
-        domain = make_domain(package, operator, snapshot, permitted(snapshot))
+        domain = self._sources.domains.domain(package, operator, snapshot)
         return pinned(domain, self._planned.get(package))
 
     def _requested(self, operator: OperatorRequest) -> Snapshot:
@@ -147,13 +152,13 @@ class _Domains:
             installing_bundle=operator.installing.name if operator.installing else "",
             preferred_catalog=operator.preferred_catalog,
             catalog_order=order,
-            facts=self._part.facts,
+            facts=self._facts,
         )
 
     def _offer(self, source: CatalogSource, operator: OperatorRequest) -> CatalogOffer:
         """What a catalog offers of an Operator's package; nothing if the spec does not select it."""
         if operator.catalogs is None or source.name in operator.catalogs:
-            return self._parsed.offer(self._documents, source, operator.package)
+            return self._sources.offer(source, operator.package)
         return CatalogOffer(source.name, source.priority, CatalogState.NOT_SELECTED, package_names=source.package_names)
 
     def _dependency(self, package: str) -> Snapshot:
@@ -161,7 +166,7 @@ class _Domains:
         refused = bool(self.why_not_created(package))
         names = self._catalogs_of.get(package, ())
         offers = tuple(
-            self._parsed.offer(self._documents, source, package)
+            _without_names(self._sources.offer(source, package))
             for source in self._part.catalogs
             if (source.name in names or package in source.package_names) and not refused
         )
@@ -169,7 +174,7 @@ class _Domains:
             PackageRequest(package, is_dependency=True),
             offers,
             catalog_order=self._home_catalogs(),
-            facts=self._part.facts,
+            facts=self._facts,
         )
 
     def why_not_created(self, package: str) -> str:
@@ -201,5 +206,10 @@ class _Domains:
             return operator.running.catalog
         if operator.preferred_catalog or operator.is_dependency:
             return operator.preferred_catalog
-        choices = permitted(self._requested(operator)).choices
+        choices = self.domain(operator.held_package).permitted.choices
         return choices[-1].candidate.catalog if choices else ""
+
+
+def _without_names(offer: CatalogOffer) -> CatalogOffer:
+    """Without the other packages of a catalog whose content is known: the package does not depend on them."""
+    return replace(offer, package_names=()) if offer.package is not None and offer.package_names else offer

@@ -13,9 +13,8 @@ from olmkit.api.conditions import truncate
 from operator_controller.resolve.answer import Answer, AnswerKind
 from operator_controller.resolve.answer_maker import AnswerMaker
 from operator_controller.resolve.budget import Statistics
-from operator_controller.resolve.component_answers import universe_of
+from operator_controller.resolve.component_answers import Sources, universe_of
 from operator_controller.resolve.component_part import ComponentPart
-from operator_controller.resolve.documents import ParsedDocuments
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
 from operator_controller.resolve.formatting import join_names, plain_value
 from operator_controller.resolve.optimum import Level, Solution
@@ -28,7 +27,7 @@ MAX_PACKAGES_SHOWN = 5
 def exceeded_answers(part: ComponentPart, reason: str) -> Iterable[Answer]:
     """The answers for the Operators of a component; `reason` says which limit it exceeds."""
     bare = replace(part, catalogs=(), documents=())
-    universe = universe_of(bare, _NoDocuments(), ParsedDocuments())
+    universe = universe_of(bare, Sources(_NoDocuments()))
     goal = make_goal(universe, [each.held_package for each in part.operators])
     nothing = Solution({}, (), (), next(iter(Level)), Statistics())
     maker, message = AnswerMaker(universe, goal, nothing, part.catalogs), _message(part, reason)

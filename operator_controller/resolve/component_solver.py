@@ -14,13 +14,14 @@ from dataclasses import replace
 
 from operator_controller.resolve import component_answers
 from operator_controller.resolve.answer import Answer
-from operator_controller.resolve.catalog_index import CatalogIndex
+from operator_controller.resolve.catalog_index import CatalogIndex, CatalogLost
 from operator_controller.resolve.cluster_snapshot import ClusterSnapshot, OperatorRequest
 from operator_controller.resolve.component_limits import exceeded_answers
 from operator_controller.resolve.component_part import ComponentPart, digest_of, part_of
 from operator_controller.resolve.components import find_components
 from operator_controller.resolve.documents import Documents, ParsedDocuments
 from operator_controller.resolve.optimum import Optimizer
+from operator_controller.resolve.package_domain import DomainCache
 
 
 class SolverMemory:
@@ -28,7 +29,8 @@ class SolverMemory:
 
     def __init__(self) -> None:
         self.parsed = ParsedDocuments()
-        self.index = CatalogIndex()
+        self.index = CatalogIndex(self.parsed)
+        self.domains = DomainCache()
         self.answers: dict[str, tuple[Answer, ...]] = {}
         """The answers of each component of the last call, by its digest."""
         self.optimizers: dict[str, Optimizer] = {}
@@ -67,6 +69,7 @@ class PendingComponents:
         self._optimizers, memory.optimizers = memory.optimizers, {}
         parts = find_parts(snapshot, documents, memory)
         memory.parsed.retain_only({digest for part in parts for _, _, digest in part.documents})
+        memory.domains.retain_only({package for part in parts for package in part.packages})
         self._pending: deque[tuple[str, ComponentPart]] = deque()
         self.known: list[Answer] = []
         """The answers that need no solving."""
@@ -89,7 +92,8 @@ class PendingComponents:
     def solve_next(self) -> tuple[Answer, ...]:
         """Solve one component."""
         digest, part = self._pending[0]
-        found = component_answers.answer_component(part, self._documents, self._memory.parsed, self._optimizer(part))
+        sources = component_answers.Sources(self._documents, self._memory.parsed, self._memory.domains)
+        found = component_answers.answer_component(part, sources, self._optimizer(part))
         answers = self._memory.answers[digest] = _with_digest(found, digest)
         self._pending.popleft()
         return answers
@@ -109,11 +113,26 @@ def _with_digest(answers: Iterable[Answer], digest: str) -> tuple[Answer, ...]:
 def find_parts(snapshot: ClusterSnapshot, documents: Documents, memory: SolverMemory) -> list[ComponentPart]:
     """The parts of the Snapshot, one for each component."""
     operators = _by_seniority(snapshot)
-    memory.index.update(snapshot.catalogs, documents, operators)
+    try:
+        memory.index.update(snapshot.catalogs, documents, operators)
+        return _find_parts(snapshot, operators, memory.index)
+    except CatalogLost as error:
+        lost = error.catalog
+    while True:  # as often as there are catalogs
+        try:
+            memory.index.lose(lost)
+            return _find_parts(snapshot, operators, memory.index)
+        except CatalogLost as error:
+            lost = error.catalog
+
+
+def _find_parts(
+    snapshot: ClusterSnapshot, operators: Sequence[OperatorRequest], index: CatalogIndex
+) -> list[ComponentPart]:
+    """Raises CatalogLost."""
     by_package: dict[str, OperatorRequest] = {}
     for operator in operators:
         by_package.setdefault(operator.held_package, operator)
-    index = memory.index
     components = find_components(by_package.keys(), index.of_package, index.providers, index.packages)
     members: defaultdict[str, list[OperatorRequest]] = defaultdict(list)
     first_of = {package: min(each.requested) for each in components for package in each.requested}

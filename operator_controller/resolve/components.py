@@ -8,7 +8,7 @@ if two of them may own the same kind. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -124,34 +124,53 @@ def find_components(
 
     `index` is that of a package in all catalogs, and of what runs of it; `providers` are the packages that may own a kind.
     """
+    wanted = frozenset(requested)
+    reached = [_Reached(root) for root in sorted(wanted)]
+    places: dict[str, int] = {}  # of each package, the first request that reached it
+    owners: dict[GroupKind, str] = {}
     groups = _DisjointSets()
-    pending, reached = sorted(requested), set(requested)
-    for package in pending:  # the loop body appends to the list
-        own = index(package)
-        linked = set(own.packages).union(*(providers.get(kind, ()) for kind in own.kinds))
-        if own.requires_any:
-            linked |= set(all_packages())
-        groups.find(package)
-        for other in linked:
-            groups.join(package, other)
-        for kind in own.owned:
-            groups.join(package, kind)
-        pending.extend(sorted(linked - reached))
-        reached |= linked
-    by_root: dict[Hashable, set[str]] = {}
-    for package in reached:
-        by_root.setdefault(groups.find(package), set()).add(package)
-    found = [Component(frozenset(names & set(requested)), frozenset(names)) for names in by_root.values()]
-    return sorted((each for each in found if each.requested), key=lambda each: min(each.requested))
+    for place, here in enumerate(reached):
+        for package in here.pending:  # the loop body appends to the list
+            first = places.setdefault(package, place)
+            if first != place:
+                groups.join(first, place)
+                continue
+            own = index(package)
+            here.add(own.packages)
+            for kind in own.kinds:
+                here.add(frozenset(providers.get(kind, ())))
+            if own.requires_any:
+                here.add(frozenset(all_packages()))
+            for kind in own.owned:
+                groups.join(places[owners.setdefault(kind, package)], place)
+    by_group: dict[int, set[str]] = {}
+    for place, here in enumerate(reached):
+        by_group.setdefault(groups.find(place), set()).update(here.packages)
+    found = [Component(wanted & packages, frozenset(packages)) for packages in by_group.values()]
+    return sorted(found, key=lambda each: min(each.requested))
+
+
+class _Reached:
+    """The packages that one request leads to, as far as no request before it does."""
+
+    def __init__(self, root: str) -> None:
+        self.packages = {root}
+        self.pending = [root]
+
+    def add(self, packages: frozenset[str]) -> None:
+        """Add those that are new."""
+        new = packages - self.packages
+        self.packages |= new
+        self.pending.extend(new)
 
 
 class _DisjointSets:
-    """Sets of values that were joined."""
+    """Sets of numbers that were joined."""
 
     def __init__(self) -> None:
-        self._parent: dict[Hashable, Hashable] = {}
+        self._parent: dict[int, int] = {}
 
-    def find(self, value: Hashable) -> Hashable:
+    def find(self, value: int) -> int:
         """The representative of the set."""
         parent = self._parent
         parent.setdefault(value, value)
@@ -160,6 +179,6 @@ class _DisjointSets:
             value = parent[value]
         return value
 
-    def join(self, one: Hashable, other: Hashable) -> None:
+    def join(self, one: int, other: int) -> None:
         """Make one set of both."""
         self._parent[self.find(one)] = self.find(other)

@@ -8,12 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from olmkit.gocompat.text import quoted
 from operator_controller.resolve.cluster_snapshot import CatalogSource
-from operator_controller.resolve.package import InvalidDocument, PackageContent, PackageTooLarge, read_package
+from operator_controller.resolve.components import EMPTY_INDEX, PackageIndex, index_document
+from operator_controller.resolve.package import (
+    GroupKind,
+    InvalidDocument,
+    PackageContent,
+    PackageTooLarge,
+    read_package,
+)
+from operator_controller.resolve.package_text import AnotherForm, read_package_text
 from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogOffer, CatalogState
+
+MAX_KEPT_BYTES = 64 * 1024 * 1024
+"""Bytes of the documents that are kept, as text, before the solver reaches them. The largest real catalogs have 6 million."""
 
 
 class ContentMissing(LookupError):
@@ -35,6 +46,19 @@ class Documents(Protocol):
         ...
 
 
+@runtime_checkable
+class TextDocuments(Documents, Protocol):
+    """Documents that are kept as text, so that only those that are reached are read."""
+
+    def read_text(self, content: str, package: str) -> bytes:
+        """The JSON text of the document, of whatever size, or what stands in its place. Raises ContentMissing."""
+        ...
+
+    def providers(self, content: str) -> Mapping[GroupKind, Collection[str]]:
+        """The packages of a content that own a kind in one of their versions, sorted. Raises ContentMissing."""
+        ...
+
+
 @dataclass(frozen=True)
 class ParsedPackage:
     """A package as parsed, or why it cannot be: exactly one of `content` and the two errors."""
@@ -42,6 +66,8 @@ class ParsedPackage:
     content: PackageContent | None = None
     too_large: str = ""
     invalid: str = ""
+    size: int = 0
+    """Bytes of the text that it was decoded from."""
 
 
 class ParsedDocuments:
@@ -49,10 +75,38 @@ class ParsedDocuments:
 
     def __init__(self) -> None:
         self._by_digest: dict[str, ParsedPackage] = {}
+        self._indexes: dict[str, PackageIndex] = {}
+        self._kept_bytes = 0
 
     def retain_only(self, digests: Collection[str]) -> None:
-        """Drop all other documents."""
+        """Drop all other documents. Indexes are kept until retain_indexes()."""
         self._by_digest = {digest: parsed for digest, parsed in self._by_digest.items() if digest in digests}
+        self._kept_bytes = sum(parsed.size for parsed in self._by_digest.values())
+
+    def retain_indexes(self, digests: Collection[str]) -> None:
+        """Drop the indexes of all other documents."""
+        self._indexes = {digest: index for digest, index in self._indexes.items() if digest in digests}
+
+    def index(self, documents: Documents, content: str, package: str, digest: str) -> PackageIndex:
+        """What the bundles of a document require and own. Raises ContentMissing."""
+        known = self._indexes.get(digest)
+        if known is None:
+            known = self._indexes[digest] = self._new_index(documents, content, package, digest)
+        return known
+
+    def _new_index(self, documents: Documents, content: str, package: str, digest: str) -> PackageIndex:
+        """A document that is decoded for its index is kept: the solver will probably reach it."""
+        found = _read_text(documents, content, package, digest)
+        if found is not None:
+            parsed, index = found
+            if self._kept_bytes + parsed.size <= MAX_KEPT_BYTES:
+                self._kept_bytes += parsed.size
+                self._by_digest[digest] = parsed
+            return index
+        try:
+            return index_document(documents.read(content, package))
+        except PackageTooLarge:
+            return EMPTY_INDEX
 
     def offer(self, documents: Documents, source: CatalogSource, package: str) -> CatalogOffer:
         """What a catalog offers of the package."""
@@ -76,8 +130,24 @@ class ParsedDocuments:
     def _parsed(self, documents: Documents, content: str, package: str, digest: str) -> ParsedPackage:
         parsed = self._by_digest.get(digest)
         if parsed is None:
-            parsed = self._by_digest[digest] = _read_parsed(documents, content, package)
+            found = _read_text(documents, content, package, digest)
+            parsed = found[0] if found is not None else _read_parsed(documents, content, package)
+            self._by_digest[digest] = parsed
         return parsed
+
+
+def _read_text(
+    documents: Documents, content: str, package: str, digest: str
+) -> tuple[ParsedPackage, PackageIndex] | None:
+    """Decode a document of the usual form; None if the whole document has to be read. Raises ContentMissing."""
+    if not isinstance(documents, TextDocuments):
+        return None
+    text = documents.read_text(content, package)
+    try:
+        found = read_package_text(text, package, digest, content)
+    except (AnotherForm, PackageTooLarge):
+        return None
+    return ParsedPackage(found.content, size=len(text)), found.index
 
 
 def _read_parsed(documents: Documents, content: str, package: str) -> ParsedPackage:

@@ -12,9 +12,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, cast
+
+import msgspec
 
 from olmkit.fbc.schemas import CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE, PACKAGE_REQUIRED
 from olmkit.gocompat.fields import canonical_keys
@@ -46,22 +48,20 @@ class PackageTooLarge(ValueError):
     """The package exceeds a limit of resolution. The message says which, by how much, and what to do."""
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, gc=False, rename={"skip_range": "skipRange"}):
     """One entry of a channel: a bundle by name, and the bundles that it upgrades."""
 
-    name: str
+    name: str = ""
     replaces: str = ""
     skips: tuple[str, ...] = ()
     skip_range: str = ""
 
 
-@dataclass(frozen=True)
-class Channel:
+class Channel(msgspec.Struct, frozen=True, gc=False):
     """An upgrade channel."""
 
-    name: str
-    entries: tuple[Entry, ...]
+    name: str = ""
+    entries: tuple[Entry, ...] = ()
 
 
 GroupKind = tuple[str, str]
@@ -132,6 +132,10 @@ class Bundle:
             found for entry in self.properties if entry.type == GVK and (found := _group_version_kind(entry.value))
         )
 
+    def with_image(self, image: str) -> Bundle:
+        """The same bundle from another registry."""
+        return replace(self, image=image)
+
     @property
     def needs_certificates(self) -> bool:
         """Whether its catalog lists webhooks or API services, which rukpak does not install yet."""
@@ -187,7 +191,7 @@ def read_package(document: Any) -> PackageContent:
     """Parse a resolution document. Raises InvalidDocument, or PackageTooLarge before any edge is built."""
     top = _mapping(document, "the document")
     items = _list(top, "channels")
-    _refuse_too_large([entry for item in items for entry in _list(_mapping(item, "a channel"), "entries")])
+    _refuse_large_entries([entry for item in items for entry in _list(_mapping(item, "a channel"), "entries")])
     channels = tuple(_channel(item) for item in items)
     display_names = _display_names(top.get("displayNames"))
     bundles = [_bundle(item, display_names) for item in _list(top, "bundles")]
@@ -203,14 +207,21 @@ def read_package(document: Any) -> PackageContent:
     )
 
 
-def _refuse_too_large(items: list[Any]) -> None:
+def _refuse_large_entries(items: list[Any]) -> None:
     """Raise PackageTooLarge if resolving the entries could delay other Operators."""
     entries = [entry for entry in items if isinstance(entry, dict)]
-    edges = sum(bool(entry.get("replaces")) + len(_list(entry, "skips")) for entry in entries)
-    ranges = [text for entry in entries if isinstance(text := entry.get("skipRange"), str) and text]
-    comparisons = sum(text.count(" ") + 1 for text in ranges)
+    refuse_too_large(
+        len(items),
+        edges=sum(bool(entry.get("replaces")) + len(_list(entry, "skips")) for entry in entries),
+        ranges=(text for entry in entries if isinstance(text := entry.get("skipRange"), str)),
+    )
+
+
+def refuse_too_large(entries: int, edges: int, ranges: Iterable[str]) -> None:
+    """Raise PackageTooLarge for that many entries and named edges, and for these skipRanges, which may be empty."""
+    comparisons = sum(text.count(" ") + 1 for text in ranges if text)
     for count, limit, what in (
-        (len(items), MAX_CHANNEL_ENTRIES, "entries in its channels"),
+        (entries, MAX_CHANNEL_ENTRIES, "entries in its channels"),
         (edges, MAX_NAMED_EDGES, "names in replaces and skips"),
         (comparisons, MAX_RANGE_COMPARISONS, "comparisons in its skipRanges"),
     ):
@@ -241,7 +252,7 @@ def _bundle(item: Any, common_names: Mapping[str, str]) -> Bundle:
     if not image:
         problem = problem or "it names no image"
     properties = tuple(_property(entry) for entry in _list(bundle, "properties"))
-    problem = problem or _recording_problem(properties)
+    problem = problem or recording_problem(properties)
     own_names = _display_names(bundle.get("displayNames"))
     return Bundle(
         name=name,
@@ -260,7 +271,7 @@ def _bundle(item: Any, common_names: Mapping[str, str]) -> Bundle:
     )
 
 
-def _recording_problem(properties: Iterable[Property]) -> str:
+def recording_problem(properties: Iterable[Property]) -> str:
     """Why the dependencies cannot be recorded in an annotation, or "". What is not recorded would be forgotten."""
     dependencies = [entry for entry in properties if entry.type in DEPENDENCY_TYPES]
     if all(map(_is_short, dependencies)) and len(dependencies) <= _MAX_SHORT_DEPENDENCIES:

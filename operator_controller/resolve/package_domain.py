@@ -9,48 +9,23 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from olmkit.gocompat.versions import BlangRange, Precedence, Version
+from olmkit.gocompat.versions import BlangRange, Precedence
 from operator_controller.resolve.candidates import is_same_bundle
+from operator_controller.resolve.cluster_facts import ClusterFacts
 from operator_controller.resolve.cluster_snapshot import OperatorRequest, RecordedBundle
-from operator_controller.resolve.package import Bundle, GroupKind, GroupVersionKind, Property
+from operator_controller.resolve.dependency_versions import DependencyVersions, dependency_versions
+from operator_controller.resolve.package import Bundle, GroupVersionKind, Property
+from operator_controller.resolve.package_version import PackageVersion
 from operator_controller.resolve.problem import Interval
 from operator_controller.resolve.requests import parsed_version
 from operator_controller.resolve.resolution import Chosen
-from operator_controller.resolve.resolver import Permitted
+from operator_controller.resolve.resolver import Permitted, permitted
 from operator_controller.resolve.snapshot import Snapshot
-
-
-@dataclass(frozen=True)
-class PackageVersion:
-    """One version of a domain. While an upgrade is in progress, what runs is two bundles.
-
-    A kind counts as provided if all of `bundles` provide it, a requirement as required if one of them has it.
-    """
-
-    bundles: tuple[Bundle, ...]
-    choice: Chosen | None = None
-    """None: what runs stays as it is."""
-    is_running: bool = False
-
-    @property
-    def version(self) -> Version | None:
-        """The version of the bundle; while an upgrade is in progress, that of the old one."""
-        return self.bundles[0].version
-
-    @cached_property
-    def owned_kinds(self) -> frozenset[GroupKind]:
-        """The kinds that it owns, in whatever version."""
-        return frozenset(kind.group_kind for bundle in self.bundles for kind in bundle.provided_kinds)
-
-    @cached_property
-    def provided_kinds(self) -> frozenset[GroupVersionKind]:
-        """The kinds that all its bundles provide."""
-        return frozenset.intersection(*(bundle.provided_kinds for bundle in self.bundles))
 
 
 @dataclass(frozen=True)
@@ -60,10 +35,16 @@ class PackageDomain:
     package: str
     operator: OperatorRequest | None
     snapshot: Snapshot
-    permitted: Permitted
-    versions: tuple[PackageVersion, ...] = ()
+    versions: Sequence[PackageVersion] = ()
     pending: Chosen | None = None
     """The best that could be installed if it were approved, or if the Operator were not paused; None if that is a version."""
+    known_permitted: Permitted | None = None
+    """What is permitted, if that was needed to make the versions."""
+
+    @cached_property
+    def permitted(self) -> Permitted:
+        """What is permitted for the Snapshot."""
+        return self.known_permitted or permitted(self.snapshot)
 
     @property
     def first(self) -> int:
@@ -75,26 +56,47 @@ class PackageDomain:
         """Whether a bundle of the package is installed."""
         return bool(self.versions) and self.versions[0].choice is None
 
-    def indices_in(self, versions: BlangRange) -> list[int]:
-        """The versions in a range, ascending; both bundles of an upgrade in progress have to be in it."""
+    @property
+    def highest_priority(self) -> int:
+        """The highest priority of the catalogs that offer a version."""
+        if isinstance(self.versions, DependencyVersions):
+            return self.versions.highest_priority
+        return max((each.choice.candidate.priority for each in self.versions if each.choice), default=0)
+
+    def intervals_in(self, versions: BlangRange) -> tuple[Interval, ...]:
+        """The versions in a range; both bundles of an upgrade in progress have to be in it."""
+        found = self._intervals.get(versions.text)
+        if found is None:
+            found = self._intervals[versions.text] = intervals_of(self._indices_in(versions))
+        return found
+
+    @cached_property
+    def _intervals(self) -> dict[str, tuple[Interval, ...]]:
+        """Those that were requested before, by range."""
+        return {}
+
+    def _indices_in(self, versions: BlangRange) -> list[int]:
         points, indices = self._by_precedence
         found = {
             index for start, end in versions.slices(points) for place in range(start, end) for index in indices[place]
         }
-        if 0 in found and any(
-            one.version is None or not versions.matches(one.version) for one in self.versions[0].bundles
-        ):
+        if 0 in found and self.runs and not _are_in(self.versions[0], versions):
             found.discard(0)
         return sorted(found)
 
     @cached_property
     def _by_precedence(self) -> tuple[Sequence[Precedence], list[list[int]]]:
         by_point: defaultdict[Precedence, list[int]] = defaultdict(list)
-        for index, each in enumerate(self.versions):
-            if each.version is not None:
-                by_point[each.version.precedence].append(index)
+        for index, precedence in enumerate(self._precedences()):
+            if precedence is not None:
+                by_point[precedence].append(index)
         points = sorted(by_point)
         return points, [by_point[point] for point in points]
+
+    def _precedences(self) -> Iterable[Precedence | None]:
+        if isinstance(self.versions, DependencyVersions):
+            return self.versions.precedences
+        return (each.version.precedence if each.version is not None else None for each in self.versions)
 
     @cached_property
     def indices_by_kind(self) -> dict[GroupVersionKind, list[int]]:
@@ -104,6 +106,10 @@ class PackageDomain:
             for kind in each.provided_kinds:
                 found[kind].append(index)
         return dict(found)
+
+
+def _are_in(version: PackageVersion, versions: BlangRange) -> bool:
+    return all(one.version is not None and versions.matches(one.version) for one in version.bundles)
 
 
 def intervals_of(indices: Iterable[int]) -> tuple[Interval, ...]:
@@ -117,23 +123,25 @@ def intervals_of(indices: Iterable[int]) -> tuple[Interval, ...]:
     return tuple(found)
 
 
-def make_domain(
-    package: str, operator: OperatorRequest | None, snapshot: Snapshot, permitted: Permitted
-) -> PackageDomain:
-    """The domain of a package; `permitted` is the result for `snapshot`. An upgrade that has begun is the only choice."""
+def make_domain(package: str, operator: OperatorRequest | None, snapshot: Snapshot) -> PackageDomain:
+    """The domain of a package. An upgrade that has begun is the only choice."""
+    if operator is None and (found := dependency_versions(snapshot)) is not None:
+        return PackageDomain(package, None, snapshot, found)
     running = operator.running if operator else None
     versions: list[PackageVersion] = []
     if operator is not None and running is not None:
         both = (running, operator.installing) if operator.installing else (running,)
         versions.append(PackageVersion(tuple(recorded_bundle(each) for each in both), None, is_running=True))
-    choices = permitted.choices if operator is None or (operator.is_resolvable and not operator.is_deleting) else ()
+    found_permitted = permitted(snapshot)
+    is_open = operator is None or (operator.is_resolvable and not operator.is_deleting)
+    choices = found_permitted.choices if is_open else ()
     begun = [choice for choice in choices if choice.candidate.bundle.name == snapshot.installing_bundle]
     usable = begun or [choice for choice in choices if operator is None or _is_released(operator, snapshot, choice)]
     for choice in usable:
         is_running = snapshot.running is not None and is_same_bundle(choice.candidate, snapshot.running)
         versions.append(PackageVersion((choice.candidate.bundle,), choice, is_running))
     pending = choices[-1] if choices and (not usable or usable[-1] != choices[-1]) else None
-    return PackageDomain(package, operator, snapshot, permitted, tuple(versions), pending)
+    return PackageDomain(package, operator, snapshot, tuple(versions), pending, found_permitted)
 
 
 def _is_released(operator: OperatorRequest, snapshot: Snapshot, choice: Chosen) -> bool:
@@ -164,3 +172,28 @@ def _properties(text: str) -> Iterable[Property]:
     for entry in found if isinstance(found, list) else ():
         if isinstance(entry, dict) and isinstance(entry.get("type"), str):
             yield Property(entry["type"], entry.get("value"))
+
+
+class DomainCache:
+    """The domains of packages from one solve to the next, as long as what they were made from is the same."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, PackageDomain] = {}
+        self._facts = ClusterFacts()
+
+    def retain_only(self, packages: Collection[str]) -> None:
+        """Drop the domains of all other packages."""
+        self._known = {package: domain for package, domain in self._known.items() if package in packages}
+
+    def same_facts(self, facts: ClusterFacts) -> ClusterFacts:
+        """The same facts; equal ones are the same object, so that comparing them costs nothing."""
+        if facts != self._facts:
+            self._facts = facts
+        return self._facts
+
+    def domain(self, package: str, operator: OperatorRequest | None, snapshot: Snapshot) -> PackageDomain:
+        """As make_domain."""
+        known = self._known.get(package)
+        if known is None or known.operator != operator or known.snapshot != snapshot:
+            known = self._known[package] = make_domain(package, operator, snapshot)
+        return known

@@ -29,8 +29,9 @@ from operator_controller.resolve.constraints import (
     scope_of,
 )
 from operator_controller.resolve.package import GroupKind, GroupVersionKind
-from operator_controller.resolve.package_domain import PackageDomain, PackageVersion, intervals_of
-from operator_controller.resolve.problem import Asked, Exclusion, Goal, Requirement, VersionSet
+from operator_controller.resolve.package_domain import PackageDomain, intervals_of
+from operator_controller.resolve.package_version import PackageVersion
+from operator_controller.resolve.problem import Asked, Exclusion, Goal, Interval, Requirement, VersionSet
 from operator_controller.resolve.requirements import constraints_of
 
 MAX_EVALUATIONS = 200_000
@@ -129,7 +130,7 @@ class ComponentUniverse:
     def _new_preference(self, package: str) -> tuple[Any, ...]:
         domain = self.domain(package)
         operator = domain.operator
-        best = max((each.choice.candidate.priority for each in domain.versions if each.choice), default=0)
+        best = domain.highest_priority
         is_asked = operator is not None and not operator.is_dependency
         return package not in self._runs, not is_asked, operator is None, self.home_catalogs(package), -best, package
 
@@ -154,10 +155,11 @@ class ComponentUniverse:
         key = package, constraint, is_running
         known = self._alternatives.get(key)
         if known is None:
+            scope = self._scope(constraint) - {package}
             found = [
-                VersionSet(other, intervals_of(indices))
-                for other in sorted(self._scope(constraint) - {package}, key=self.preference)
-                if (is_running or not self.is_deleting(other)) and (indices := self._indices(other, constraint))
+                VersionSet(other, intervals)
+                for other in (sorted(scope, key=self.preference) if len(scope) > 1 else scope)
+                if (is_running or not self.is_deleting(other)) and (intervals := self._intervals(other, constraint))
             ]
             known = self._alternatives[key] = tuple(found)
         return known
@@ -204,21 +206,22 @@ class ComponentUniverse:
             return self.packages
         return scope.packages.union(*(self.providers.get(kind, ()) for kind in scope.kinds))
 
-    def _indices(self, package: str, constraint: Constraint) -> list[int]:
+    def _intervals(self, package: str, constraint: Constraint) -> tuple[Interval, ...]:
+        """The versions of a package for which the constraint holds."""
         domain = self.domain(package)
         match constraint:
             case PackageConstraint(package=name, versions=versions):
-                return domain.indices_in(versions) if name == package else []
+                return domain.intervals_in(versions) if name == package else ()
             case KindConstraint(kind=kind):
-                return domain.indices_by_kind.get(kind, [])
+                return intervals_of(domain.indices_by_kind.get(kind, ()))
         if self._evaluations + len(domain.versions) > MAX_EVALUATIONS:
-            return []
+            return ()
         self._evaluations += len(domain.versions)
-        return [
+        return intervals_of(
             index
             for index, each in enumerate(domain.versions)
             if all(holds(constraint, package, bundle) for bundle in each.bundles)
-        ]
+        )
 
     def _cluster_satisfies(self, constraint: Constraint) -> bool:
         """Whether the cluster has the kind, and no bundle of the component owns it: such a kind may go with its bundle."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from operator_controller.resolve.components import index_document
 from operator_controller.resolve.documents import ContentMissing
+from operator_controller.resolve.package import GroupKind
 
 
 class DocumentsInMemory:
@@ -38,3 +40,24 @@ class DocumentsInMemory:
 
 def _digest(value: Any) -> str:
     return "sha256:" + hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+class TextsInMemory(DocumentsInMemory):
+    """Implements TextDocuments. `texts` lists the packages whose text was read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def read_text(self, content: str, package: str) -> bytes:
+        self.texts.append(package)
+        document = self._content(content)[package]
+        envelope = {"digest": self.digests(content)[package], "catalogDigest": content}
+        return json.dumps({**document, **envelope} if isinstance(document, dict) else document).encode()
+
+    def providers(self, content: str) -> Mapping[GroupKind, Collection[str]]:
+        found: dict[GroupKind, list[str]] = {}
+        for package, document in sorted(self._content(content).items()):
+            for kind in index_document(document).owned:
+                found.setdefault(kind, []).append(package)
+        return found
