@@ -187,7 +187,7 @@ class AnswerMaker:
                     self._catalog(package),
                     requires=tuple(sorted({edge.satisfied_by for edge in self._edges[package]})),
                     is_changed=not each.is_running,
-                    because=tuple(self._required_of(package)),
+                    because=tuple(self._satisfied_requirements.get(package, ())),
                 )
             )
         return tuple(found)
@@ -196,12 +196,15 @@ class AnswerMaker:
         version = self._universe.version(package, self._selected[package]).version
         return str(version) if version is not None else ""
 
-    def _required_of(self, package: str) -> Iterable[str]:
-        """The requirements that a selected package satisfies."""
+    @cached_property
+    def _satisfied_requirements(self) -> dict[str, list[str]]:
+        """By package: the requirements that it satisfies."""
+        found: dict[str, list[str]] = {}
         for name in sorted(self._edges):
             for edge in self._edges[name]:
-                if edge.satisfied_by == package:
-                    yield f"{name} v{self._version(name)} requires {describe(edge.constraint)}"
+                sentence = f"{name} v{self._version(name)} requires {describe(edge.constraint)}"
+                found.setdefault(edge.satisfied_by, []).append(sentence)
+        return found
 
     def _dependencies(self, package: str) -> tuple[Dependency, ...]:
         return tuple(
@@ -238,7 +241,7 @@ class AnswerMaker:
             )
             for name in sorted(self._reached_from(package))
             if self._universe.domain(name).operator is None
-            for needed in (self._needed_for(name),)
+            for needed in (tuple(sorted(self._operators_needing[name])),)
         )
 
     def _reached_from(self, package: str) -> list[str]:
@@ -252,14 +255,16 @@ class AnswerMaker:
                     queue.append(edge.satisfied_by)
         return queue[1:]
 
-    def _needed_for(self, package: str) -> tuple[str, ...]:
-        """The Operators that need a package."""
-        operators = [
-            operator.name
-            for name in self._selected
-            if (operator := self._universe.domain(name).operator) is not None and package in self._reached_from(name)
-        ]
-        return tuple(sorted(operators))
+    @cached_property
+    def _operators_needing(self) -> dict[str, list[str]]:
+        """By package: the Operators whose packages need it, also indirectly."""
+        found: dict[str, list[str]] = {}
+        for name in self._selected:
+            operator = self._universe.domain(name).operator
+            if operator is not None:
+                for package in self._reached_from(name):
+                    found.setdefault(package, []).append(operator.name)
+        return found
 
     def _needed_by(self, package: str) -> tuple[str, ...]:
         """The packages that run and require something of what runs of this one alone, and those selected that require it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from operator_controller.resolve.catalog_index import CatalogIndex
@@ -91,8 +91,21 @@ def _asked_facts(
 
 def digest_of(part: ComponentPart) -> str:
     """The digest of the part. The digests of whole contents are left out: those of the documents are in."""
-    value: dict[str, Any] = asdict(part)
+    value = _fields(part)
+    value["catalogs"] = [_fields(each) for each in part.catalogs]
     for each in value["catalogs"]:
         each.pop("content")
+    value["operators"] = [_operator_fields(each) for each in part.operators]
+    value["facts"] = {**_fields(part.facts), "custom_kinds": [_fields(each) for each in part.facts.custom_kinds]}
     text = json.dumps([FORMAT, value], sort_keys=True, separators=(",", ":"))
     return "sha256:" + hashlib.sha256(text.encode(errors="replace")).hexdigest()
+
+
+def _operator_fields(operator: OperatorRequest) -> dict[str, Any]:
+    bundles = {name: getattr(operator, name) for name in ("running", "installing")}
+    return {**_fields(operator), **{name: each and _fields(each) for name, each in bundles.items()}}
+
+
+def _fields(value: object) -> dict[str, Any]:
+    """The fields of a dataclass whose values JSON holds, without the copies that dataclasses.asdict makes of each."""
+    return dict(vars(value))

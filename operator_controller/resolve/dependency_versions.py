@@ -7,6 +7,8 @@ far more possible dependencies than the solver looks at. Pure.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple, overload
 
 from olmkit.gocompat.versions import Order, Precedence
@@ -46,10 +48,15 @@ class DependencyVersions(Sequence[PackageVersion]):
         self._ranked = ranked
         self._made: dict[int, PackageVersion] = {}
 
-    @property
+    @cached_property
     def precedences(self) -> list[Precedence]:
         """What ranges compare, of each version."""
         return [each.order[0] for each in self._ranked]
+
+    @cached_property
+    def is_ascending(self) -> bool:
+        """Whether each version is greater than those that are less preferred: nearly always."""
+        return all(lower < upper for lower, upper in pairwise(self.precedences))
 
     @property
     def highest_priority(self) -> int:

@@ -67,8 +67,15 @@ class PackageDomain:
         """The versions in a range; both bundles of an upgrade in progress have to be in it."""
         found = self._intervals.get(versions.text)
         if found is None:
-            found = self._intervals[versions.text] = intervals_of(self._indices_in(versions))
+            found = self._intervals[versions.text] = self._find_intervals(versions)
         return found
+
+    def _find_intervals(self, versions: BlangRange) -> tuple[Interval, ...]:
+        if isinstance(self.versions, DependencyVersions) and self.versions.is_ascending:
+            slices = list(versions.slices(self.versions.precedences))
+            if len(slices) <= 1:
+                return tuple((start, end - 1) for start, end in slices if start < end)
+        return intervals_of(self._indices_in(versions))
 
     @cached_property
     def _intervals(self) -> dict[str, tuple[Interval, ...]]:

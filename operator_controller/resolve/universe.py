@@ -38,6 +38,48 @@ MAX_EVALUATIONS = 200_000
 """Versions for which the expressions of one component are evaluated. What is not evaluated does not hold."""
 
 
+class _ComponentRequirement(Requirement):
+    """A requirement whose alternatives are found when the solver needs them: most are only compared with those of neighbours.
+
+    The same constraint has the same alternatives for all versions of a package that run, and for all others.
+    """
+
+    __slots__ = ("_found", "_is_running", "_package", "_universe")
+    _found: tuple[VersionSet, ...] | None
+    _is_running: bool
+    _package: str
+    _universe: ComponentUniverse
+
+    def __init__(self, universe: ComponentUniverse, package: str, constraint: Constraint, is_running: bool) -> None:
+        keep = object.__setattr__  # the base is frozen
+        keep(self, "_universe", universe)
+        keep(self, "_package", package)
+        keep(self, "source", constraint)
+        keep(self, "_is_running", is_running)
+        keep(self, "_found", None)
+
+    @property
+    def alternatives(self) -> tuple[VersionSet, ...]:
+        """The versions that satisfy it."""
+        found = self._found
+        if found is None:
+            constraint = ComponentUniverse.constraint(self)
+            found = self._universe.alternatives(self._package, constraint, is_running=self._is_running)
+            object.__setattr__(self, "_found", found)
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _ComponentRequirement):
+            return NotImplemented
+        if self.source != other.source:
+            return False
+        is_same = self._package == other._package and self._is_running == other._is_running
+        return is_same or self.alternatives == other.alternatives
+
+    def __hash__(self) -> int:
+        return hash(self.source)
+
+
 @dataclass
 class ComponentUniverse:
     """The packages of one component. `domain_of` makes the domain of a package, which may be empty; called once for each."""
@@ -56,6 +98,7 @@ class ComponentUniverse:
     _domains: dict[str, PackageDomain] = field(default_factory=dict)
     _alternatives: dict[tuple[str, Constraint, bool], tuple[VersionSet, ...]] = field(default_factory=dict)
     _preferences: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    _requirements: dict[tuple[str, int], Sequence[Requirement]] = field(default_factory=dict)
     _evaluations: int = 0
 
     def __post_init__(self) -> None:
@@ -88,12 +131,15 @@ class ComponentUniverse:
 
     def requirements(self, package: str, index: int) -> Sequence[Requirement]:
         """What this version requires of other packages. `source` is the constraint."""
-        this = self.version(package, index)
-        return [
-            Requirement(self.alternatives(package, each, is_running=this.is_running), each)
-            for each in self.required(package, index)
-            if this.choice is not None or self.holds_now(package, each)
-        ]
+        known = self._requirements.get((package, index))
+        if known is None:
+            this = self.version(package, index)
+            known = self._requirements[package, index] = [
+                _ComponentRequirement(self, package, each, this.is_running)
+                for each in self.required(package, index)
+                if this.choice is not None or self.holds_now(package, each)
+            ]
+        return known
 
     def exclusions(self, package: str, index: int) -> Sequence[Exclusion]:
         """What this version excludes. `source` is the constraint."""
