@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any
 
 from operator_controller.resolve.catalog_index import CatalogIndex
@@ -91,21 +91,24 @@ def _asked_facts(
 
 def digest_of(part: ComponentPart) -> str:
     """The digest of the part. The digests of whole contents are left out: those of the documents are in."""
-    value = _fields(part)
-    value["catalogs"] = [_fields(each) for each in part.catalogs]
-    for each in value["catalogs"]:
-        each.pop("content")
-    value["operators"] = [_operator_fields(each) for each in part.operators]
-    value["facts"] = {**_fields(part.facts), "custom_kinds": [_fields(each) for each in part.facts.custom_kinds]}
+    value = vars(part) | {
+        "catalogs": [
+            {name: each for name, each in vars(source).items() if name != "content"} for source in part.catalogs
+        ],
+        "operators": [_plain(vars(each)) for each in part.operators],
+        "facts": _plain(vars(part.facts)),
+    }
     text = json.dumps([FORMAT, value], sort_keys=True, separators=(",", ":"))
     return "sha256:" + hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
-def _operator_fields(operator: OperatorRequest) -> dict[str, Any]:
-    bundles = {name: getattr(operator, name) for name in ("running", "installing")}
-    return {**_fields(operator), **{name: each and _fields(each) for name, each in bundles.items()}}
-
-
-def _fields(value: object) -> dict[str, Any]:
-    """The fields of a dataclass whose values JSON holds, without the copies that dataclasses.asdict makes of each."""
-    return dict(vars(value))
+def _plain(fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields whose dataclasses are dictionaries, without the copy of everything else that dataclasses.asdict makes."""
+    return {
+        name: vars(value)
+        if is_dataclass(value)
+        else [vars(each) for each in value]
+        if isinstance(value, tuple) and value and is_dataclass(value[0])
+        else value
+        for name, value in fields.items()
+    }

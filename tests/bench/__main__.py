@@ -14,7 +14,16 @@ from devcluster import cluster as clusters
 from devcluster import corpus as corpora
 from devcluster.errors import DevclusterError
 from devcluster.suite import Suite
-from tests.bench import catalog_rows, decide_rows, install_rows, many_rows, render_rows, resolve_rows, solve_rows
+from tests.bench import (
+    catalog_rows,
+    decide_rows,
+    document_rows,
+    install_rows,
+    many_rows,
+    render_rows,
+    resolve_rows,
+    solve_rows,
+)
 from tests.bench.figures import Figure, table
 from tests.bench.machine import description, reference_time
 
@@ -57,7 +66,8 @@ def _figures(chosen: list[str], folder: Path, reference: float) -> Iterator[Figu
     if "resolve" in chosen:
         yield from resolve_rows.rows()
     if "solve" in chosen:
-        yield from solve_rows.rows(reference)
+        yield from solve_rows.rows()
+        yield from document_rows.rows()
     if "decide" in chosen:
         yield from decide_rows.rows(reference)
     groups: dict[str, Callable[[clusters.Cluster], Iterator[Figure]]] = {

@@ -40,18 +40,23 @@ def package_document(package: str, versions: list[list[Requirement]]) -> dict[st
     """The resolution document of a package; the version with index 7 is 1.7.0."""
     names = [f"{package}.v1.{index}.0" for index in range(len(versions))]
     kind = {"type": "olm.gvk", "value": {"group": f"{package}.example.com", "version": "v1", "kind": "Thing"}}
-    entries = [{"name": name, "replaces": before} for name, before in zip(names, ["", *names], strict=False)]
+    entries = [
+        {"name": name, "replaces": before, "skips": [], "skipRange": ""}
+        for name, before in zip(names, ["", *names], strict=False)
+    ]
     bundles = [
         {
             "name": name,
             "image": f"registry.example.com/{package}@sha256:{hashlib.sha256(name.encode()).hexdigest()}",
             "version": f"1.{index}.0",
+            "mediaType": "registry+v1",
             "properties": [kind, *map(_property, required)],
         }
         for index, (name, required) in enumerate(zip(names, versions, strict=True))
     ]
     channels = [{"name": "stable", "entries": entries}]
-    return {"package": package, "defaultChannel": "stable", "channels": channels, "bundles": bundles}
+    rest = {"package": package, "defaultChannel": "stable", "deprecations": []}
+    return {**rest, "channels": channels, "bundles": bundles}
 
 
 def _property(requirement: Requirement) -> dict[str, Any]:
