@@ -28,6 +28,7 @@ from operator_controller.catalog_content.content import (
     DocumentEntry,
     GroupKind,
 )
+from operator_controller.resolve.components import group_kind_of
 
 SPLIT_HINT = "ask its publisher to split it or to remove old entries"
 MAX_CONTENT_BYTES = 128 * 1024 * 1024
@@ -232,11 +233,8 @@ def _provided_kinds(document: dict[str, Any]) -> Iterator[GroupKind]:
     for bundle in document.get("bundles") or ():
         properties = bundle.get("properties") if isinstance(bundle, dict) else None
         for entry in properties if isinstance(properties, list) else ():
-            value = entry.get("value") if isinstance(entry, dict) and entry.get("type") == GVK else None
-            if isinstance(value, dict):
-                group, kind = value.get("group", ""), value.get("kind")
-                if isinstance(group, str) and isinstance(kind, str):
-                    yield group, kind
+            if isinstance(entry, dict) and entry.get("type") == GVK:
+                yield from group_kind_of(entry.get("value"))
 
 
 def _tail_envelope(line: bytes) -> dict[str, Any]:

@@ -84,8 +84,8 @@ def index_properties(properties: Iterable[tuple[str, Any]]) -> PackageIndex:
     requires_any = False
     for kind, value in properties:
         if kind == GVK:
-            owned |= _group_kind(value)
-        elif kind == GVK_REQUIRED and (known := _group_kind(value)):
+            owned |= group_kind_of(value)
+        elif kind == GVK_REQUIRED and (known := group_kind_of(value)):
             kinds |= known
         elif kind == PACKAGE_REQUIRED and isinstance(value, dict) and isinstance(value.get("packageName"), str):
             packages.add(value["packageName"])
@@ -97,8 +97,8 @@ def index_properties(properties: Iterable[tuple[str, Any]]) -> PackageIndex:
     return PackageIndex(frozenset(packages), frozenset(kinds), frozenset(owned), requires_any)
 
 
-def _group_kind(value: Any) -> set[GroupKind]:
-    """The group and kind of a value, if it has them."""
+def group_kind_of(value: Any) -> set[GroupKind]:
+    """The group and kind of the value of an olm.gvk property, or of a requirement of one, if it has them."""
     if not isinstance(value, dict):
         return set()
     fields = value if value.keys() <= _GVK_FIELDS else canonical_keys(value, GroupVersionKind._fields)

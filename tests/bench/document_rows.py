@@ -12,7 +12,7 @@ import random
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -111,7 +111,9 @@ class _Process:
         source = CatalogSource(CATALOG, content=content)
         snapshot = ClusterSnapshot(self._operators, (source,), ClusterFacts("1.34.4", (), ()))
         answers = {each.operator: each for each in solve_components(snapshot, self._documents, self._memory)}
-        to_json(SolveResult.of(self.answers, answers, ()))
+        changed = [each for name, each in answers.items() if self.answers.get(name) != each]
+        members = {each.digest: each.members for each in changed}
+        to_json(SolveResult(tuple(replace(each, members=()) for each in changed), members=tuple(members.items())))
         self.answers = answers
         self._documents.close_files()
         return time.process_time() - started

@@ -206,18 +206,30 @@ async def test_a_solve_that_exceeds_its_time_is_repeated_in_another_process(serv
         assert solver_pid() != stopped
 
 
-async def test_a_solve_that_no_process_can_begin_is_reported_and_tried_again(server: Server, tmp_path: Path) -> None:
-    """The catalogs take more memory than a process has."""
+async def hostile_package(request: web.Request) -> web.StreamResponse:
+    """A catalog in which the document of package p takes more memory than a process has."""
     hostile = document(FIRST)
     hostile["bundles"][0]["properties"] = [{"type": "t", "value": [[]] * 1_500_000}]
+    return response(FIRST, with_digest(FIRST, hostile), document(FIRST, package="q"))
 
-    async def answer(request: web.Request) -> web.StreamResponse:
-        return response(FIRST, with_digest(FIRST, hostile), document(FIRST, package="q"))
 
-    server.answer = answer
+async def test_a_document_of_any_size_that_nothing_leads_to_is_not_read(server: Server, tmp_path: Path) -> None:
+    server.answer = hostile_package
     async with running(tmp_path, limited_worker(Limits(memory_bytes=96 * 1024 * 1024))) as cluster:
         cluster.add_catalog(catalog(server.address))
         cluster.add_operator("alpha", packageName="q")
+        state = await cluster.until("alpha", lambda state: state.answer is not None or state.error is not None)
+        assert state.answer is not None
+        assert state.answer.is_resolved
+
+
+async def test_a_solve_that_no_process_can_begin_is_reported_and_tried_again(server: Server, tmp_path: Path) -> None:
+    """A document that is requested takes more memory than a process has."""
+    server.answer = hostile_package
+    async with running(tmp_path, limited_worker(Limits(memory_bytes=96 * 1024 * 1024))) as cluster:
+        cluster.add_catalog(catalog(server.address))
+        cluster.add_operator("alpha", packageName="q")
+        cluster.add_operator("beta", packageName="p")
         failed = await cluster.until("alpha", lambda state: state.error is not None)
         assert failed.answer is None
         assert failed.error is not None

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from operator_controller.resolve import documents as documents_module
 from operator_controller.resolve.cluster_facts import ClusterFacts
 from operator_controller.resolve.cluster_snapshot import CatalogSource, ClusterSnapshot, OperatorRequest
 from operator_controller.resolve.component_solver import SolverMemory, solve_components
@@ -187,6 +188,16 @@ def test_only_documents_of_packages_that_are_reached_are_read() -> None:
     )
     assert [each.version for each in answer.members] == ["1.0.0", "1.1.0"]
     assert texts.texts == ["a", "b", "b"]
+
+
+def test_documents_beyond_the_limit_of_what_is_kept_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = TextsInMemory()
+    packages = {"a": document("a", "1.0.0", properties=[needs("b")]), "b": document("b", "1.0.0")}
+    source = CatalogSource("community", content=texts.add(packages))
+    monkeypatch.setattr(documents_module, "MAX_KEPT_BYTES", 0)
+    (answer,) = solve_components(ClusterSnapshot((operator("a"),), (source,)), texts)
+    assert [each.package for each in answer.members] == ["a", "b"]
+    assert sorted(texts.texts) == ["a", "a", "b", "b"]
 
 
 def test_an_error_of_a_whole_document_is_reported() -> None:
