@@ -33,7 +33,7 @@ def find_order(
 ) -> MoveOrder:
     """The order of the steps to the selected versions; `edges` are the requirements of each, and what satisfies them."""
     changed = {package for package, index in selected.items() if not universe.version(package, index).is_running}
-    if not changed:
+    if len(changed) < 2:
         return MoveOrder()
     needed, preferred = _required(universe, changed, edges)
     broken = _broken(universe, changed, selected)
