@@ -6,9 +6,23 @@ counter of its members takes their place. The assumptions of the end hold in exa
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from operator_controller.resolve.lazy_encoding import LazyEncoding
+
+FIRST_COUNTER_LIMIT = 2
+"""How far a new counter counts. It is replaced by one that counts twice as far when that is not enough: counting thousands of
+providers of one kind, of which one is needed, must not take a clause for each pair of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Counter:
+    """`outputs[k]` is true if more than k of the members are; `position`: the output that is assumed to be false."""
+
+    members: Sequence[int]
+    outputs: Sequence[int]
+    position: int
 
 
 class FewestPackages:
@@ -19,7 +33,8 @@ class FewestPackages:
 
     def __init__(self, encoding: LazyEncoding, always: Collection[str]) -> None:
         self._encoding, self._always = encoding, always
-        self._assumed: dict[int, tuple[int, ...]] = {}  # for each literal those that take its place one after the other
+        self._assumed: dict[int, _Counter | None] = {}
+        """Each literal with its counter; None for the absence of a package."""
         self._seen = 0
         self.in_conflicts: set[str] = set()
         """The packages of which a solution with the fewest may select some; it selects no others."""
@@ -43,7 +58,7 @@ class FewestPackages:
         self._seen += len(list(self._encoding.packages(self._seen)))
         for name in found:
             literal = -self._encoding.literal(name, 0)
-            self._assumed[literal] = ()
+            self._assumed[literal] = None
             self._package_of[literal] = name
         return any(name in self._encoding.selection for name in found)
 
@@ -62,25 +77,32 @@ class FewestPackages:
         members = [-literal for literal in core]
         self._encoding.solver.add_clause(members)
         for literal in core:
-            following = self._assumed.pop(literal)
-            if following:
-                self._assumed[following[0]] = following[1:]
+            counter = self._assumed.pop(literal)
+            if counter is not None:
+                self._assume(counter.members, counter.outputs, counter.position + 1)
             if literal in self._package_of:
                 self.in_conflicts.add(self._package_of[literal])
         if len(core) > 1:
-            _, *outputs = self._count(members)
-            self._assumed[-outputs[0]] = tuple(-each for each in outputs[1:])
+            self._assume(members, (), 1)
 
-    def _count(self, literals: list[int]) -> list[int]:
-        """New variables; the one at position k is true if more than k of the literals are (a totalizer)."""
+    def _assume(self, members: Sequence[int], outputs: Sequence[int], position: int) -> None:
+        """Assume that no more than `position` of the members are true."""
+        if position >= len(members):
+            return
+        while position >= len(outputs):
+            outputs = self._count(members, max(FIRST_COUNTER_LIMIT, 2 * len(outputs)))
+        self._assumed[-outputs[position]] = _Counter(members, outputs, position)
+
+    def _count(self, literals: Sequence[int], limit: int) -> Sequence[int]:
+        """New variables, at most `limit`; the one at position k is true if more than k of the literals are (a totalizer)."""
         if len(literals) == 1:
             return literals
         solver, middle = self._encoding.solver, len(literals) // 2
-        low, high = self._count(literals[:middle]), self._count(literals[middle:])
-        outputs = [solver.new_variable() for _ in literals]
+        low, high = self._count(literals[:middle], limit), self._count(literals[middle:], limit)
+        outputs = [solver.new_variable() for _ in literals[:limit]]
         for position, literal in enumerate(low):
             solver.add_clause([-literal, outputs[position]])
-            for other_position, other in enumerate(high):
+            for other_position, other in enumerate(high[: max(0, limit - position - 1)]):
                 solver.add_clause([-literal, -other, outputs[position + other_position + 1]])
         for position, literal in enumerate(high):
             solver.add_clause([-literal, outputs[position]])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
 
 import pytest
 from hypothesis import given, settings
@@ -212,6 +214,25 @@ def test_only_versions_that_a_model_selects_are_read() -> None:
     solve(large, Goal(asked("a")))
     assert {package for package, _ in large.counted} == {"a", "b"}
     assert len(set(large.counted)) < 10
+
+
+def test_one_of_thousands_of_providers_is_proved_to_be_enough() -> None:
+    names = [f"b{number}" for number in range(2000)]
+    one_of_them = requires(*(versions(name, (0, 0)) for name in names))
+    problem = replace(universe(a=[[one_of_them]], **{name: [[]] for name in names}), order=("a", *names))
+    solution = solve(problem, Goal(asked("a")))
+    assert solution.is_proved
+    assert len(solution.selected) == 2
+    assert solution.statistics.clauses < 20 * len(names)
+
+
+def test_many_packages_of_one_conflict_are_proved_to_be_the_fewest() -> None:
+    names = ["b", "c", "d", "e", "f", "g"]
+    pairs = [requires(versions(one, (0, 0)), versions(other, (0, 0))) for one, other in combinations(names, 2)]
+    problem = replace(universe(a=[pairs], **{name: [[]] for name in names}), order=("a", *names))
+    solution = solve(problem, Goal(asked("a")))
+    assert solution.is_proved
+    assert sorted(solution.selected) == ["a", "b", "c", "d", "e", "f"]
 
 
 def test_present_packages_that_exclude_each_other_are_an_error() -> None:
