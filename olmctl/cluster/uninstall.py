@@ -20,7 +20,7 @@ from olmctl.cluster.installed_objects import (
     is_deleted_with_it,
 )
 from olmctl.cluster.list import RESOURCE
-from olmctl.cluster.operator_state import installed
+from olmctl.cluster.operator_state import dependencies, installed, is_true
 from olmctl.cluster.required_operators import RequiredOperators, is_dependency
 from olmctl.cluster.session import Session, on_cluster, wait_options
 from olmctl.cluster.waiting import wait_until_gone
@@ -29,6 +29,7 @@ from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.meta import Object
 from olmkit.api.names import pluralize
+from olmkit.api.operators import ConditionType
 
 _SHOWN_FIRST = ("Namespace", "CustomResourceDefinition")
 """Kinds whose objects are named one by one."""
@@ -68,7 +69,7 @@ async def uninstall(
 
 @dataclass(frozen=True)
 class Removal:
-    """What is deleted with an Operator: in lines for people, and the names of the dependencies that are deleted after it."""
+    """What is deleted with an Operator: in lines for people, and the names of the dependencies that are certainly deleted."""
 
     lines: tuple[str, ...]
     dependencies: tuple[str, ...]
@@ -91,6 +92,11 @@ async def _removal(session: Session, found: Object) -> Removal:
     for each in required.required_by([name]):
         if each not in going:
             lines.append(f"Operator {each} stays: {_why_it_stays(required, each, going, in_use)}.")
+    undecided = [each for each, other in required.operators.items() if each not in going and _is_undecided(other)]
+    if deleted and undecided:
+        names = ", ".join(sorted(undecided))
+        lines.append(f"Not resolved at present: {names}. If what runs there requires a dependency, it stays.")
+        deleted = []
     if requiring := [each for each in required.requiring(name) if each not in going]:
         lines.append(f"It is required by {', '.join(requiring)}: it stays until these are deleted.")
     return Removal(tuple(lines), tuple(deleted))
@@ -102,6 +108,11 @@ def _why_it_stays(required: RequiredOperators, name: str, going: Collection[str]
     if name in in_use:
         return f"it is in use, by {in_use[name]}"
     return f"{', '.join(each for each in required.requiring(name) if each not in going)} requires it"
+
+
+def _is_undecided(found: Object) -> bool:
+    """Whether something runs of which the status does not say what it requires."""
+    return bool(installed(found)) and not is_true(found, ConditionType.RESOLVED) and not dependencies(found)
 
 
 def _runs(found: Object) -> str:

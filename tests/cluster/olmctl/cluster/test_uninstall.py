@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cluster.olmctl.conftest import OPERATORS, Desk, Object
+from tests.cluster.olmctl.conftest import OPERATORS, Desk, Object, condition
 
 CRD = "CustomResourceDefinition.apiextensions.k8s.io"
 RESOURCE = "operator.operators.operatorframework.io"
@@ -12,7 +12,8 @@ RESOURCE = "operator.operators.operatorframework.io"
 
 def runs(*required: Object) -> Object:
     installed = {"name": "a.v1", "version": "1.0.0", "catalog": "c", "channel": "stable"}
-    return {"installed": installed, "dependencies": list(required)}
+    resolved = condition("Resolved", "True", "Success", "resolved")
+    return {"installed": installed, "dependencies": list(required), "conditions": [resolved]}
 
 
 def exists(desk: Desk, name: str) -> bool:
@@ -60,6 +61,16 @@ def test_dependencies_go_or_stay_and_the_preview_says_why(desk: Desk) -> None:
             f"Operator {others['own']} stays: it was not installed as a dependency.",
         ],
     )
+
+
+def test_an_operator_whose_requirements_are_not_known_makes_it_uncertain(desk: Desk) -> None:
+    gone = desk.label_as_dependency(desk.operator("gone", runs()))
+    name = desk.operator("a", runs(*desk.requiring(gone)))
+    other = desk.operator("b", {**runs(), "conditions": [condition("Resolved", "False", "ResolutionFailed", "no")]})
+    text = f"Not resolved at present: {other}. If what runs there requires a dependency, it stays."
+    assert desk.olm("uninstall", name, "--dry-run")[1].splitlines()[-1] == text
+    status, out, _ = desk.olm("uninstall", name, "--yes", "--wait")
+    assert (status, out) == (0, f"{RESOURCE}/{name} deleted\n")
 
 
 def test_what_others_require_says_so(desk: Desk) -> None:
