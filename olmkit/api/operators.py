@@ -185,7 +185,9 @@ class AvailableBundle(Model):
     image: str = Field(description="Its image.")
     catalog: str = Field(description="The Catalog that offers it.")
     channel: str = Field(description="The channel it was chosen from.")
-    reason: str = Field(description="Why it waits: ApprovalRequired or Paused.")
+    reason: str = Field(
+        description="Why it waits: ApprovalRequired, Paused, RequirementsNotSatisfied, NotInstallable or VersionExcluded."
+    )
     message: Annotated[str, Field(max_length=MAX_RESOLUTION_LENGTH)] = Field(
         description="What it waits for, and why it was chosen."
     )

@@ -51,7 +51,7 @@ from operator_controller.operator.world import (
     World,
     image_reference,
 )
-from operator_controller.resolve.answer import Answer, FollowedCatalog, SelectedBundle
+from operator_controller.resolve.answer import Answer, AvailableUpgrade, FollowedCatalog, SelectedBundle
 from operator_controller.resolve.answer_state import AnswerState
 from operator_controller.resolve.deprecations import Deprecations
 from operator_controller.resolve.formatting import first_names, format_versions
@@ -99,6 +99,8 @@ class Evaluation:
     """Whether the image of the resolved bundle runs, on any registry."""
     deprecations: Deprecations | None = None
     """What is deprecated of what is followed; None if it is not known."""
+    available: AvailableUpgrade | None = None
+    """An upgrade that is kept out by something else than a Hold."""
     hold: Hold | None = None
     """Why nothing is changed, although the spec is resolved; None if the bundle may be installed."""
     to_record: RecordPlan | None = None
@@ -137,7 +139,8 @@ def evaluate(world: World) -> Evaluation:
     if evaluation.bundle is not None:
         evaluation = replace(evaluation, desired=bundle_deployment_for(world.operator, evaluation.bundle))
     note, deprecations = answer.successor_note, answer.deprecations
-    evaluation = _compare(world, replace(evaluation, successor_note=note, deprecations=deprecations))
+    evaluation = replace(evaluation, successor_note=note, deprecations=deprecations, available=answer.available)
+    evaluation = _compare(world, evaluation)
     record = _successor_record(world, evaluation, answer.followed_catalog)
     return (
         evaluation if record is None else replace(evaluation, successor_record=record, to_apply=_changed(world, record))

@@ -97,7 +97,7 @@ class OperatorMetrics(Collector):
             "operator_condition", "1 for the current status of each condition.", labels=["operator", "type", "status"]
         )
         available = GaugeMetricFamily(
-            "operator_upgrade_available", "1 if an upgrade waits for a person, else 0.", labels=["operator"]
+            "operator_upgrade_available", "1 if an upgrade is available and not installed, else 0.", labels=["operator"]
         )
         for values in self._values():
             info.add_metric(values.info, 1)

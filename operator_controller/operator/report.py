@@ -20,7 +20,7 @@ from olmkit.api.conditions import (
     truncate,
 )
 from olmkit.api.meta import Condition
-from olmkit.api.operators import FINALIZER, ConditionType, OperatorStatus, Reason
+from olmkit.api.operators import FINALIZER, AvailableBundle, ConditionType, OperatorStatus, Reason
 from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
 from operator_controller.operator.approval import requested_version
 from operator_controller.operator.dependencies import DeletionEvaluation
@@ -144,11 +144,29 @@ def _status(
         resolved_bundle_resource=(evaluation.image or None) if evaluation else old.resolved_bundle_resource,
         installed_bundle_resource=world.running.image if world.running else None,
         installed=world.installed_status,
-        available=evaluation.hold.available if evaluation is not None and evaluation.hold is not None else None,
+        available=_available(evaluation) if evaluation is not None else None,
         dependencies=(list(evaluation.dependencies) or None) if evaluation else old.dependencies,
         resolution=evaluation.explanation if evaluation else old.resolution,
     )
     return StatusReport(status, transitions, _available_events(old, status, transitions))
+
+
+def _available(evaluation: Evaluation) -> AvailableBundle | None:
+    """The bundle that waits: for a person, or else for what keeps it out."""
+    if evaluation.hold is not None and evaluation.hold.available is not None:
+        return evaluation.hold.available
+    upgrade = evaluation.available
+    if upgrade is None:
+        return None
+    return AvailableBundle(
+        version=upgrade.version,
+        bundle=upgrade.bundle,
+        image=upgrade.image,
+        catalog=upgrade.catalog,
+        channel=upgrade.channel,
+        reason=upgrade.kept_out_by.value,
+        message=truncate(upgrade.reason, MAX_EXPLANATION_BYTES),
+    )
 
 
 def _available_events(

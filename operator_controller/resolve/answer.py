@@ -69,6 +69,27 @@ class SelectedBundle:
     deprecation: str = ""
 
 
+class KeptOutBy(StrEnum):
+    """What keeps an upgrade out. The values are those of status.available.reason."""
+
+    CONFLICT = "RequirementsNotSatisfied"  # its requirements, or those of others
+    CLUSTER = "NotInstallable"  # the cluster lacks what it requires, or its properties are invalid
+    VERSION = "VersionExcluded"  # spec.version
+
+
+@dataclass(frozen=True)
+class AvailableUpgrade:
+    """An upgrade that is not selected, and why in one sentence."""
+
+    version: str
+    bundle: str
+    image: str
+    catalog: str
+    channel: str
+    kept_out_by: KeptOutBy
+    reason: str
+
+
 @dataclass(frozen=True)
 class Dependency:
     """A requirement of the selected bundle that another package satisfies. `sentence` says which and by what."""
@@ -161,6 +182,8 @@ class Answer:
     """A better version that is not selected."""
     available_reason: str = ""
     """Why it is not, in one sentence."""
+    available: AvailableUpgrade | None = None
+    """The upgrade of the installed bundle that requirements, the cluster or spec.version keep out."""
     deprecations: Deprecations | None = None
     """What is deprecated of what is followed; None if it is not known."""
     dependencies: tuple[Dependency, ...] = ()

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from olmkit.api.conditions import truncate
 from operator_controller.resolve.answer import Answer, AnswerKind, Dependency, Member, PackageToInstall
+from operator_controller.resolve.available_upgrade import available_upgrade
 from operator_controller.resolve.awaited_operators import awaited_operators
 from operator_controller.resolve.bundle_identity import is_same_image
 from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest
@@ -107,17 +108,19 @@ class AnswerMaker:
             raise ValueError(f"index {index} of {domain.package} is what runs")
         is_best = index == len(domain.versions) - 1
         answer = self._explained(operator, domain, replace(choice, is_best=is_best))
-        notes = self._dependency_notes(domain.package)
+        notes, conflict = self._dependency_notes(domain.package), ""
         if not is_best:
             better = self._refusals.better(domain.package)
             if domain.versions[-1].is_running:
                 notes = [f"it does not stay at {better.version}, because {better.why}", *notes]
             else:
-                answer = replace(answer, available_version=better.version, available_reason=better.reason)
+                conflict = better.reason
+                answer = replace(answer, available_version=better.version, available_reason=conflict)
                 notes = [better.reason, *notes]
         return replace(
             answer,
             text=_limited("; ".join([answer.text, *notes])),
+            available=available_upgrade(domain, choice.candidate, conflict),
             dependencies=self._dependencies(domain.package),
             to_install=self._to_install(operator, domain.package),
             after=self._order.after.get(domain.package, ()),

@@ -106,6 +106,12 @@ def _available(reason: str, message: str) -> Object:
         pytest.param(runs("1.1.0", manual()), None, "1.1.0", id="nothing better"),
         pytest.param(runs("1.1.0", paused()), None, "1.1.0", id="nothing better, and a pause"),
         pytest.param(runs("1.0.0", manual("1.1.0")), None, "1.1.0", id="an approved upgrade"),
+        pytest.param(
+            runs("1.0.0", operator({"version": "1.0.0"})),
+            _available("VersionExcluded", '1.1.0 is available too, but spec.version is "1.0.0"'),
+            "1.0.0",
+            id="a pinned version",
+        ),
     ],
 )
 def test_the_bundle_that_waits(observed: World, available: Object | None, wanted: str) -> None:

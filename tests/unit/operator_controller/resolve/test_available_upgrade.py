@@ -1,0 +1,85 @@
+"""The upgrade of an installed bundle that is kept out, and by what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from operator_controller.resolve.answer import AvailableUpgrade, KeptOutBy
+from operator_controller.resolve.cluster_facts import ClusterFacts
+from operator_controller.resolve.cluster_snapshot import CatalogSource, ClusterSnapshot, RecordedBundle
+from operator_controller.resolve.component_solver import solve_components
+from tests.unit.operator_controller.resolve.documents import DocumentsInMemory
+from tests.unit.operator_controller.resolve.test_component_solver import document, operator
+
+RUNS = RecordedBundle("a.v1.0.0", "registry/a:1.0.0", "a", "1.0.0", "community", "stable", "[]")
+REQUIREMENT = {"type": "olm.package.required", "value": {"packageName": "b", "versionRange": ">=1.0.0"}}
+
+
+def available(package: dict[str, Any], **spec: Any) -> AvailableUpgrade | None:
+    documents = DocumentsInMemory()
+    source = CatalogSource("community", content=documents.add({"a": package}), package_names=("a",))
+    request = operator("a", **{"running": RUNS, **spec})
+    (answer,) = solve_components(ClusterSnapshot((request,), (source,), ClusterFacts("1.30.0")), documents)
+    return answer.available
+
+
+def with_newest(**fields: Any) -> dict[str, Any]:
+    """Versions 1.0.0 and 1.1.0, the newer one with these fields."""
+    package = document("a", "1.0.0", "1.1.0")
+    package["bundles"][1] |= fields
+    return package
+
+
+def kept_out(by: KeptOutBy, reason: str) -> AvailableUpgrade:
+    return AvailableUpgrade("1.1.0", "a.v1.1.0", "registry/a:1.1.0", "community", "stable", by, reason)
+
+
+@pytest.mark.parametrize(
+    ("package", "spec", "expected"),
+    [
+        pytest.param(with_newest(), {}, None, id="the upgrade is selected"),
+        pytest.param(
+            with_newest(properties=[REQUIREMENT]),
+            {},
+            kept_out(
+                KeptOutBy.CONFLICT,
+                '1.1.0 is available too, but a v1.1.0 requires b ">=1.0.0", which no catalog offers',
+            ),
+            id="its requirement cannot be satisfied",
+        ),
+        pytest.param(
+            with_newest(minKubeVersion="1.40.0"),
+            {},
+            kept_out(
+                KeptOutBy.CLUSTER,
+                "1.1.0 is available too, but it cannot be installed: it requires Kubernetes 1.40.0 or newer, and the cluster "
+                "runs 1.30.0",
+            ),
+            id="the cluster is too old",
+        ),
+        pytest.param(
+            with_newest(),
+            {"version": "1.0.0"},
+            kept_out(KeptOutBy.VERSION, '1.1.0 is available too, but spec.version is "1.0.0"'),
+            id="the version is pinned",
+        ),
+        pytest.param(
+            with_newest(),
+            {"version": "<1.1.0", "channel": "stable"},
+            kept_out(KeptOutBy.VERSION, '1.1.0 is available too, but spec.version is "<1.1.0"'),
+            id="a range excludes it",
+        ),
+        pytest.param(with_newest(), {"version": "1.0.0", "running": None}, None, id="nothing is installed"),
+        pytest.param(
+            with_newest()
+            | {"deprecations": [{"reference": {"schema": "olm.bundle", "name": "a.v1.1.0"}, "message": "m"}]},
+            {"version": "1.0.0"},
+            None,
+            id="it is deprecated",
+        ),
+    ],
+)
+def test_what_is_kept_out(package: dict[str, Any], spec: dict[str, Any], expected: AvailableUpgrade | None) -> None:
+    assert available(package, **spec) == expected
