@@ -98,10 +98,7 @@ def candidates_of(
 
 def installation_problem(bundle: Bundle, cluster: KnownCluster) -> str:
     """Why the bundle cannot be installed whatever else is, or ""."""
-    unmet = unmet_cluster_requirement(bundle, cluster)
-    if unmet or not bundle.dependencies:
-        return unmet
-    return constraints_of(bundle).problem
+    return unmet_cluster_requirement(bundle, cluster) or constraints_of(bundle).problem
 
 
 def _with_running_image(candidate: Candidate, running: RunningBundle | None) -> Candidate:

@@ -304,7 +304,7 @@ class _TextBundle(Bundle):
             media_type=text.media_type or DEFAULT_MEDIA_TYPE,
             problem=problem,
             min_kube_version=text.min_kube_version,
-            native_apis=tuple(kind.known for kind in text.native_apis if kind.kind),
+            native_apis=tuple(kind.known for kind in text.native_apis if kind.kind) if text.native_apis else (),
             display_names={**common_names, **text.display_names} if text.display_names else common_names,
             api_services=text.api_services,
             webhooks=text.webhooks,
