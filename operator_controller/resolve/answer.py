@@ -202,6 +202,8 @@ class Answer:
     """The set that the step of this Operator belongs to, if a step of it breaks what runs of another member."""
     awaited: tuple[str, ...] = ()
     """The upgrades and deletions of other Operators that may lift a CONFLICT, in sentences."""
+    awaited_deletions: tuple[str, ...] = ()
+    """The packages of `awaited` that run as dependencies and that nothing requires."""
     removed_with: tuple[str, ...] = ()
     """The packages that it requires and that require it, if nothing else requires one of them and no person has requested one
     that stays: such dependencies keep each other, and are deleted together."""
@@ -212,6 +214,19 @@ class Answer:
     def is_not_offered(self) -> bool:
         """The content of the catalog of a KEPT bundle is known, and neither contains it nor an upgrade from it."""
         return self.kind is AnswerKind.KEPT and self.catalog_state in STATES_WITH_CONTENT
+
+
+def may_require_more(answer: Answer) -> bool:
+    """Whether the Operator may come to require packages without a change of a spec or of content: it is not decided, or waits for
+    catalogs or other Operators."""
+    if answer.is_resolved or answer.kind in (AnswerKind.UNNEEDED, AnswerKind.DELETING):
+        return False
+    return answer.kind is AnswerKind.UNDECIDED or not answer.is_final or bool(answer.awaited)
+
+
+def may_require(answer: Answer, package: str) -> bool:
+    """Whether it may come to require what is installed of this package, whose deletion it does not wait for."""
+    return may_require_more(answer) and package not in answer.awaited_deletions
 
 
 def related_packages(answer: Answer, package: str) -> set[str]:

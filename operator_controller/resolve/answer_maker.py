@@ -9,7 +9,7 @@ from functools import cached_property
 from olmkit.api.conditions import truncate
 from operator_controller.resolve.answer import Answer, AnswerKind, Dependency, Member, PackageToInstall
 from operator_controller.resolve.available_upgrade import available_upgrade
-from operator_controller.resolve.awaited_operators import awaited_operators
+from operator_controller.resolve.awaited_operators import awaited_deletions, awaited_operators
 from operator_controller.resolve.bundle_identity import is_same_image
 from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest
 from operator_controller.resolve.constraints import Constraint, describe
@@ -86,11 +86,15 @@ class AnswerMaker:
             note = f"its requirements are not satisfied: {refusal.sentence}"
             return replace(answer, text=_limited(f"{answer.text}; {note}"), clauses=refusal.clauses)
         answer = self._plain(operator, domain, AnswerKind.CONFLICT, refusal.message)
-        awaited = awaited_operators(
-            self._universe, self._selected, refusal.packages, lambda package: bool(self._needed_by(package))
-        )
+
+        def is_required(package: str) -> bool:
+            return bool(self._needed_by(package))
+
+        awaited = awaited_operators(self._universe, self._selected, refusal.packages, is_required)
+        deletions = awaited_deletions(self._universe, refusal.packages, is_required)
         text = _limited("; ".join([refusal.message, *awaited]) + refusal.text.removeprefix(refusal.message))
-        return replace(answer, text=text, clauses=refusal.clauses, is_final=refusal.is_final, awaited=awaited)
+        answer = replace(answer, text=text, clauses=refusal.clauses, is_final=refusal.is_final)
+        return replace(answer, awaited=awaited, awaited_deletions=deletions)
 
     def _unchanged(self, domain: PackageDomain) -> Chosen | None:
         """The running bundle as its catalog offers it: it is not refused again if its own requirements are not satisfied."""

@@ -21,7 +21,7 @@ class AnswerState:
     needs_recheck: bool = False
     """Whether the answer may change without a change of an object: a catalog that counts for the Operator is read again soon."""
     is_component_settled: bool = True
-    """Whether all Operators of its component are resolved: none is refused, undecided or without an answer."""
+    """Whether no Operator of its component may come to require its package without a change of a spec or of content."""
     error: OlmError | None = None
     """Why the last attempt to resolve failed, if there is no answer."""
     since: datetime | None = None

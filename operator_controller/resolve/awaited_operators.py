@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from operator_controller.resolve.cluster_snapshot import OperatorRequest
 from operator_controller.resolve.formatting import plain_value
 from operator_controller.resolve.universe import ComponentUniverse
 
@@ -24,6 +25,23 @@ def awaited_operators(
     return tuple(filter(None, sentences))[:MAX_OPERATORS_SHOWN]
 
 
+def awaited_deletions(
+    universe: ComponentUniverse, packages: Iterable[str], is_required: Callable[[str], bool]
+) -> tuple[str, ...]:
+    """Those of the packages of a conflict that run as dependencies and that nothing requires."""
+    return tuple(
+        package
+        for package in packages
+        if (operator := universe.domain(package).operator) is not None
+        and operator.running is not None
+        and _is_unneeded(operator, package, is_required)
+    )
+
+
+def _is_unneeded(operator: OperatorRequest, package: str, is_required: Callable[[str], bool]) -> bool:
+    return operator.is_dependency and not is_required(package)
+
+
 def _under_way(
     universe: ComponentUniverse, selected: Mapping[str, int], package: str, is_required: Callable[[str], bool]
 ) -> str:
@@ -32,8 +50,8 @@ def _under_way(
         return ""
     if operator.is_deleting:
         return f"{name} is being deleted"
-    if operator.is_dependency and not is_required(package):
-        return f"nothing requires {name} any more, so it is deleted"
+    if _is_unneeded(operator, package, is_required):
+        return f"nothing requires {name}: it is deleted unless its custom resources are in use"
     version = universe.version(package, selected[package]) if package in selected else None
     if version is None or version.choice is None or version.is_running:
         return ""

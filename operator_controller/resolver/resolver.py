@@ -20,7 +20,7 @@ from olmkit.errors import OlmError
 from olmkit.runtime.backoff import Backoff
 from olmkit.runtime.informer import Change, Informer
 from operator_controller.catalog_client.client import CatalogClient
-from operator_controller.resolve.answer import Answer, AnswerKind, related_packages
+from operator_controller.resolve.answer import Answer, may_require, may_require_more, related_packages
 from operator_controller.resolve.answer_state import AnswerState
 from operator_controller.resolve.cluster_snapshot import OperatorRequest
 from operator_controller.resolver.catalog_reads import (
@@ -228,11 +228,16 @@ class Resolver:
         before, self._held = self._held, {}
         self._held_number = snapshot.number
         self._related = _related_operators(solution.answers.values(), snapshot.operators)
-        refused = {one.digest for one in solution.answers.values() if not _is_settled(one)}
+        undecided: dict[str, list[Answer]] = {}
+        for one in solution.answers.values():
+            if may_require_more(one):
+                undecided.setdefault(one.digest, []).append(one)
         for name, request in snapshot.operators.items():
             selected = unsettled if request.catalogs is None else unsettled.intersection(request.catalogs)
             answer = solution.answers.get(name)
-            is_settled = answer is not None and answer.digest not in refused
+            is_settled = answer is not None and not any(
+                may_require(one, request.held_package) for one in undecided.get(answer.digest, ())
+            )
             held = self._held[name] = _Held(request, answer, bool(selected), is_settled)
             if not held.is_same_as(before.get(name)):
                 self._awaited.pop(name, None)
@@ -297,10 +302,6 @@ class Resolver:
             log.error("a Catalog cannot be read", extra={"error": str(error)}, exc_info=error)
         self._read_again(name for name, request in self._requests.items() if request.catalogs is not None)
         self.mark_dirty()
-
-
-def _is_settled(answer: Answer) -> bool:
-    return answer.is_resolved or answer.kind in (AnswerKind.UNNEEDED, AnswerKind.DELETING)
 
 
 def _related_operators(answers: Iterable[Answer], requests: Mapping[str, OperatorRequest]) -> dict[str, set[str]]:

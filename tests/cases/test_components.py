@@ -30,6 +30,7 @@ cases:
     because: {C: [A v0.1.0 requires C v0.1.0]}    the requirements that a package of the end state satisfies
     omits: {B: [parts that the explanation does not have]}
     awaited: {B: true}           whether B waits for upgrades or deletions of other Operators
+    awaited_deletions: {B: [C]}  the dependencies that are deleted before B is resolved again
     final: {B: false}            whether B is Stalled, or waits for a catalog
     kinds: {B: an AnswerKind}
     to_install: {A: [C]}         the packages without an Operator that an Operator needs
@@ -67,7 +68,7 @@ KNOWN_KEYS = {
     "sentence", "operators", "installed", "dependencies", "facts", "taken", "selected", "refused", "explains", "kinds",
     "to_install", "needed_by", "removed_with", "available", "clauses", "catalogs", "omits", "final",
     "from", "because", "bundles", "catalogs_deleted", "running_from",
-    "sentences", "awaited",
+    "sentences", "awaited", "awaited_deletions",
 }  # fmt: skip
 
 
@@ -252,6 +253,7 @@ def test_the_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) ->
     found: dict[str, dict[str, Any]] = {
         "final": {name: each.is_final for name, each in answers.items()},
         "awaited": {name: bool(each.awaited) for name, each in answers.items()},
+        "awaited_deletions": {name: list(each.awaited_deletions) for name, each in answers.items()},
         "kinds": {name: str(each.kind) for name, each in answers.items()},
         "to_install": {name: [one.package for one in each.to_install] for name, each in answers.items()},
         "needed_by": {name: list(each.needed_by) for name, each in answers.items()},

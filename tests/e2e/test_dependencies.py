@@ -14,7 +14,7 @@ from devcluster.images import Content
 from devcluster.watch import BUNDLE_DEPLOYMENTS, OPERATORS, Event, Object, is_true
 from olmkit.api.operators import INSTALLED_FOR_LABEL
 from tests.conditions import triple
-from tests.e2e.packages import package_blobs, publish, push_bundle, registry_bundle
+from tests.e2e.packages import group, package_blobs, publish, push_bundle, push_catalog, registry_bundle
 from tests.e2e.stage import Stage, installed_version
 
 DEPENDANT, DEPENDENCY = "party-operator", "hello-operator"
@@ -89,9 +89,7 @@ def test_what_an_operator_requires_is_installed_before_it_and_deleted_after_it(
 def test_a_dependency_in_use_is_kept_until_its_last_custom_resource_is_deleted(stage: Stage) -> None:
     stage.cluster.kubectl("apply", "-f", "-", input=json.dumps(GREETING))
     stage.delete("Operator", DEPENDANT)
-    kept = stage.operator_when(
-        DEPENDENCY, "kept", lambda found: triple(found, "Ready")[2].startswith("kept: "), COUNT_SECONDS
-    )
+    kept = stage.operator_when(DEPENDENCY, "kept", is_kept, COUNT_SECONDS)
     assert triple(kept, "Ready")[0] == "True"
     assert triple(kept, "Ready")[2].startswith(f"kept: 1 {GREETINGS} in use; ")
     assert installed_version(kept) == "0.2.0"
@@ -207,6 +205,39 @@ def test_operators_that_require_different_versions_are_in_conflict_as_in_the_gui
     stage.delete("Operator", a)
     stage.ready_operator(b, "0.2.0")
     stage.ready_operator(c, "0.2.0")
+
+
+def test_a_dependency_that_keeps_an_operator_out_is_deleted_when_it_is_not_used_any_more(stage: Stage) -> None:
+    """C was upgraded while nothing required it; A, which comes back, requires the version before."""
+    a, c = "again-a", "again-c"
+    dependant = versions(stage, a, {"0.1.0": (c, "0.1.0")})
+    publish(stage, dependant, versions(stage, c, {"0.1.0": None}))
+    stage.also_delete("Operator", c)
+    stage.operator(a, a)
+    stage.ready_operator(a, "0.1.0")
+    thing = {"apiVersion": f"{group(c)}/v1", "kind": "Thing", "metadata": {"name": "of-a-user", "namespace": "default"}}
+    stage.cluster.kubectl("apply", "-f", "-", input=json.dumps(thing))
+    try:
+        stage.delete("Operator", a)
+        push_catalog(stage, dependant, versions(stage, c, {"0.1.0": None, "0.2.0": None}))
+        stage.operator_when(
+            c, "kept at 0.2.0", lambda found: is_kept(found) and installed_version(found) == "0.2.0", COUNT_SECONDS
+        )
+        stage.operator(a, a)
+        waits = stage.operator_when(a, "refused", lambda found: triple(found, "Resolved")[0] == "False")
+        assert triple(waits, "Reconciling")[:2] == ("True", "WaitingForOperators")
+        assert (
+            f"nothing requires {c}: it is deleted unless its custom resources are in use" in triple(waits, "Ready")[2]
+        )
+    finally:
+        stage.cluster.kubectl("delete", f"things.{group(c)}", "of-a-user", "-n", "default")
+    stage.ready_operator(a, "0.1.0", COUNT_SECONDS)
+    stage.ready_operator(c, "0.1.0")
+
+
+def is_kept(operator: Object) -> bool:
+    """Whether only its custom resources keep it."""
+    return triple(operator, "Ready")[2].startswith("kept: ")
 
 
 def versions(stage: Stage, package: str, requirements: Mapping[str, tuple[str, str] | None]) -> list[dict[str, Any]]:

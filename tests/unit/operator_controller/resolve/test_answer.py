@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import orjson
 import pytest
 
@@ -16,6 +18,7 @@ from operator_controller.resolve.answer import (
     Member,
     PackageToInstall,
     SelectedBundle,
+    may_require,
 )
 from operator_controller.resolve.snapshot import CatalogState
 
@@ -68,3 +71,36 @@ def test_only_what_is_kept_can_be_not_offered(
 ) -> None:
     answer = Answer("a", "u", "d", kind, is_resolved=True, message="", text="", catalog_state=state)
     assert answer.is_not_offered is is_not_offered
+
+
+REFUSED = replace(WHOLE, kind=AnswerKind.CONFLICT, is_resolved=False)
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_kept"),
+    [
+        pytest.param(WHOLE, False, id="what is chosen requires what it says"),
+        pytest.param(REFUSED, False, id="a refusal that only a person can lift"),
+        pytest.param(replace(REFUSED, kind=AnswerKind.UNDECIDED), True, id="nothing is decided"),
+        pytest.param(replace(REFUSED, is_final=False), True, id="a refusal that waits for a catalog"),
+        pytest.param(replace(REFUSED, awaited=("d is being deleted",)), True, id="a refusal that waits for others"),
+        pytest.param(
+            replace(REFUSED, awaited=("nothing requires c",), awaited_deletions=("c",)),
+            False,
+            id="a refusal that waits for its deletion",
+        ),
+        pytest.param(
+            replace(REFUSED, awaited=("nothing requires d",), awaited_deletions=("d",)),
+            True,
+            id="a refusal that waits for the deletion of another one",
+        ),
+        pytest.param(replace(REFUSED, kind=AnswerKind.UNNEEDED), False, id="it is not required itself"),
+        pytest.param(
+            replace(REFUSED, kind=AnswerKind.DELETING, is_final=False), False, id="it is being deleted itself"
+        ),
+    ],
+)
+def test_a_dependency_is_not_deleted_while_another_operator_may_come_to_require_it(
+    answer: Answer, is_kept: bool
+) -> None:
+    assert may_require(answer, "c") == is_kept
