@@ -56,7 +56,7 @@ async def test_a_set_moves_whenever_the_controller_is_killed(site: Site) -> None
     await site.publish(NEW)
     steps = Steps(site)
     processes = await site.walk("the set has moved", lambda: has_moved(site, "2.0.0"))
-    assert processes > 5
+    assert processes > 3  # several Operators may write at the same time
     assert steps.taken == [("b", "2.0.0"), ("a", "2.0.0")]
     assert steps.faults == []
 
