@@ -253,6 +253,9 @@ KEYS = Settings.keys_namespace
         pytest.param("catalogd", "update", LEASES, (NAMESPACE, "catalogd"), True, id="catalogd holds its lease"),
         pytest.param("catalogd", "update", LEASES, (NAMESPACE, "rukpak"), False, id="catalogd takes no other lease"),
         pytest.param("operator-controller", "patch", DEPLOYMENTS, (), True, id="it writes BundleDeployments"),
+        pytest.param("operator-controller", "update", DEPLOYMENTS, (), False, id="it replaces no BundleDeployments"),
+        pytest.param("operator-controller", "update", OPERATORS, (), False, id="and no Operators"),
+        pytest.param("operator-controller", "delete", OPERATORS, (), True, id="it deletes dependencies"),
         pytest.param("operator-controller", "create", BUNDLES_KIND, (), False, id="it makes no Bundles"),
         pytest.param("operator-controller", "patch", CATALOGS, (), False, id="it writes no Catalogs"),
         pytest.param(
