@@ -37,7 +37,7 @@ KINDS = (
 def order_clauses(start: AskedClause, clauses: Iterable[Clause], universe: Universe, goal: Goal) -> tuple[Clause, ...]:
     """`start`, then what is about a package that a clause before names, the newest versions first; then the rest in the same way.
 
-    A VersionsClause follows each clause that needs a version of a package without such versions.
+    A VersionsClause follows the first clause that needs a version of a package without such versions.
     """
     places = {asked.package: place for place, asked in enumerate(goal.asked)}
     remaining = dict.fromkeys(sorted((one for one in clauses if one != start), key=lambda one: _key(one, places)))
@@ -47,7 +47,7 @@ def order_clauses(start: AskedClause, clauses: Iterable[Clause], universe: Unive
         clause = pending.pop()
         if clause == start or clause in remaining:
             remaining.pop(clause, None)
-            found += [clause, *_missing_versions(clause, universe)]
+            found += [clause, *(one for one in _missing_versions(clause, universe) if one not in found)]
             for named in (_subjects(clause), _objects(clause)):  # the end of `pending` comes first
                 pending += reversed([one for one in remaining if not set(named).isdisjoint(_subjects(one))])
         if not pending:

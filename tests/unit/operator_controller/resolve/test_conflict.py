@@ -169,6 +169,17 @@ def test_neighbouring_versions_with_an_equal_requirement_are_one_clause_the_newe
     )
 
 
+def test_the_versions_of_a_package_are_named_once() -> None:
+    universe = SmallUniverse({"a": (needs("d", (2, 2)), needs("c", (0, 0))), "c": (needs("d", (3, 3)),), "d": (ANY,)})
+    assert chain(universe, Goal(asked("a")), "a") == (
+        AskedClause("a", (0, 1)),
+        requirement("a", (1, 1), "c", (0, 0)),
+        requirement("c", (0, 0), "d", (3, 3)),
+        VersionsClause("d", 1),
+        requirement("a", (0, 0), "d", (2, 2)),
+    )
+
+
 def test_a_package_without_a_version_that_satisfies_the_request() -> None:
     universe = SmallUniverse({"a": (ANY,)})
     assert chain(universe, Goal((Asked("a", 1),), present=("a",)), "a") == (
