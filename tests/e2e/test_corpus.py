@@ -121,7 +121,8 @@ def _has_no_image_in_the_registry(refused: Refused) -> bool:
 
 def _needs_a_newer_cluster(refused: Refused) -> bool:
     needed = str(refused.service_version()["spec"]["minKubeVersion"]).removeprefix("v")
-    return needed in refused.why and refused.cluster.server_version() in refused.why
+    version = refused.cluster.server_version().removeprefix("v")
+    return needed in refused.why and version in refused.why
 
 
 def _is_taken(refused: Refused) -> bool:
