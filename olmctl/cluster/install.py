@@ -10,9 +10,11 @@ import click
 
 from olmctl.cluster.completion import CHANNEL, PACKAGE, VERSION, CompletingCommand
 from olmctl.cluster.list import RESOURCE
+from olmctl.cluster.offered_versions import check_version
 from olmctl.cluster.operator_state import text_at
 from olmctl.cluster.output import output_option, print_object, without_managed_fields
 from olmctl.cluster.packages import check_channel, in_catalog, package_objects, suggestion
+from olmctl.cluster.required_operators import is_dependency
 from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster, wait_options
 from olmctl.cluster.waiting import wait_for_operator
 from olmctl.commands import NOT_FOUND, REFUSED, CommandError, ObjectName
@@ -20,6 +22,9 @@ from olmkit.api import operators
 from olmkit.api.catalogs import NAME_LABEL
 from olmkit.api.meta import Object
 from olmkit.errors import Conflict, NotFound
+
+TAKEN_OVER = "it was installed as a dependency, and is kept from now on, also if nothing requires it"
+"""What a request means for an Operator that was created as a dependency."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,9 @@ def operator_name(package: str) -> str:
 @click.option(
     "--name", type=ObjectName(), metavar="NAME", help="The name of the Operator.  [default: that of the package]"
 )
-@click.option("--force", is_flag=True, help="Also if no catalog has the package, or others manage the same fields.")
+@click.option(
+    "--force", is_flag=True, help="Also if no catalog has the package or version, or others manage the same fields."
+)
 @click.option(
     "--dry-run", type=click.Choice(("server",)), help="Have the API server check the request; change nothing."
 )
@@ -79,7 +86,7 @@ async def install(session: Session, package: str, name: str | None, **options: A
         return 0
     previous = await _previous(session, request)
     if not request.is_forced:
-        await _check(session, request, options["catalog"])
+        await _check(session, request, options["catalog"], previous)
     applied = await apply_operator(
         session, request.manifest, is_forced=request.is_forced, is_dry_run=request.is_dry_run
     )
@@ -124,8 +131,8 @@ async def _previous(session: Session, request: Request) -> Object | None:
     return found
 
 
-async def _check(session: Session, request: Request, catalog: str | None) -> None:
-    """Raises CommandError if no catalog, or not the one that is named, has the package or its channel."""
+async def _check(session: Session, request: Request, catalog: str | None, previous: Object | None) -> None:
+    """Raises CommandError if no catalog, or not the one that is named, has the package, its channel or its version."""
     entries = await package_objects(session, request.package)
     if not entries:
         text = f"no catalog has a package {request.package}: {await suggestion(session, request.package)}"
@@ -133,6 +140,7 @@ async def _check(session: Session, request: Request, catalog: str | None) -> Non
     if catalog is not None:
         entries = [in_catalog(entries, catalog)]
     check_channel(entries, request.spec.get("channel"))
+    await check_version(session, entries, request.spec.get("version"), previous)
 
 
 def _print(request: Request, previous: Object | None, applied: Object, output: str | None) -> None:
@@ -141,6 +149,8 @@ def _print(request: Request, previous: Object | None, applied: Object, output: s
     elif output == "name":
         print(f"{RESOURCE}/{request.name}")
     else:
-        is_same = previous is not None and previous["spec"] == applied["spec"]
+        taken_over = previous is not None and is_dependency(previous)
+        is_same = not taken_over and previous is not None and previous["spec"] == applied["spec"]
         verb = "created" if previous is None else "unchanged" if is_same else "configured"
-        print(f"{RESOURCE}/{request.name} {verb}{' (server dry run)' if request.is_dry_run else ''}")
+        notes = " (server dry run)" * request.is_dry_run + f": {TAKEN_OVER}" * taken_over
+        print(f"{RESOURCE}/{request.name} {verb}{notes}")

@@ -67,11 +67,22 @@ def is_observed(obj: Object) -> bool:
 def state(obj: Object) -> str:
     """One word for lists: Ready, or the reason why it is not ready."""
     if part(obj, "metadata", "deletionTimestamp"):
-        return str(Reason.REMOVING)
+        is_blocked = text_at(condition(obj, ConditionType.READY), "reason") == Reason.DELETION_BLOCKED
+        return str(Reason.DELETION_BLOCKED if is_blocked else Reason.REMOVING)
     if not is_observed(obj):
         return "Pending"
     reason = text_at(condition(obj, ConditionType.READY), "reason")
     return "Ready" if reason == Reason.SUCCEEDED else reason or "Unknown"
+
+
+def refusal(obj: Object) -> str:
+    """`refused: <why>` or `stalled: <why>`; "" for an Operator that is neither, or of which that is not known yet."""
+    resolved, stalled = (condition(obj, each) for each in (ConditionType.RESOLVED, ConditionType.STALLED))
+    if not is_observed(obj):
+        return ""
+    if text_at(resolved, "status") == "False":
+        return f"refused: {text_at(resolved, 'message')}"
+    return f"stalled: {text_at(stalled, 'message')}" if text_at(stalled, "status") == "True" else ""
 
 
 def available_version(obj: Object) -> str:

@@ -8,18 +8,20 @@ import click
 
 from olmctl.cluster.approve import approve_version
 from olmctl.cluster.completion import CHANNEL, OPERATOR, VERSION, CompletingCommand
-from olmctl.cluster.install import apply_operator
+from olmctl.cluster.install import TAKEN_OVER, apply_operator
 from olmctl.cluster.list import RESOURCE
-from olmctl.cluster.operator_state import available_version, awaits_approval, installed, text_at
+from olmctl.cluster.offered_versions import check_version, pinned_version
+from olmctl.cluster.operator_state import available_version, awaits_approval, installed, refusal, text_at
 from olmctl.cluster.packages import check_channel, package_objects
+from olmctl.cluster.required_operators import is_dependency
 from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster, wait_options
 from olmctl.cluster.waiting import wait_for_operator
 from olmctl.commands import REFUSED, CommandError
 from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.meta import Object
-from olmkit.gocompat.versions import BadRange
-from operator_controller.resolve.version_range import MastermindsRange
+
+_OTHER_VERSION = "choose another version with --version, or '' to follow the channel"
 
 
 @click.command("upgrade", cls=CompletingCommand)
@@ -30,7 +32,9 @@ from operator_controller.resolve.version_range import MastermindsRange
 @click.option(
     "--channel", type=CHANNEL, metavar="CHANNEL", help="The channel to follow; '' follows the package's default."
 )
-@click.option("--force", is_flag=True, help="Also if no catalog has the channel, or others manage the same fields.")
+@click.option(
+    "--force", is_flag=True, help="Also if no catalog has the channel or version, or others manage the same fields."
+)
 @wait_options
 @on_cluster
 async def upgrade(session: Session, operator: str, force: bool, **options: Any) -> int:
@@ -38,13 +42,15 @@ async def upgrade(session: Session, operator: str, force: bool, **options: Any) 
     found = await session.client.get(operators.KIND, operator)
     changes = {key: options[key] for key in ("version", "channel") if options[key] is not None}
     changes = {key: value for key, value in changes.items() if value != text_at(found, "spec", key)}
-    if changes.get("channel") and not force:
-        check_channel(await package_objects(session, text_at(found, "spec", "packageName")), changes["channel"])
+    if any(changes.values()) and not force:
+        entries = await package_objects(session, text_at(found, "spec", "packageName"))
+        check_channel(entries, changes.get("channel"))
+        await check_version(session, entries, changes.get("version"), found)
     version = ""
     if changes:
         await _change(session, found, changes, is_forced=force)
         shown = ", ".join(f"{key} {clean(value) or 'removed'}" for key, value in changes.items())
-        print(f"{RESOURCE}/{operator} configured: {shown}")
+        print(f"{RESOURCE}/{operator} configured: {shown}{f'; {TAKEN_OVER}' if is_dependency(found) else ''}")
     elif awaits_approval(found):
         version = available_version(found)
         await approve_version(session, found, version)
@@ -88,16 +94,17 @@ def _own_fields(found: Object) -> Object:
 
 def _nothing_to_do(found: Object) -> str:
     version, runs = text_at(found, "spec", "version"), installed(found) or "nothing"
+    refused = refusal(found)
+    if refused and pinned_version(version):
+        return f"it is pinned to {version} and is {refused} ({_OTHER_VERSION})"
+    if refused:
+        return f"it follows {_followed(version)}, has {runs} and is {refused}"
     if (pending := available_version(found)) and pending != text_at(found, "status", "installed", "version"):
         return f"{pending} is available and not installed: {text_at(found, 'status', 'available', 'message')}"
-    if version and is_pin(version):
-        return f"it is pinned to {version}; choose another version with --version, or '' to follow the channel"
-    return f"it follows {'versions ' + version if version else 'its channel'} automatically, and has {runs}"
+    if pinned_version(version):
+        return f"it is pinned to {version}; {_OTHER_VERSION}"
+    return f"it follows {_followed(version)} automatically, and has {runs}"
 
 
-def is_pin(version: str) -> bool:
-    """Whether spec.version is one version and not a range."""
-    try:
-        return MastermindsRange.parse(version).pinned is not None
-    except BadRange:
-        return False
+def _followed(version: str) -> str:
+    return f"versions {version}" if version else "its channel"

@@ -25,6 +25,10 @@ def other_operator_has_package(world: World) -> OlmError | None:
     else:
         message = f'{package} is already managed by Operator "{senior.name}"'
         rest = "; delete one of them"
+    if senior.is_dependency:
+        verb = "created" if senior.is_idle else "installed"
+        request = f'to request it, apply an Operator of the name "{senior.name}", and delete this one'
+        rest = f", which was {verb} as a dependency: {request}"
     if senior.is_deleting:
         return Waiting(Reason.RETRYING, f"{message}, which is being deleted", RESYNC_DELAY)
     return Blocked(Reason.RESOLUTION_FAILED, message + rest)

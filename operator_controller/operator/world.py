@@ -36,6 +36,8 @@ class PackageClaim:
     name: str
     is_deleting: bool = False
     """The Operator is being deleted."""
+    is_dependency: bool = False
+    """The Operator was created because others require the package."""
 
     @property
     def seniority(self) -> tuple[bool, bool, str, str]:

@@ -44,6 +44,8 @@ class PackageArgument:
         package, at, version = rest.partition("@")
         if not package or (at and not version) or (":" in text and not channel):
             raise BadInput(f"{quoted(text)} is not of the form PACKAGE[@VERSION_OR_RANGE][:CHANNEL]")
+        if any(mark in package for mark in "=<>"):
+            raise BadInput(f"{quoted(text)}: a version is given as PACKAGE@VERSION, a range as PACKAGE@RANGE")
         try:
             if version:
                 MastermindsRange.parse(version)

@@ -5,6 +5,7 @@ The package is our own hello-operator: 0.1.0 and 0.2.0 in the channel stable, an
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -15,6 +16,13 @@ import pytest
 
 from devcluster.demo.sample_catalog import SAMPLES
 from devcluster.images import Content
+from olmctl.cluster.offered_versions import check_version
+from olmctl.cluster.packages import PackageEntry
+from olmctl.cluster.session import Session
+from olmctl.commands import CommandError
+from olmkit.api.package_annotations import VERSIONS_ANNOTATION
+from olmkit.runtime.client import Client
+from olmkit.runtime.flags import Settings
 from tests.e2e.stage import Stage
 
 PACKAGE = "hello-operator"
@@ -89,7 +97,7 @@ def test_the_life_of_an_operator(person: Person) -> None:
     )
     assert err.splitlines()[-1].startswith(f"{PACKAGE}: ")
     ((_, *row),) = [line.split() for line in person.olm("list").splitlines() if line.startswith(PACKAGE)]
-    assert row[:-1] == [PACKAGE, "0.1.0", "0.1.0", "<none>", "stable", person.catalog, "Ready"]
+    assert row[:-1] == [PACKAGE, "0.1.0", "0.1.0", "0.2.0", "stable", person.catalog, "Ready"]
     assert "0.1.0" in person.olm("search", PACKAGE).splitlines()[1].split()[3]
 
     graph = person.olm("graph", PACKAGE)
@@ -119,6 +127,23 @@ def test_the_life_of_an_operator(person: Person) -> None:
     assert (status, out, err.splitlines()[-1]) == (5, "", f"{PACKAGE} is not deleted: confirm it with --yes")
     assert person.olm("uninstall", PACKAGE, "--yes", "--wait") == f"{RESOURCE} deleted\n"
     assert not person.stage.exists("crd", "greetings.hello.example.com")
+
+
+def test_a_version_that_the_catalog_does_not_offer_is_refused_before_anything_is_created(person: Person) -> None:
+    text = f"package {PACKAGE} has no version 7.7.7: it has 0.3.0, 0.2.0, 0.1.0\n"
+    assert person.run("install", PACKAGE, "--version", "7.7.7") == (3, "", text)
+    assert not person.stage.exists("operators.operators.operatorframework.io", PACKAGE)
+    kubeconfig = str(person.stage.cluster.kubeconfig)
+    listed = {"metadata": {"annotations": {VERSIONS_ANNOTATION: "0.3.0 and 2 more"}}}
+    entries = [PackageEntry(PACKAGE, person.catalog, listed)]
+
+    async def check(version: str) -> None:
+        async with Client(kubeconfig) as client:
+            await check_version(Session(client, Settings.system_namespace), entries, version, None)
+
+    asyncio.run(check("0.1.0"))
+    with pytest.raises(CommandError, match=r"it has 0\.3\.0, 0\.2\.0, 0\.1\.0$"):
+        asyncio.run(check("7.7.7"))
 
 
 def test_an_installation_that_waits_for_approval(person: Person) -> None:

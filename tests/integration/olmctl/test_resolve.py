@@ -121,6 +121,8 @@ def test_the_first_catalog_has_priority(guide: str, tmp_path: Path, capsys: pyte
     [
         pytest.param(["a@junk"], "is neither a version nor a range", id="a range that cannot be read"),
         pytest.param(["a", "a"], 'package "a" is given twice', id="a package twice"),
+        pytest.param(["a=0.1.0"], "a version is given as PACKAGE@VERSION", id="a version after ="),
+        pytest.param(["a>=0.1.0"], "a range as PACKAGE@RANGE", id="a range after the name"),
         pytest.param(["@1.0.0"], "is not of the form", id="no package"),
         pytest.param(["a:"], "is not of the form", id="an empty channel"),
         pytest.param(

@@ -11,16 +11,22 @@ import yaml
 from olmctl.cluster.install import operator_name
 from tests.cluster.olmctl.conftest import OPERATORS, TIME, Desk, condition
 
+VERSIONS = "catalogd.operatorframework.io/versions"
 
-def package(desk: Desk, name: str, *channels: str, catalog: str = "c") -> str:
-    """A Package object; returns the name of the package."""
+
+def package(desk: Desk, name: str, *channels: str, catalog: str = "c", versions: str = "") -> str:
+    """A Package object that lists these versions; returns the name of the package."""
     full = f"{desk.prefix}-{name}"
     entries = [{"name": channel, "entries": [{"name": f"{full}.v1.0.0"}]} for channel in channels]
     desk.apply(
         {
             "apiVersion": "catalogd.operatorframework.io/v1alpha1",
             "kind": "Package",
-            "metadata": {"name": f"{desk.prefix}-{catalog}-{name}", "labels": {"catalog": catalog, "package": full}},
+            "metadata": {
+                "name": f"{desk.prefix}-{catalog}-{name}",
+                "labels": {"catalog": catalog, "package": full},
+                "annotations": {VERSIONS: versions} if versions else {},
+            },
             "spec": {"catalog": {"name": catalog}, "packageName": full, "channels": entries},
         }
     )
@@ -101,6 +107,49 @@ def test_a_channel_that_the_package_lacks_is_refused(desk: Desk) -> None:
     name = package(desk, "a", "stable", "beta")
     status, _, err = desk.olm("install", name, "--channel", "x")
     assert (status, err) == (3, f"package {name} has no channel x: it has beta, stable\n")
+
+
+def test_a_version_that_no_catalog_offers_is_refused(desk: Desk) -> None:
+    name = package(desk, "a", "stable", versions="1.10.0,1.9.2,1.9.0,0.1.0")
+    package(desk, "a", "stable", catalog="d", versions="1.9.1")
+    text = f"package {name} has no version 1.9.9: it has 1.9.2, 1.9.1, 1.9.0, 1.10.0, 0.1.0\n"
+    assert desk.olm("install", name, "--version", "1.9.9") == (3, "", text)
+    text = f"package {name} has no version 1.9.0: it has 1.9.1\n"
+    assert desk.olm("install", name, "--version", "1.9.0", "--catalog", "d") == (3, "", text)
+    assert desk.olm("why", name)[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("versions", "options"),
+    [
+        pytest.param("1.0.0", ["--version", "=1.0.0"], id="it is offered"),
+        pytest.param("1.0.0+2", ["--version", "1.0.0"], id="a release of it is offered"),
+        pytest.param("1.0.0", ["--version", "2.x"], id="it is a range"),
+        pytest.param("1.0.0 and 5 more", ["--version", "2.0.0"], id="not all versions can be read"),
+        pytest.param("", ["--version", "2.0.0"], id="no version can be read"),
+        pytest.param("1.0.0", ["--version", "2.0.0", "--force"], id="it is forced"),
+    ],
+)
+def test_a_version_that_may_be_offered_is_requested(versions: str, options: list[str], desk: Desk) -> None:
+    name = package(desk, "a", "stable", versions=versions)
+    assert desk.olm("install", name, "--dry-run", "server", *options)[0] == 0
+
+
+def test_the_installed_version_can_be_requested_though_no_catalog_offers_it(desk: Desk) -> None:
+    name = package(desk, "a", "stable", versions="2.0.0")
+    body = {"apiVersion": "operators.operatorframework.io/v1alpha1", "kind": "Operator", "metadata": {"name": name}}
+    desk.apply({**body, "spec": {"packageName": name}}, READY)
+    assert desk.olm("install", name, "--version", "1.0.0")[0] == 0
+    assert desk.olm("install", name, "--version", "1.0.1")[0] == 3
+
+
+def test_a_dependency_that_is_requested_is_kept(desk: Desk) -> None:
+    name = desk.label_as_dependency(desk.operator("a"))
+    out = desk.olm("install", "a", "--name", name, "--force")[1]
+    text = "configured: it was installed as a dependency, and is kept from now on, also if nothing requires it\n"
+    assert out.endswith(f"/{name} {text}")
+    out = desk.olm("upgrade", name, "--version", "1.x", "--force")[1]
+    assert "configured: version 1.x; it was installed as a dependency, and is kept" in out
 
 
 def test_an_operator_of_another_package_is_refused(desk: Desk) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
 import yaml
 
-from tests.cluster.olmctl.conftest import Desk, condition
+from tests.cluster.olmctl.conftest import OPERATORS, Desk, condition
 
 INSTALLED = {
     "installed": {"name": "a.v1", "version": "1.0.0", "catalog": "samples", "channel": "stable"},
@@ -28,6 +29,21 @@ def test_a_table_as_kubectl_prints_it(desk: Desk) -> None:
     assert header == ["NAME", "PACKAGE", "VERSION", "WANTED", "AVAILABLE", "CHANNEL", "CATALOG", "STATUS", "AGE"]
     assert first[:-1] == [f"{desk.prefix}-a", "a", "1.0.0", "1.1.0", "<none>", "stable", "samples", "Upgrading"]
     assert second[1:-1] == ["b", *["<none>"] * 5, "Pending"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "shown"), [("DeletionBlocked", "DeletionBlocked"), ("Succeeded", "Removing")], ids=["blocked", "begun"]
+)
+def test_the_state_of_what_is_being_deleted(reason: str, shown: str, desk: Desk) -> None:
+    name = desk.operator("a", {"conditions": [condition("Ready", "False", reason)]})
+    finalizer = '{"metadata": {"finalizers": %s}}'
+    desk.cluster.kubectl("patch", OPERATORS, name, "--type=merge", "-p", finalizer % '["example.com/held"]')
+    try:
+        desk.cluster.kubectl("delete", OPERATORS, name, "--wait=false")
+        assert shown in rows(desk.olm("list")[1], desk)[1]
+        assert f"State:       {shown}\n" in desk.olm("why", name)[1]
+    finally:
+        desk.cluster.kubectl("patch", OPERATORS, name, "--type=merge", "-p", finalizer % "null")
 
 
 def test_wide_without_headers(desk: Desk) -> None:

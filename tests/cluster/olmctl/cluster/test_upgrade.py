@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.olmctl.conftest import OPERATORS, Desk
+from tests.cluster.olmctl.conftest import OPERATORS, Desk, condition
 
 RUNS = {"installed": {"name": "a.v1", "version": "1.0.0", "catalog": "c", "channel": "stable"}}
 
@@ -42,6 +42,41 @@ def test_what_is_pinned_says_so(desk: Desk) -> None:
     name = desk.operator("a", RUNS, version="1.0.0")
     assert "unchanged: it is pinned to 1.0.0; choose another version" in desk.olm("upgrade", name)[1]
     assert "unchanged: it is pinned" in desk.olm("upgrade", name, "--version", "1.0.0")[1]
+
+
+REFUSED = {**RUNS, "conditions": [condition("Resolved", "False", "ResolutionFailed", "no upgrade edge leads there")]}
+STALLED = {**RUNS, "conditions": [condition("Stalled", "True", "Blocked", "it has webhooks")]}
+
+
+@pytest.mark.parametrize(
+    ("status", "version", "text"),
+    [
+        pytest.param(
+            REFUSED,
+            "2.0.0",
+            "unchanged: it is pinned to 2.0.0 and is refused: no upgrade edge leads there (choose another version with "
+            "--version, or '' to follow the channel)\n",
+            id="a pin is refused",
+        ),
+        pytest.param(
+            STALLED,
+            "2.0.0",
+            "unchanged: it is pinned to 2.0.0 and is stalled: it has webhooks (choose another version with --version, or "
+            "'' to follow the channel)\n",
+            id="a pin is stalled",
+        ),
+        pytest.param(
+            REFUSED,
+            "2.x",
+            "unchanged: it follows versions 2.x, has 1.0.0 from catalog c, channel stable and is refused: no upgrade edge "
+            "leads there\n",
+            id="a range is refused",
+        ),
+    ],
+)
+def test_what_is_refused_says_so(status: Any, version: str, text: str, desk: Desk) -> None:
+    name = desk.operator("a", status, version=version)
+    assert desk.olm("upgrade", name)[1].endswith(f"/{name} {text}")
 
 
 def test_what_upgrades_itself_says_so(desk: Desk) -> None:
@@ -84,9 +119,10 @@ def test_a_version_that_waits_for_something_else_is_not_approved(command: str, t
     assert "operators.operatorframework.io/approved-version" not in desk.get(OPERATORS, name)["metadata"]["annotations"]
 
 
-def test_a_channel_that_the_package_does_not_have_is_set_only_by_force(desk: Desk) -> None:
+def test_a_channel_or_version_that_the_package_does_not_have_is_set_only_by_force(desk: Desk) -> None:
     package = f"{desk.prefix}-b"
-    metadata = {"name": f"c-{package}", "labels": {"catalog": "c", "package": package}}
+    metadata: dict[str, Any] = {"name": f"c-{package}", "labels": {"catalog": "c", "package": package}}
+    metadata["annotations"] = {"catalogd.operatorframework.io/versions": "1.0.0"}
     body = {"apiVersion": "catalogd.operatorframework.io/v1alpha1", "kind": "Package", "metadata": metadata}
     channels = [{"name": "stable", "entries": [{"name": "b.v1"}]}]
     desk.apply({**body, "spec": {"catalog": {"name": "c"}, "packageName": package, "channels": channels}})
@@ -94,6 +130,8 @@ def test_a_channel_that_the_package_does_not_have_is_set_only_by_force(desk: Des
     name = desk.apply({**resource, "metadata": {"name": package}, "spec": {"packageName": package}})
     text = f"package {package} has no channel nope: it has stable\n"
     assert desk.olm("upgrade", name, "--channel", "nope") == (3, "", text)
+    text = f"package {package} has no version 2.0.0: it has 1.0.0\n"
+    assert desk.olm("upgrade", name, "--version", "2.0.0") == (3, "", text)
     assert spec(desk, name) == {"packageName": package}
     assert desk.olm("upgrade", name, "--channel", "nope", "--force")[0] == 0
     assert spec(desk, name) == {"packageName": package, "channel": "nope"}

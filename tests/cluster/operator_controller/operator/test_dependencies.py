@@ -102,6 +102,21 @@ async def test_an_operator_that_is_deleted_and_created_again_at_once_is_another_
 
 
 @pytest.mark.timeout(400)
+async def test_a_second_operator_for_a_dependency_is_asked_to_have_its_name(site: Site) -> None:
+    async with site.controller():
+        await install(site, CHAIN)
+        await site.request("second", packageName=site.package("b"))
+        message = (
+            f'package "{site.package("b")}" is already managed by Operator "{site.package("b")}", which was installed as a '
+            f'dependency: to request it, apply an Operator of the name "{site.package("b")}", and delete this one'
+        )
+        await site.until("it is refused", lambda: site.ready("second")[2] == message)
+        await site.delete("second")
+        await site.delete("a")
+        await site.until("nothing is left", lambda: site.is_gone("a", "b", "second"))
+
+
+@pytest.mark.timeout(400)
 async def test_a_dependant_that_is_deleted_in_the_foreground_goes_before_its_dependency(site: Site) -> None:
     async with site.controller():
         await install(site, CHAIN)

@@ -217,6 +217,20 @@ BLOCKERS: list[tuple[str, World, type[Exception], str]] = [
         'package "p" is already managed by Operator "zeta"; delete one of them',
     ),
     (
+        "a second Operator for a package that is installed as a dependency",
+        world(claims=(MINE, replace(ELDER, is_new=False, is_idle=False, is_dependency=True))),
+        Blocked,
+        'package "p" is already managed by Operator "beta", which was installed as a dependency: to request it, apply an '
+        'Operator of the name "beta", and delete this one',
+    ),
+    (
+        "a second Operator for a package that is to be installed as a dependency",
+        world(claims=(MINE, replace(ELDER, is_dependency=True))),
+        Blocked,
+        'package "p" is also requested by Operator "beta", which was created as a dependency: to request it, apply an '
+        'Operator of the name "beta", and delete this one',
+    ),
+    (
         "a second Operator while the first is being deleted",
         world(claims=(MINE, PackageClaim(is_new=False, is_idle=False, created="", name="beta", is_deleting=True))),
         Waiting,

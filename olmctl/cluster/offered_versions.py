@@ -1,0 +1,94 @@
+"""Whether a catalog offers the one version that is asked for. Called by install.py and upgrade.py before they change anything.
+
+Package objects list the newest versions, also while catalogd is away; the others are read from catalogd. What cannot be read
+refuses nothing: operator-controller decides then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from olmctl.cluster.catalogd import CatalogReadError, read_catalog
+from olmctl.cluster.operator_state import part, text_at
+from olmctl.cluster.packages import PackageEntry
+from olmctl.cluster.session import Session
+from olmctl.commands import NOT_FOUND, CommandError
+from olmkit.api.meta import Object
+from olmkit.api.package_annotations import VERSIONS_ANNOTATION
+from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_bundle_version
+from operator_controller.resolve.version_range import MastermindsRange
+
+MAX_VERSIONS_SHOWN = 10
+
+
+async def check_version(
+    session: Session, entries: Sequence[PackageEntry], version: str | None, found: Object | None
+) -> None:
+    """Raises CommandError with NOT_FOUND if `version` is one version, not a range, and it is certain that no catalog offers it.
+
+    `entries` are the package in the catalogs that count; `found` is the Operator as it is, which may ask for what it runs.
+    """
+    pin = pinned_version(version or "")
+    if pin is None or not entries or _is_offered(pin, [text_at(found, "status", "installed", "version")]):
+        return
+    if any(_is_offered(pin, _listed(entry)[0]) for entry in entries):
+        return
+    offered: set[str] = set()
+    for entry in entries:
+        versions, is_complete = _listed(entry)
+        try:
+            offered.update(versions if is_complete else await _read_versions(session, entry))
+        except CatalogReadError:
+            return
+    if not _is_offered(pin, offered):
+        text = f"package {entries[0].name} has no version {version}: it has {_nearest(pin, offered)}"
+        raise CommandError(NOT_FOUND, text)
+
+
+def pinned_version(version: str) -> Version | None:
+    """The version, if spec.version is one version and not a range."""
+    try:
+        return MastermindsRange.parse(version).pinned if version else None
+    except BadRange:
+        return None
+
+
+def _listed(entry: PackageEntry) -> tuple[list[str], bool]:
+    """The versions that the Package object lists, and whether these are all."""
+    listed, _, more = text_at(entry.obj, "metadata", "annotations", VERSIONS_ANNOTATION).partition(" ")
+    return listed.split(","), bool(listed) and not more
+
+
+async def _read_versions(session: Session, entry: PackageEntry) -> list[str]:
+    """The versions of the bundles of its channels. Raises CatalogReadError."""
+    answer = await read_catalog(session, entry.catalog, "api/v1/resolution", {"package": entry.name})
+    channels = part(answer, "channels") or ()
+    names = {text_at(each, "name") for channel in channels for each in part(channel, "entries") or ()}
+    return [text_at(each, "version") for each in part(answer, "bundles") or () if text_at(each, "name") in names]
+
+
+def _is_offered(pin: Version, versions: Iterable[str]) -> bool:
+    return any(each.precedence == pin.precedence for each in _parsed(versions))
+
+
+def _nearest(pin: Version, offered: Iterable[str]) -> str:
+    """The versions, nearest first; of versions that are equally near the newest first."""
+
+    def distance(each: Version) -> tuple[int, int, int]:
+        return abs(each.major - pin.major), abs(each.minor - pin.minor), abs(each.patch - pin.patch)
+
+    nearest = sorted(sorted(_parsed(offered), reverse=True), key=distance)
+    more = len(nearest) - MAX_VERSIONS_SHOWN
+    shown = ", ".join(map(str, nearest[:MAX_VERSIONS_SHOWN]))
+    return f"{shown}{f' and {more} more' if more > 0 else ''}" if nearest else "none"
+
+
+def _parsed(versions: Iterable[str]) -> list[Version]:
+    """The versions without those that cannot be read, which no Operator can request."""
+    found = []
+    for each in versions:
+        try:
+            found.append(parse_bundle_version(each))
+        except BadVersion:
+            continue
+    return found
