@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from operator_controller.resolve.answer import Answer
 from operator_controller.resolve.answer_maker import AnswerMaker
-from operator_controller.resolve.budget import Budget
+from operator_controller.resolve.budget import SUGGESTION_BUDGET, Budget
 from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest
 from operator_controller.resolve.component_part import ComponentPart
 from operator_controller.resolve.documents import Documents, ParsedDocuments
@@ -60,7 +60,7 @@ def answer_component(part: ComponentPart, sources: Sources, optimizer: Optimizer
     """The answers for the Operators of a component. `optimizer` is the one that solved it before, if it was solved before."""
 
     def selected(part: ComponentPart, package: str) -> Chosen | None:
-        solved = solve_part(part, sources, Optimizer(BUDGET))
+        solved = solve_part(part, sources, Optimizer(SUGGESTION_BUDGET))
         index = solved.solution.selected.get(package) if solved.solution.is_proved else None
         version = solved.universe.version(package, index) if index is not None else None
         return version.choice if version is not None and not version.is_running else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from operator_controller.resolve.budget import Budget, BudgetExhausted
+from operator_controller.resolve.budget import EXPLANATION_BUDGET, EXPLANATIONS_BUDGET, Budget, BudgetExhausted
 from operator_controller.resolve.clauses import (
     AbsentClause,
     AskedClause,
@@ -52,11 +52,21 @@ class Conflict:
 
 
 class ConflictFinder:
-    """Answers questions about one proved solution. `budget`: the limits of each question, by default those of budget.py."""
+    """Answers questions about one proved solution.
 
-    def __init__(self, universe: Universe, goal: Goal, solution: Solution, budget: Budget | None = None) -> None:
+    `budget`: the limits of each question; `total`: those of all of them together; both are by default those of budget.py.
+    """
+
+    def __init__(
+        self,
+        universe: Universe,
+        goal: Goal,
+        solution: Solution,
+        budget: Budget = EXPLANATION_BUDGET,
+        total: Budget = EXPLANATIONS_BUDGET,
+    ) -> None:
         self._universe, self._goal, self._solution = universe, goal, solution
-        self._budget = budget or Budget()
+        self._budget, self._total = budget, total
         self._encoding = LazyEncoding(universe, {}, with_selectors=True)
         self._literals: dict[Clause, int] = {}
 
@@ -70,7 +80,7 @@ class ConflictFinder:
         low, high = interval or self._versions_in_question(package)
         if low > high and package in self._solution.selected and package not in self._solution.refused:
             return None
-        self._encoding.allow(self._budget)
+        self._encoding.allow(self._budget.at_most(self._total.less(self._encoding.used)))
         wanted = AskedClause(package, (low, max(low, high)))
         try:
             named = self._conflicting(wanted)

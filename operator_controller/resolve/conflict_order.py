@@ -40,18 +40,27 @@ def order_clauses(start: AskedClause, clauses: Iterable[Clause], universe: Unive
     A VersionsClause follows the first clause that needs a version of a package without such versions.
     """
     places = {asked.package: place for place, asked in enumerate(goal.asked)}
-    remaining = dict.fromkeys(sorted((one for one in clauses if one != start), key=lambda one: _key(one, places)))
-    found: list[Clause] = []
-    pending: list[Clause] = [start]
+    ordered = list(dict.fromkeys(sorted((one for one in clauses if one != start), key=lambda one: _key(one, places))))
+    about: dict[str, list[int]] = {}  # the positions of the clauses about each package
+    for position, clause in enumerate(ordered):
+        for package in _subjects(clause):
+            about.setdefault(package, []).append(position)
+    is_found = [False] * len(ordered)
+    found: dict[Clause, None] = {}
+    first, pending = 0, [-1]  # -1 is the position of `start`
     while pending:
-        clause = pending.pop()
-        if clause == start or clause in remaining:
-            remaining.pop(clause, None)
-            found += [clause, *(one for one in _missing_versions(clause, universe) if one not in found)]
+        position = pending.pop()
+        if position < 0 or not is_found[position]:
+            clause = start if position < 0 else ordered[position]
+            if position >= 0:
+                is_found[position] = True
+            found |= dict.fromkeys([clause, *_missing_versions(clause, universe)])
             for named in (_subjects(clause), _objects(clause)):  # the end of `pending` comes first
-                pending += reversed([one for one in remaining if not set(named).isdisjoint(_subjects(one))])
-        if not pending:
-            pending += [one for one in remaining][:1]
+                positions = {one for package in named for one in about.get(package, ()) if not is_found[one]}
+                pending += sorted(positions, reverse=True)
+        while not pending and first < len(ordered):
+            pending += [] if is_found[first] else [first]
+            first += 1
     return tuple(found)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import Version
@@ -70,7 +71,7 @@ class ConflictSentences:
 
     def details(self) -> list[str]:
         """What exists of what is required, the nearest that would fit, and what keeps it out."""
-        tops = self._tops()
+        tops = self._tops
         others = [
             f"{self._requires(each, is_exact=True)}{self._continued(each)}"
             for each in self._requirements
@@ -91,7 +92,7 @@ class ConflictSentences:
         """What exists of what is required, by the requirement that names it first."""
         found: dict[Clause, list[str]] = {}
         described: set[str] = set()
-        for each in sorted(self._requirements, key=self._tops().__contains__, reverse=True):
+        for each in sorted(self._requirements, key=self._tops.__contains__, reverse=True):
             parts = named_parts(_constraint(each))
             new = [part for part in parts if subject_of(part) not in described]
             described.update(map(subject_of, new))
@@ -101,7 +102,7 @@ class ConflictSentences:
     def _reasons_of_alternatives(self) -> list[str]:
         """If one of several packages is required: why each of them cannot be had."""
         found: list[str] = []
-        for each in self._tops():
+        for each in self._tops:
             targets = _targets(each)
             for clause in self.clauses if len(targets) > 1 else ():
                 if isinstance(clause, RequirementClause) and clause.package in targets:
@@ -125,7 +126,7 @@ class ConflictSentences:
     def _between_two(self) -> str:
         """Two requirements meet in one package, and no version of it satisfies both."""
         own = self._reachable(self._wanted.package)
-        tops = self._tops()
+        tops = self._tops
         for ours in sorted(tops, key=lambda each: each.package not in own):
             for theirs in sorted(tops, key=lambda each: each.package in own):
                 if theirs.package != ours.package and _targets(theirs) & _targets(ours):
@@ -139,7 +140,7 @@ class ConflictSentences:
 
     def _within_one(self) -> str:
         """Two requirements of one version meet in one package, and no version of it satisfies both."""
-        tops = self._tops()
+        tops = self._tops
         for number, first in enumerate(tops):
             for second in tops[number + 1 :]:
                 if second.package == first.package and _targets(first) & _targets(second):
@@ -149,7 +150,7 @@ class ConflictSentences:
 
     def _about_wanted(self) -> str:
         """Another package requires other versions of the package in question."""
-        for each in self._tops():
+        for each in self._tops:
             if self._wanted.package in _targets(each):
                 label = self._label(self._wanted.package, self._wanted.interval)
                 return f"{self._chain(each.package)}{self._requires(each)}, which conflicts with {label}"
@@ -157,7 +158,7 @@ class ConflictSentences:
 
     def _fixed(self) -> str:
         """A requirement meets a package whose version is requested, decided or installed."""
-        for each in self._tops():
+        for each in self._tops:
             for clause in self.clauses:
                 if isinstance(clause, OwnershipClause | ExclusionClause | RequirementClause) or clause is self._wanted:
                     continue
@@ -189,7 +190,7 @@ class ConflictSentences:
     def _excluded(self, clause: ExclusionClause) -> str:
         """A package excludes what another one requires, what is requested or what runs."""
         excluded = {each.package for each in clause.exclusion.excluded}
-        for each in self._tops():
+        for each in self._tops:
             if each.package != clause.package and _targets(each) & excluded:
                 label = self._label(each.package, each.interval)
                 chain = self._chain(clause.package) + self._chain(each.package)
@@ -204,18 +205,21 @@ class ConflictSentences:
     def _listed(self) -> str:
         return "; ".join(dict.fromkeys(self._listed_clause(each).sentence for each in self.clauses))
 
+    @cached_property
     def _tops(self) -> list[RequirementClause]:
         """The requirements, of each package only those of its most preferred version."""
-        top = {
-            package: max(each.interval[1] for each in self._requirements if each.package == package)
-            for package in {each.package for each in self._requirements}
-        }
+        top: dict[str, int] = {}
+        for each in self._requirements:
+            top[each.package] = max(each.interval[1], top.get(each.package, -1))
         return [each for each in self._requirements if each.interval[1] == top[each.package]]
 
     def _reachable(self, package: str) -> set[str]:
         found, queue = {package}, [package]
+        targets_of: defaultdict[str, set[str]] = defaultdict(set)
+        for each in self._requirements:
+            targets_of[each.package] |= _targets(each)
         for name in queue:  # the loop body appends to the queue
-            targets = {target for each in self._requirements if each.package == name for target in _targets(each)}
+            targets = targets_of.get(name, set())
             queue.extend(sorted(targets - found))
             found |= targets
         return found
@@ -232,9 +236,12 @@ class ConflictSentences:
             each.package for each in self.clauses if isinstance(each, AskedClause | PresentClause | SelectedClause)
         ]
         queue = list(dict.fromkeys(roots))
+        tops_of: defaultdict[str, list[RequirementClause]] = defaultdict(list)
+        for each in self._tops:
+            tops_of[each.package].append(each)
         for name in queue:  # the loop body appends to the queue
-            for each in self._tops():
-                for target in sorted(_targets(each)) if each.package == name else ():
+            for each in tops_of.get(name, ()):
+                for target in sorted(_targets(each)):
                     if target not in before and target not in roots:
                         before[target] = each
                         queue.append(target)

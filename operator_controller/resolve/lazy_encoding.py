@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from operator_controller.resolve.budget import Budget, BudgetExhausted, Statistics
@@ -71,6 +72,18 @@ class LazyEncoding(OrderEncoding):
             calls=used.calls + budget.calls,
             rounds=used.rounds + budget.rounds,
             clauses=solver.clauses + budget.clauses,
+        )
+
+    @property
+    def used(self) -> Statistics:
+        """What was used from the beginning."""
+        solver = self.solver
+        return replace(
+            self.statistics,
+            conflicts=solver.conflicts,
+            propagations=solver.propagations,
+            clauses=solver.clauses,
+            variables=solver.variables,
         )
 
     def _check_clauses(self) -> None:

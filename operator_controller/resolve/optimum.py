@@ -142,9 +142,7 @@ class _Optimum:
 
     def _solution(self, exhausted: Level | None) -> Solution:
         encoding = self.encoding
-        statistics = encoding.statistics
-        statistics.conflicts, statistics.propagations = encoding.solver.conflicts, encoding.solver.propagations
-        statistics.variables, statistics.clauses = encoding.solver.variables, encoding.solver.clauses
+        statistics = encoding.used
         encoding.solver.close()
         return Solution(
             selected=dict(sorted(encoding.selection.items())),

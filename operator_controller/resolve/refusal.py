@@ -90,7 +90,12 @@ class Refusals:
         return Better(version, found.sentence() if found is not None else UNEXPLAINED)
 
     def _sentences(self, package: str, interval: Interval | None) -> ConflictSentences | None:
+        """None if no minimal conflict was found within the budget: a clause that is not needed may be no reason at all."""
         conflict = self._finder.find(package, interval)
-        if conflict is None or not any(isinstance(each, AskedClause) for each in conflict.clauses):
+        if (
+            conflict is None
+            or not conflict.is_minimal
+            or not any(isinstance(each, AskedClause) for each in conflict.clauses)
+        ):
             return None
         return ConflictSentences(self._universe, conflict.clauses, self._near_misses)

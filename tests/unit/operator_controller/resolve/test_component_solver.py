@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
 import pytest
 
 from olmkit.jobs.codec import decode, encode
-from operator_controller.resolve import component_answers
+from operator_controller.resolve import component_answers, refusal
 from operator_controller.resolve.answer import Answer, AnswerKind
 from operator_controller.resolve.budget import Budget
 from operator_controller.resolve.cluster_facts import ClusterFacts, ClusterKind
@@ -20,7 +21,9 @@ from operator_controller.resolve.cluster_snapshot import (
     RecordedBundle,
 )
 from operator_controller.resolve.component_solver import SolverMemory, solve_components
+from operator_controller.resolve.conflict import ConflictFinder
 from operator_controller.resolve.snapshot import CatalogState
+from tests.counting import lines_counted
 from tests.unit.operator_controller.resolve.documents import DocumentsInMemory
 
 
@@ -164,3 +167,50 @@ def test_what_cannot_be_proved_within_the_budget_changes_nothing(monkeypatch: py
     (answer,) = solve_components(snapshot(documents, operator("a"), **packages), documents)
     assert (answer.kind, answer.bundle, answer.members) == (AnswerKind.UNDECIDED, None, ())
     assert "nothing changes" in answer.message
+
+
+def required(package: str) -> list[dict[str, Any]]:
+    return [{"type": "olm.package.required", "value": {"packageName": package, "versionRange": ">=0.0.0"}}]
+
+
+def owning_one_of(kinds: int) -> dict[str, Any]:
+    """A package whose version N.0.0 owns the Nth kind."""
+    found = document("p", *(f"{each + 1}.0.0" for each in range(kinds)))
+    for place, bundle in enumerate(found["bundles"]):
+        kind = {"group": "example.com", "version": "v1", "kind": f"Kind{place}"}
+        bundle["properties"] = [{"type": "olm.gvk", "value": kind}]
+    return found
+
+
+def test_of_more_packages_than_kinds_that_they_may_own_the_last_one_is_refused() -> None:
+    packages = {f"p{each}": owning_one_of(8) | {"package": f"p{each}"} for each in range(9)}
+    documents = DocumentsInMemory()
+    answers = solve_components(snapshot(documents, *map(operator, packages), **packages), documents)
+    assert [each.kind for each in answers] == [AnswerKind.CHOSEN] * 8 + [AnswerKind.CONFLICT]
+
+
+def test_a_refusal_whose_explanation_exceeds_the_budget_names_no_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = DocumentsInMemory()
+    package = document("a", "1.0.0", properties=required("b"))
+    monkeypatch.setattr(refusal, "ConflictFinder", partial(ConflictFinder, total=Budget(calls=1)))
+    (answer,) = solve_components(snapshot(documents, operator("a"), a=package), documents)
+    assert answer.kind is AnswerKind.CONFLICT
+    assert answer.message == f"Unable to resolve because {refusal.UNEXPLAINED}"
+    assert answer.clauses == ()
+
+
+def test_explaining_a_chain_of_twice_the_length_costs_at_most_four_times_as_much() -> None:
+    """A call of the solver for each clause of the conflict, each with all clauses."""
+
+    def lines_for(length: int) -> int:
+        packages = {
+            f"p{each}": document(f"p{each}", "1.0.0", properties=required(f"p{each + 1}")) for each in range(length)
+        }
+        documents = DocumentsInMemory()
+        request = snapshot(documents, operator("p0"), **packages)
+        with lines_counted() as lines:
+            (answer,) = solve_components(request, documents)
+        assert f"p{length - 1} latest requires p{length}" in "; ".join(each.sentence for each in answer.clauses)
+        return lines.executed
+
+    assert lines_for(120) < 4.4 * lines_for(60)

@@ -257,3 +257,14 @@ def test_a_conflict_that_was_not_shrunk_within_the_budget_says_so() -> None:
     assert not any(can_hold(universe, conflict.clauses) for conflict in partial)
     assert found[-1] is not None
     assert found[-1].is_minimal
+
+
+def test_the_explanations_of_one_solution_share_a_budget() -> None:
+    universe = SmallUniverse({"a": (needs("x", (0, 0)),), "b": (needs("y", (0, 0)),)})
+    goal = Goal(asked("a", "b"))
+    solution = solve(universe, goal)
+    found = []
+    for calls in range(1, 20):
+        finder = ConflictFinder(universe, goal, solution, total=Budget(calls=calls))
+        found.append(tuple(finder.find(package) is not None for package in ("a", "b")))
+    assert list(dict.fromkeys(found)) == [(False, False), (True, False), (True, True)]
