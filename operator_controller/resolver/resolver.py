@@ -23,6 +23,7 @@ from operator_controller.catalog_client.client import CatalogClient
 from operator_controller.resolve.answer import Answer, may_require, may_require_more, related_packages
 from operator_controller.resolve.answer_state import AnswerState
 from operator_controller.resolve.cluster_snapshot import OperatorRequest
+from operator_controller.resolve.deletion_answers import deletion_answers
 from operator_controller.resolver.catalog_reads import (
     CATALOG_RETRY_DELAY,
     CatalogRead,
@@ -56,6 +57,11 @@ class _Held:
     answer: Answer | None
     needs_recheck: bool
     is_component_settled: bool
+
+    @property
+    def permits_deletion(self) -> bool:
+        """Whether nothing requires what runs."""
+        return self.answer is not None and not related_packages(self.answer, self.request.held_package)
 
     def is_same_as(self, other: _Held | None) -> bool:
         """Whether both tell the Operator the same, whatever they were computed from."""
@@ -98,6 +104,8 @@ class Resolver:
         """The Operators whose requests may have changed."""
         self._requests: dict[str, OperatorRequest] = {}
         self._held: dict[str, _Held] = {}
+        self._deletions: dict[str, _Held] = {}
+        """The answers to Operators that are being deleted, while Snapshots cannot be solved."""
         self._held_number = 0
         self._related: dict[str, set[str]] = {}
         """By package: the Operators whose answers name it."""
@@ -117,7 +125,7 @@ class Resolver:
 
     def answer_to(self, request: OperatorRequest) -> AnswerState:
         """The answer to the present request of an Operator, which is woken when there is another one."""
-        held = self._held.get(request.name)
+        held = self._deletions.get(request.name) or self._held.get(request.name)
         if held is not None and held.request == request:
             return AnswerState(held.answer, held.needs_recheck, held.is_component_settled)
         if self._requests.get(request.name) != request:  # its event has not been handled yet
@@ -147,7 +155,7 @@ class Resolver:
 
     def clear(self) -> None:
         """Forget all answers: another process may have led since."""
-        for known in (self._requests, self._held, self._awaited, self._related):
+        for known in (self._requests, self._held, self._deletions, self._awaited, self._related):
             known.clear()
         self._held_number = 0
         self._solved = self._failure = None
@@ -195,6 +203,7 @@ class Resolver:
         try:
             solution = await self._solver.solve(snapshot)
         except OlmError as error:
+            await self._hold_deletions(snapshot)
             self._on_failure(snapshot, error)
             return
         RESOLUTIONS.labels("success").inc()
@@ -225,7 +234,8 @@ class Resolver:
     def _hold(self, snapshot: Snapshot, solution: Solution, reads: Sequence[CatalogRead]) -> None:
         """Keep the answers, and wake the Operators for which something has changed."""
         unsettled = {read.source.name for read in reads if read.needs_recheck}
-        before, self._held = self._held, {}
+        before, self._held = self._held | self._deletions, {}
+        self._deletions = {}
         self._held_number = snapshot.number
         self._related = _related_operators(solution.answers.values(), snapshot.operators)
         undecided: dict[str, list[Answer]] = {}
@@ -254,8 +264,30 @@ class Resolver:
         self._failure = _Failure(snapshot, error, count, time.monotonic() + delay)
         asyncio.get_running_loop().call_later(delay, self.mark_dirty)
         for name, request in snapshot.operators.items():
-            held = self._held.get(name)
+            held = self._deletions.get(name) or self._held.get(name)
             if held is None or held.request != request:
+                self._wake(name)
+
+    async def _hold_deletions(self, snapshot: Snapshot) -> None:
+        """Answer the Operators that are being deleted from what runs, so that no deletion depends on the solver."""
+        requests = snapshot.operators
+        selected = {
+            name: {one.package for one in held.answer.dependencies}
+            for name, held in self._held.items()
+            if held.answer is not None and name in requests and requests[name].uid == held.request.uid
+        }
+        answers = await asyncio.to_thread(deletion_answers, list(requests.values()), selected)
+        before, self._deletions = self._deletions, {}
+        for answer in answers:
+            name, request = answer.operator, requests[answer.operator]
+            known = self._held.get(name)
+            if known is not None and known.request == request and known.permits_deletion:
+                continue
+            held = self._deletions[name] = _Held(request, answer, needs_recheck=False, is_component_settled=False)
+            for package in related_packages(answer, request.held_package):
+                self._related.setdefault(package, set()).add(name)
+            if held != before.get(name):
+                self._awaited.pop(name, None)
                 self._wake(name)
 
     async def _repair(self, digests: frozenset[str]) -> None:

@@ -9,7 +9,16 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
-from olmkit.api import customresourcedefinitions
+import orjson
+
+from olmkit.api import customresourcedefinitions, operators
+from olmkit.api.bundledeployments import (
+    BUNDLE_NAME_ANNOTATION,
+    PACKAGE_ANNOTATION,
+    PROPERTIES_ANNOTATION,
+    VERSION_ANNOTATION,
+)
+from olmkit.fbc.schemas import PACKAGE_REQUIRED
 from olmkit.jobs import KeptWorker
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
@@ -58,6 +67,40 @@ class RunningResolver:
         metadata = {"name": name, "uid": f"uid-{name}", "generation": generation}
         raw = {"metadata": metadata, "spec": {"packageName": "p", **spec}}
         self.informers.operators.record_write(self._with_version(raw))
+
+    def add_installed(self, name: str, *requires: str, deleting: bool = False) -> None:
+        """Create or change an Operator of which 1.0.0 of the package with its name runs, which requires other packages."""
+        required = [
+            {"type": PACKAGE_REQUIRED, "value": {"packageName": each, "versionRange": ">=1.0.0"}} for each in requires
+        ]
+        annotations = {
+            PACKAGE_ANNOTATION: name,
+            BUNDLE_NAME_ANNOTATION: f"{name}.v1.0.0",
+            VERSION_ANNOTATION: "1.0.0",
+            PROPERTIES_ANNOTATION: orjson.dumps(required).decode(),
+        }
+        owner = {
+            "apiVersion": operators.KIND.api_version,
+            "kind": operators.KIND.kind,
+            "name": name,
+            "uid": f"uid-{name}",
+        }
+        source = {"type": "image", "image": {"ref": f"r/{name}@sha256:{'0' * 64}"}}
+        spec = {"provisionerClassName": "core-rukpak-io-registry", "source": source}
+        bundle = {"metadata": {"name": f"{name}-1", "uid": f"{name}-1", "annotations": annotations}, "spec": spec}
+        deployment = {
+            "metadata": {"name": name, "uid": f"d-{name}", "ownerReferences": [{**owner, "controller": True}]},
+            "spec": {
+                "provisionerClassName": "core-rukpak-io-plain",
+                "template": {"metadata": {"annotations": annotations}, "spec": spec},
+            },
+            "status": {"activeBundle": f"{name}-1"},
+        }
+        metadata: dict[str, Any] = {"name": name, "uid": f"uid-{name}"}
+        metadata |= {"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleting else {}
+        self.informers.bundles.record_write(self._with_version(bundle))
+        self.informers.deployments.record_write(self._with_version(deployment))
+        self.informers.operators.record_write(self._with_version({"metadata": metadata, "spec": {"packageName": name}}))
 
     def _with_version(self, raw: dict[str, Any]) -> dict[str, Any]:
         return {**raw, "metadata": {**raw["metadata"], "resourceVersion": str(next(self._versions))}}

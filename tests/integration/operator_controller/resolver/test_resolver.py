@@ -15,6 +15,9 @@ from prometheus_client import REGISTRY
 
 from olmkit.jobs import JobReason, KeptWorker, Limits, Sandbox
 from operator_controller.catalog_client.client import CatalogClient
+from operator_controller.operator.decide import decide
+from operator_controller.operator.dependencies import deletion_hold
+from operator_controller.operator.world import DeleteBundleDeployment, HoldDeletion
 from operator_controller.resolve.answer import AnswerKind
 from operator_controller.resolve.package import MAX_CHANNEL_ENTRIES
 from operator_controller.resolver import catalog_reads
@@ -237,6 +240,32 @@ async def test_a_solve_that_no_process_can_begin_is_reported_and_tried_again(ser
         server.answer, server.digest = server.valid, SECOND
         cluster.add_catalog(catalog(server.address, SECOND))
         await cluster.answered("alpha")
+
+
+async def test_a_deletion_goes_on_while_no_process_can_solve(server: Server, tmp_path: Path) -> None:
+    server.answer = hostile_package
+    async with running(tmp_path, limited_worker(Limits(memory_bytes=96 * 1024 * 1024))) as cluster:
+        cluster.add_catalog(catalog(server.address))
+        cluster.add_operator("alpha", packageName="p")  # it keeps all from being resolved
+        cluster.add_installed("free", deleting=True)
+        cluster.add_installed("needed", deleting=True)
+        cluster.add_installed("needing", "needed")
+        await cluster.answered("free")
+        await cluster.answered("needed")
+        assert (await cluster.state("needing")).answer is None
+        assert decide(await cluster.world("free")).plan == DeleteBundleDeployment("free", "d-free")
+        assert decide(await cluster.world("needed")).plan == HoldDeletion(
+            "needed", "d-needed", "required by Operator needing"
+        )
+        assert "needed" in cluster.resolver.related_operators("needing")
+        cluster.add_installed("needing", "needed", deleting=True)
+        await cluster.answered("needing")
+        assert decide(await cluster.world("needing")).plan == DeleteBundleDeployment("needing", "d-needing")
+        assert "is deleted first" in deletion_hold(await cluster.world("needed"))
+        server.answer, server.digest = server.valid, SECOND
+        cluster.add_catalog(catalog(server.address, SECOND))
+        await cluster.answered("alpha")
+        assert (await cluster.state("free")).answer == cluster.resolver.answers["free"]
 
 
 async def test_a_catalog_that_cannot_be_read_is_requested_again(
