@@ -35,7 +35,8 @@ from operator_controller.resolve.problem import Asked, Exclusion, Goal, Interval
 from operator_controller.resolve.requirements import constraints_of
 
 MAX_EVALUATIONS = 200_000
-"""Versions for which the expressions of one component are evaluated. What is not evaluated does not hold."""
+"""Versions for which the expressions of one component are evaluated. What is not evaluated satisfies no requirement, and is
+excluded by each exclusion."""
 
 
 class _ComponentRequirement(Requirement):
@@ -97,6 +98,7 @@ class ComponentUniverse:
     """Why no Operator can be created for a package that has none; "" if it can."""
     _domains: dict[str, PackageDomain] = field(default_factory=dict)
     _alternatives: dict[tuple[str, Constraint, bool], tuple[VersionSet, ...]] = field(default_factory=dict)
+    _exclusions: dict[tuple[str, Constraint], tuple[VersionSet, ...]] = field(default_factory=dict)
     _preferences: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     _requirements: dict[tuple[str, int], Sequence[Requirement]] = field(default_factory=dict)
     _evaluations: int = 0
@@ -150,9 +152,23 @@ class ComponentUniverse:
         ):
             if this.choice is None and not self._is_excluding_nothing_now(package, each):
                 continue
-            excluded = self.alternatives(package, AnyConstraint(each.constraints), is_running=True)
+            excluded = self._excluded(package, AnyConstraint(each.constraints))
             found += [Exclusion(excluded, each)] if excluded else []
         return found
+
+    def _excluded(self, package: str, constraint: Constraint) -> tuple[VersionSet, ...]:
+        """The versions of other packages for which the constraint holds, and those for which that cannot be evaluated."""
+        key = package, constraint
+        known = self._exclusions.get(key)
+        if known is None:
+            found = []
+            for other in sorted(self._scope(constraint) - {package}, key=self.preference):
+                intervals = self._intervals(other, constraint)
+                if intervals is None:
+                    intervals = intervals_of(range(self.size(other)))
+                found += [VersionSet(other, intervals)] if intervals else []
+            known = self._exclusions[key] = tuple(found)
+        return known
 
     def owned(self, package: str, index: int) -> Collection[Hashable]:
         """The kinds that this version owns."""
@@ -252,8 +268,8 @@ class ComponentUniverse:
             return self.packages
         return scope.packages.union(*(self.providers.get(kind, ()) for kind in scope.kinds))
 
-    def _intervals(self, package: str, constraint: Constraint) -> tuple[Interval, ...]:
-        """The versions of a package for which the constraint holds."""
+    def _intervals(self, package: str, constraint: Constraint) -> tuple[Interval, ...] | None:
+        """The versions of a package for which the constraint holds; None beyond MAX_EVALUATIONS."""
         domain = self.domain(package)
         match constraint:
             case PackageConstraint(package=name, versions=versions):
@@ -261,7 +277,7 @@ class ComponentUniverse:
             case KindConstraint(kind=kind):
                 return intervals_of(domain.indices_by_kind.get(kind, ()))
         if self._evaluations + len(domain.versions) > MAX_EVALUATIONS:
-            return ()
+            return None
         self._evaluations += len(domain.versions)
         return intervals_of(
             index

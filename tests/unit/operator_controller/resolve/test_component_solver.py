@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from olmkit.jobs.codec import decode, encode
-from operator_controller.resolve import component_answers, refusal
+from operator_controller.resolve import component_answers, refusal, universe
 from operator_controller.resolve.answer import Answer, AnswerKind
 from operator_controller.resolve.budget import Budget
 from operator_controller.resolve.cluster_facts import ClusterFacts, ClusterKind
@@ -167,6 +167,17 @@ def test_what_cannot_be_proved_within_the_budget_changes_nothing(monkeypatch: py
     (answer,) = solve_components(snapshot(documents, operator("a"), **packages), documents)
     assert (answer.kind, answer.bundle, answer.members) == (AnswerKind.UNDECIDED, None, ())
     assert "nothing changes" in answer.message
+
+
+def test_what_cannot_be_evaluated_within_the_limit_is_excluded(monkeypatch: pytest.MonkeyPatch) -> None:
+    excluded = {"not": {"constraints": [{"package": {"packageName": "q", "versionRange": "9.0.0"}}]}}
+    properties = [{"type": "olm.constraint", "value": excluded}]
+    documents = DocumentsInMemory()
+    packages = {"p": document("p", "1.0.0", properties=properties), "q": document("q", "1.0.0")}
+    whole = snapshot(documents, operator("p"), operator("q"), **packages)
+    assert [each.kind for each in solve_components(whole, documents)] == [AnswerKind.CHOSEN, AnswerKind.CHOSEN]
+    monkeypatch.setattr(universe, "MAX_EVALUATIONS", 0)
+    assert [each.kind for each in solve_components(whole, documents)] == [AnswerKind.CHOSEN, AnswerKind.CONFLICT]
 
 
 def required(package: str) -> list[dict[str, Any]]:
