@@ -41,14 +41,18 @@ def test_the_state_of_an_operator_and_its_installation_are_exported(scene: Scene
     samples = scraped(scene, "operator_condition", name, "True", "Ready")
     assert samples["operator_info", (scene.name, "stable", name, scene.name, "1.0.0")] == 1
     assert samples["operator_condition", (name, "True", "Installed")] == 1
-    assert samples["operator_upgrade_available", (name,)] == 0
+    assert samples["operator_upgrade_available", (name,)] == 1, "the pin keeps 1.1.0 out"
     assert samples["bundle_install_total", ("success",)] == before + 1
     assert samples["resolution_duration_seconds_count", ()] > 0
 
     scene.patch_operator(name, {"approval": "Manual", "version": None})
     scene.condition_when(name, "Ready", "True", "1.1.0 waits for approval")
+    assert scrape(scene)["operator_upgrade_available", (name,)] == 1
+    scene.patch_operator(name, {"approval": None})
+    scene.install(name, "1.1.0")
+    scene.ready_operator(name, "1.1.0")
     deadline = time.monotonic() + 60
-    while not scrape(scene)["operator_upgrade_available", (name,)]:
+    while scrape(scene)["operator_upgrade_available", (name,)]:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     scene.delete("Operator", name)
