@@ -18,8 +18,8 @@ from tests.e2e.packages import catalog_file
 from tests.e2e.stage import is_observed
 
 COUNT = 1_000
-MAX_OPERATOR_WRITES = 4
-"""Creation, finalizer, and at most two statuses: while resolution is in progress, and its result."""
+MAX_OPERATOR_WRITES = 6
+"""Creation, finalizer, and at most four statuses: resolution in progress, its result, and states of the installation."""
 MAX_DEPLOYMENT_WRITES = 1
 MAX_MEMORY_BYTES = 300_000_000
 WAIT_SECONDS = 400.0
@@ -38,6 +38,7 @@ def packages(scene: Scene) -> list[str]:
     return names
 
 
+@pytest.mark.timeout(1200)
 def test_a_thousand_operators_get_their_status_with_few_writes(
     cluster: Cluster, suite: Suite, scene: Scene, packages: list[str], record_property: Any
 ) -> None:

@@ -62,8 +62,8 @@ async def test_custom_resources_of_bundles_do_not_count(at: Harness) -> None:
     await boats(at, 2, "installed", **{OWNER: "another"})
     async with reader(at) as usage:
         assert await usage.custom_resources(at.name) == (
-            CustomResourceCount(group=at.group, kind="Boat", count=COUNT_PAGE + 1),
-            CustomResourceCount(group=at.group, kind="Raft", count=0),
+            CustomResourceCount(group=at.group, kind="Boat", plural="boats", count=COUNT_PAGE + 1),
+            CustomResourceCount(group=at.group, kind="Raft", plural="rafts", count=0),
         )
         assert await usage.custom_resources("another") == ()
         assert await usage.crd(name) is Usage.IN_USE
@@ -75,7 +75,7 @@ async def test_counting_stops_at_a_limit_and_says_so(at: Harness) -> None:
     await boats(at, 30)
     async with reader(at, max_counted=25) as usage:
         assert await usage.custom_resources(at.name) == (
-            CustomResourceCount(group=at.group, kind="Boat", count=25, truncated=True),
+            CustomResourceCount(group=at.group, kind="Boat", plural="boats", count=25, truncated=True),
         )
 
 
