@@ -141,9 +141,11 @@ async def find_offer(catalog_client: CatalogClient, raw: dict[str, Any], package
     """Read the content, and from its files the document of a package, as the Resolver and its solver process do."""
     result = await catalog_client.content(raw)
     source, documents = catalog_source(Catalog.load(raw), result), ContentDocuments(catalog_client.folder)
-    return FoundOffer(
-        await asyncio.to_thread(ParsedDocuments().offer, documents, source, package), result.needs_recheck
-    )
+    try:
+        offer = await asyncio.to_thread(ParsedDocuments().offer, documents, source, package)
+    finally:
+        documents.close_files()
+    return FoundOffer(offer, result.needs_recheck)
 
 
 def version(result: FoundOffer) -> str | None:
