@@ -14,6 +14,7 @@ import orjson
 from operator_controller.catalog_content.content_writer import IDENTITY, write_content
 from operator_controller.resolve.problem import Requirement
 from tests.bench.universes import Table
+from tests.bundle_properties import package_required
 
 CATALOG = "catalog"
 
@@ -62,5 +63,4 @@ def package_document(package: str, versions: list[list[Requirement]]) -> dict[st
 def _property(requirement: Requirement) -> dict[str, Any]:
     (versions,) = requirement.alternatives
     ((low, high),) = versions.intervals
-    value = {"packageName": versions.package, "versionRange": f">=1.{low}.0 <=1.{high}.0"}
-    return {"type": "olm.package.required", "value": value}
+    return package_required(versions.package, f">=1.{low}.0 <=1.{high}.0")

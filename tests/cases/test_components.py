@@ -61,6 +61,7 @@ from operator_controller.resolve.component_solver import solve_components
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
 from operator_controller.resolve.package import read_package
 from operator_controller.resolve.snapshot import CatalogState
+from tests.bundle_properties import package_required
 from tests.unit.operator_controller.resolve.documents import DocumentsInMemory
 
 FOLDER = Path(__file__).parent / "components"
@@ -87,7 +88,7 @@ def property_of(text: str | dict[str, Any]) -> dict[str, Any]:
             return {"type": "olm.gvk.required", "value": gvk(rest)}
         case "provides":
             return {"type": "olm.gvk", "value": gvk(rest)}
-    return {"type": "olm.package.required", "value": {"packageName": name, "versionRange": rest}}
+    return package_required(name, rest)
 
 
 def document(package: str, content: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import yaml
 from devcluster.demo.full_catalog import operator_object
 from devcluster.errors import DevclusterError
 from devcluster.watch import Object, condition, is_true
+from tests.bundle_properties import package_required
 from tests.conditions import triple
 from tests.e2e.packages import (
     Files,
@@ -111,7 +112,7 @@ def test_a_missing_bundle_image_is_named(stage: Stage) -> None:
     ("property_", "words"),
     [
         pytest.param(
-            {"type": "olm.package.required", "value": {"packageName": "needed", "versionRange": ">=1.0.0"}},
+            package_required("needed"),
             ('requires needed ">=1.0.0", which no catalog offers',),
             id="needs a package",
         ),

@@ -13,6 +13,7 @@ from devcluster.demo.sample_catalog import SAMPLES
 from devcluster.images import Content
 from devcluster.watch import BUNDLE_DEPLOYMENTS, OPERATORS, Event, Object, is_true
 from olmkit.api.operators import INSTALLED_FOR_LABEL
+from tests.bundle_properties import package_required
 from tests.conditions import triple
 from tests.e2e.packages import group, package_blobs, publish, push_bundle, push_catalog, registry_bundle
 from tests.e2e.stage import Stage, installed_version
@@ -141,8 +142,10 @@ def test_operators_whose_dependency_cannot_be_installed_can_be_deleted_at_once(s
     package, needed = f"{stage.name[:30]}-a", f"{stage.name[:30]}-b"
     image = push_bundle(stage, package, registry_bundle(package))
     missing = f"{stage.cluster.registry}/bundles/was-never-pushed:v1"
-    requirement = {"type": "olm.package.required", "value": {"packageName": needed, "versionRange": ">=1.0.0"}}
-    blobs = package_blobs(package, {"1.0.0": image}, [requirement]), package_blobs(needed, {"1.0.0": missing})
+    blobs = (
+        package_blobs(package, {"1.0.0": image}, [package_required(needed)]),
+        package_blobs(needed, {"1.0.0": missing}),
+    )
     publish(stage, *blobs)
     stage.also_delete("Operator", needed)
     stage.operator(package, package)
@@ -249,6 +252,5 @@ def versions(stage: Stage, package: str, requirements: Mapping[str, tuple[str, s
     for blob in blobs:
         required = requirements.get(blob["name"].rpartition(".v")[2]) if blob["schema"] == "olm.bundle" else None
         if required is not None:
-            value = {"packageName": required[0], "versionRange": required[1]}
-            blob["properties"].append({"type": "olm.package.required", "value": value})
+            blob["properties"].append(package_required(*required))
     return blobs

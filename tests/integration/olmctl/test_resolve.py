@@ -9,10 +9,7 @@ from typing import Any
 import pytest
 
 from olmctl.main import main, resolve_main
-
-
-def required(package: str, versions: str) -> dict[str, Any]:
-    return {"type": "olm.package.required", "value": {"packageName": package, "versionRange": versions}}
+from tests.bundle_properties import package_required
 
 
 def blobs(package: str, versions: dict[str, list[tuple[str, Any]]]) -> list[dict[str, Any]]:
@@ -32,7 +29,7 @@ def blobs(package: str, versions: dict[str, list[tuple[str, Any]]]) -> list[dict
                 "image": f"registry/{package}:{version}",
                 "properties": [
                     {"type": "olm.package", "value": {"packageName": package, "version": version}},
-                    *(required(name, text) for name, text in needs),
+                    *(package_required(name, text) for name, text in needs),
                 ],
             }
             for name, (version, needs) in zip(names, versions.items(), strict=True)

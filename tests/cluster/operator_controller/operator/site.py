@@ -27,6 +27,7 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change, Informer
 from olmkit.runtime.manager import Settings
 from operator_controller.setup import build
+from tests.bundle_properties import package_required
 from tests.cluster.killable_process import KillSwitch, first, run_killable
 from tests.conditions import triple
 from tests.e2e.packages import catalog_file, definition, group, package_blobs
@@ -105,8 +106,7 @@ class Site:
 
     def _requirement(self, text: str) -> Object:
         letter, _, versions = text.partition(" ")
-        value = {"packageName": self.package(letter), "versionRange": versions}
-        return {"type": "olm.package.required", "value": value}
+        return package_required(self.package(letter), versions)
 
     def _push(self, package: str, version: str) -> str:
         body = definition(package)

@@ -11,6 +11,7 @@ import pytest
 from devcluster.errors import DevclusterError
 from devcluster.suite import Suite
 from devcluster.watch import BUNDLE_DEPLOYMENTS, CATALOGS, OPERATORS, Object, condition, is_true
+from tests.bundle_properties import package_required
 from tests.cluster.operator_controller.conftest import (
     FINALIZER,
     HEALTHY,
@@ -178,8 +179,7 @@ def test_a_rejected_image_is_not_requested_again(scene: Scene) -> None:
 
 
 def test_a_bundle_whose_dependency_no_catalog_offers_is_refused(scene: Scene) -> None:
-    requirement = {"type": "olm.package.required", "value": {"packageName": "b", "versionRange": ">=1.0.0"}}
-    scene.ready_catalog(scene.catalog_of("1.0.0", "1.1.0", properties={"1.1.0": [requirement]}))
+    scene.ready_catalog(scene.catalog_of("1.0.0", "1.1.0", properties={"1.1.0": [package_required("b")]}))
     name = scene.operator(scene.name, version="1.1.0")
     refused = scene.condition_when(name, "Stalled", "True")
     why = f'{scene.name} v1.1.0 requires b ">=1.0.0", which no catalog offers'

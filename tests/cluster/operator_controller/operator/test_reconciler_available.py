@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from devcluster.watch import Object
+from tests.bundle_properties import package_required
 from tests.cluster.operator_controller.conftest import Scene, blobs, image_of
 from tests.conditions import triple
 from tests.e2e.packages import catalog_file
@@ -19,8 +20,7 @@ def test_what_keeps_an_upgrade_out_is_reported_until_it_is_installed(scene: Scen
     )
     assert triple(old, "Ready")[:2] == ("True", "Succeeded")
 
-    requirement = {"type": "olm.package.required", "value": {"packageName": "absent", "versionRange": ">=1.0.0"}}
-    _push(scene, {}, [requirement])
+    _push(scene, {}, [package_required("absent")])
     why = f'1.1.0 is available too, but {scene.name} v1.1.0 requires absent ">=1.0.0", which no catalog offers'
     _waits(scene, name, "RequirementsNotSatisfied", why)
 
@@ -42,8 +42,10 @@ def test_what_keeps_an_upgrade_out_is_reported_until_it_is_installed(scene: Scen
 def test_a_version_that_another_operator_excludes_names_that_operator(scene: Scene) -> None:
     """The requirement of what is installed keeps the upgrade of its dependency out, and nobody else is written."""
     needing = f"{scene.name}-needing"
-    requirement = {"type": "olm.package.required", "value": {"packageName": scene.name, "versionRange": "<1.1.0"}}
-    content = [blobs(scene.name, ["1.0.0"], {}), blobs(needing, ["1.0.0"], {"1.0.0": [requirement]})]
+    content = [
+        blobs(scene.name, ["1.0.0"], {}),
+        blobs(needing, ["1.0.0"], {"1.0.0": [package_required(scene.name, "<1.1.0")]}),
+    ]
     scene.repository().push_files(catalog_file(*content))
     scene.ready_catalog(scene.repository().reference)
     name = scene.operator(scene.name)

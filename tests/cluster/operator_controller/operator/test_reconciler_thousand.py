@@ -11,6 +11,7 @@ from devcluster.cluster import Cluster
 from devcluster.demo.full_catalog import operator_object
 from devcluster.suite import Suite
 from devcluster.watch import BUNDLE_DEPLOYMENTS, OPERATORS, Event, Object, condition
+from tests.bundle_properties import package_required
 from tests.cluster.operator_controller.conftest import Scene, blobs, image_of
 from tests.cluster.operator_controller.operator.bystander import bystander
 from tests.conditions import triple
@@ -29,9 +30,9 @@ WAIT_SECONDS = 400.0
 def packages(scene: Scene) -> list[str]:
     """The packages of one catalog that is served. Every tenth requires a package that does not exist."""
     names = [f"{scene.name}-{number:04}" for number in range(COUNT)]
-    requirement = {"type": "olm.package.required", "value": {"packageName": "absent", "versionRange": ">=1.0.0"}}
     contents = [
-        blobs(name, ["1.0.0"], {} if place % 10 else {"1.0.0": [requirement]}) for place, name in enumerate(names)
+        blobs(name, ["1.0.0"], {} if place % 10 else {"1.0.0": [package_required("absent")]})
+        for place, name in enumerate(names)
     ]
     scene.repository().push_files(catalog_file(*contents))
     scene.ready_catalog(scene.repository().reference)

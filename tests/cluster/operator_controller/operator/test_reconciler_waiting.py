@@ -1,6 +1,7 @@
 """Refusals that wait on the real API server with the real catalogd. The rules are in tests/cases/components/waiting.yaml."""
 
 from devcluster.watch import condition, is_true
+from tests.bundle_properties import package_required
 from tests.cluster.operator_controller.conftest import Scene, blobs
 from tests.conditions import triple
 from tests.e2e.packages import catalog_file
@@ -8,8 +9,7 @@ from tests.e2e.packages import catalog_file
 
 def test_a_missing_dependency_is_waited_for_until_every_catalog_is_served(scene: Scene) -> None:
     required, other = f"{scene.name}-r", f"{scene.name}-b"
-    requirement = {"type": "olm.package.required", "value": {"packageName": required, "versionRange": ">=1.0.0"}}
-    scene.ready_catalog(scene.catalog_of("1.0.0", properties={"1.0.0": [requirement]}))
+    scene.ready_catalog(scene.catalog_of("1.0.0", properties={"1.0.0": [package_required(required)]}))
     scene.catalog(scene.repository("-b").reference, other)
     name = scene.operator(scene.name)
     waiting = scene.condition_when(name, "Reconciling", "True", f'catalog "{other}" is not served yet')

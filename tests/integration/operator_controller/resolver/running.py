@@ -18,7 +18,6 @@ from olmkit.api.bundledeployments import (
     PROPERTIES_ANNOTATION,
     VERSION_ANNOTATION,
 )
-from olmkit.fbc.schemas import PACKAGE_REQUIRED
 from olmkit.jobs import KeptWorker
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
@@ -29,6 +28,7 @@ from operator_controller.resolver.cluster_facts import ClusterFactsReader
 from operator_controller.resolver.resolver import Resolver
 from operator_controller.resolver.solver_process import SolverProcess
 from operator_controller.setup import make_controller, make_informers, make_reconciler, make_worker
+from tests.bundle_properties import package_required
 
 KUBECONFIG = """{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
 clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}], users: [{name: u, user: {}}]}
@@ -70,14 +70,11 @@ class RunningResolver:
 
     def add_installed(self, name: str, *requires: str, deleting: bool = False) -> None:
         """Create or change an Operator of which 1.0.0 of the package with its name runs, which requires other packages."""
-        required = [
-            {"type": PACKAGE_REQUIRED, "value": {"packageName": each, "versionRange": ">=1.0.0"}} for each in requires
-        ]
         annotations = {
             PACKAGE_ANNOTATION: name,
             BUNDLE_NAME_ANNOTATION: f"{name}.v1.0.0",
             VERSION_ANNOTATION: "1.0.0",
-            PROPERTIES_ANNOTATION: orjson.dumps(required).decode(),
+            PROPERTIES_ANNOTATION: orjson.dumps([package_required(each) for each in requires]).decode(),
         }
         owner = {
             "apiVersion": operators.KIND.api_version,

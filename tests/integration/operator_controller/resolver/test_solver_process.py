@@ -21,6 +21,7 @@ from operator_controller.resolve.cluster_snapshot import CatalogSource, Operator
 from operator_controller.resolver import solver_process
 from operator_controller.resolver.solve_request import SOLVE
 from operator_controller.resolver.solver_process import Snapshot, Solution, SolverProcess
+from tests.bundle_properties import package_required
 from tests.integration.operator_controller.catalog_client.test_client import FIRST, SECOND, document, lines, with_digest
 
 SHORT = Limits(cpu_seconds=1)
@@ -62,9 +63,7 @@ def bundles_of(package: str, count: int, properties: Any = lambda number: []) ->
 def large_packages(package: str) -> list[dict[str, Any]]:
     """A package that requires others, each of which takes little memory; all together take more than a process may use."""
     others = [f"{package}-{number}" for number in range(8)]
-    required = [
-        {"type": "olm.package.required", "value": {"packageName": other, "versionRange": ">=1.0.0"}} for other in others
-    ]
+    required = [package_required(other) for other in others]
     large = [
         bundles_of(other, 6_000, lambda n: [{"type": f"t{n}-{i}", "value": {"a": i}} for i in range(8)])
         for other in others
@@ -164,7 +163,7 @@ async def test_it_is_solved_again_only_when_what_it_depends_on_changes(process: 
 
 
 async def test_what_runs_stays_and_can_be_deleted(process: Process) -> None:
-    requirement = [{"type": "olm.package.required", "value": {"packageName": "hostile", "versionRange": ">=1.0.0"}}]
+    requirement = [package_required("hostile")]
     process.add_catalog("c", FIRST, slow_package("hostile"))
     runs = RecordedBundle("hostile.v1.0.0", "r/hostile.v1.0.0", "hostile", "1.0.0", "c", "a", "[]")
     needing = replace(runs, name="n", image="r/n", package="n", properties=orjson.dumps(requirement).decode())

@@ -10,11 +10,11 @@ from operator_controller.resolve.answer import AvailableUpgrade, KeptOutBy
 from operator_controller.resolve.cluster_facts import ClusterFacts
 from operator_controller.resolve.cluster_snapshot import CatalogSource, ClusterSnapshot, RecordedBundle
 from operator_controller.resolve.component_solver import solve_components
+from tests.bundle_properties import package_required
 from tests.unit.operator_controller.resolve.documents import DocumentsInMemory
 from tests.unit.operator_controller.resolve.test_component_solver import document, operator
 
 RUNS = RecordedBundle("a.v1.0.0", "registry/a:1.0.0", "a", "1.0.0", "community", "stable", "[]")
-REQUIREMENT = {"type": "olm.package.required", "value": {"packageName": "b", "versionRange": ">=1.0.0"}}
 
 
 def available(package: dict[str, Any], **spec: Any) -> AvailableUpgrade | None:
@@ -41,7 +41,7 @@ def kept_out(by: KeptOutBy, reason: str) -> AvailableUpgrade:
     [
         pytest.param(with_newest(), {}, None, id="the upgrade is selected"),
         pytest.param(
-            with_newest(properties=[REQUIREMENT]),
+            with_newest(properties=[package_required("b")]),
             {},
             kept_out(
                 KeptOutBy.CONFLICT,

@@ -23,6 +23,7 @@ from operator_controller.resolve.cluster_snapshot import (
 from operator_controller.resolve.component_solver import SolverMemory, solve_components
 from operator_controller.resolve.conflict import ConflictFinder
 from operator_controller.resolve.snapshot import CatalogState
+from tests.bundle_properties import package_required
 from tests.counting import lines_counted
 from tests.unit.operator_controller.resolve.documents import DocumentsInMemory
 
@@ -119,14 +120,11 @@ def digests(answers: tuple[Answer, ...]) -> dict[str, str]:
     return {each.operator: each.digest for each in answers}
 
 
-REQUIRES_C = {"type": "olm.package.required", "value": {"packageName": "c", "versionRange": ">=1.0.0"}}
-
-
 def test_a_digest_depends_on_the_documents_of_its_component_alone() -> None:
     documents = DocumentsInMemory()
     operators = operator("a"), operator("b")
     packages = {
-        "a": document("a", "1.0.0", properties=[REQUIRES_C]),
+        "a": document("a", "1.0.0", properties=[package_required("c")]),
         "b": document("b", "1.0.0"),
         "c": document("c", "1.0.0"),
     }
@@ -162,7 +160,7 @@ def test_only_the_component_that_changed_is_solved_again() -> None:
 
 def test_what_cannot_be_proved_within_the_budget_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     documents = DocumentsInMemory()
-    packages = {"a": document("a", "1.0.0", properties=[REQUIRES_C]), "c": document("c", "1.0.0")}
+    packages = {"a": document("a", "1.0.0", properties=[package_required("c")]), "c": document("c", "1.0.0")}
     monkeypatch.setattr(component_answers, "BUDGET", Budget(calls=1))
     (answer,) = solve_components(snapshot(documents, operator("a"), **packages), documents)
     assert (answer.kind, answer.bundle, answer.members) == (AnswerKind.UNDECIDED, None, ())
@@ -178,10 +176,6 @@ def test_what_cannot_be_evaluated_within_the_limit_is_excluded(monkeypatch: pyte
     assert [each.kind for each in solve_components(whole, documents)] == [AnswerKind.CHOSEN, AnswerKind.CHOSEN]
     monkeypatch.setattr(universe, "MAX_EVALUATIONS", 0)
     assert [each.kind for each in solve_components(whole, documents)] == [AnswerKind.CHOSEN, AnswerKind.CONFLICT]
-
-
-def required(package: str) -> list[dict[str, Any]]:
-    return [{"type": "olm.package.required", "value": {"packageName": package, "versionRange": ">=0.0.0"}}]
 
 
 def owning_one_of(kinds: int) -> dict[str, Any]:
@@ -202,7 +196,7 @@ def test_of_more_packages_than_kinds_that_they_may_own_the_last_one_is_refused()
 
 def test_a_refusal_whose_explanation_exceeds_the_budget_names_no_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     documents = DocumentsInMemory()
-    package = document("a", "1.0.0", properties=required("b"))
+    package = document("a", "1.0.0", properties=[package_required("b")])
     monkeypatch.setattr(refusal, "ConflictFinder", partial(ConflictFinder, total=Budget(calls=1)))
     (answer,) = solve_components(snapshot(documents, operator("a"), a=package), documents)
     assert answer.kind is AnswerKind.CONFLICT
@@ -215,7 +209,8 @@ def test_explaining_a_chain_of_twice_the_length_costs_at_most_four_times_as_much
 
     def lines_for(length: int) -> int:
         packages = {
-            f"p{each}": document(f"p{each}", "1.0.0", properties=required(f"p{each + 1}")) for each in range(length)
+            f"p{each}": document(f"p{each}", "1.0.0", properties=[package_required(f"p{each + 1}")])
+            for each in range(length)
         }
         documents = DocumentsInMemory()
         request = snapshot(documents, operator("p0"), **packages)

@@ -13,17 +13,13 @@ from operator_controller.resolve.answer import AnswerKind
 from operator_controller.resolve.cluster_snapshot import ClusterSnapshot, OperatorRequest, RecordedBundle
 from operator_controller.resolve.component_solver import solve_components
 from operator_controller.resolve.deletion_answers import deletion_answers
+from tests.bundle_properties import package_required
 from tests.unit.operator_controller.resolve.documents import DocumentsInMemory
 
 KIND = {"group": "example.com", "version": "v1", "kind": "Widget"}
 OWNS = {"type": "olm.gvk", "value": KIND}
 NEEDS_KIND = {"type": "olm.gvk.required", "value": KIND}
 RULE = {"cel": {"rule": "properties.exists(p, p.type == 'certified')"}}
-
-
-def needs(package: str, versions: str = ">=1.0.0") -> dict[str, Any]:
-    """The property that requires a package."""
-    return {"type": "olm.package.required", "value": {"packageName": package, "versionRange": versions}}
 
 
 def constraint(value: dict[str, Any]) -> dict[str, Any]:
@@ -61,15 +57,21 @@ FREE: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
 CERTAIN = [
     pytest.param([leaves("a"), runs("b")], {"a": FREE}, id="nothing requires it"),
-    pytest.param([leaves("a"), runs("b", needs("a"))], {"a": (("b",), ())}, id="a package requires it"),
-    pytest.param([leaves("a"), runs("b", needs("a", ">=2.0.0"))], {"a": FREE}, id="another version is required"),
+    pytest.param([leaves("a"), runs("b", package_required("a"))], {"a": (("b",), ())}, id="a package requires it"),
+    pytest.param(
+        [leaves("a"), runs("b", package_required("a", ">=2.0.0"))], {"a": FREE}, id="another version is required"
+    ),
     pytest.param([leaves("a", OWNS), runs("b", NEEDS_KIND)], {"a": (("b",), ())}, id="its kind is required"),
     pytest.param([leaves("a", OWNS), runs("b", NEEDS_KIND, OWNS)], {"a": FREE}, id="a bundle satisfies itself"),
     pytest.param(
-        [leaves("a"), leaves("b", needs("a"))], {"a": ((), ("b",)), "b": FREE}, id="what requires it is deleted first"
+        [leaves("a"), leaves("b", package_required("a"))],
+        {"a": ((), ("b",)), "b": FREE},
+        id="what requires it is deleted first",
     ),
     pytest.param(
-        [leaves("a", needs("b")), leaves("b", needs("a"))], {"a": FREE, "b": FREE}, id="they require each other"
+        [leaves("a", package_required("b")), leaves("b", package_required("a"))],
+        {"a": FREE, "b": FREE},
+        id="they require each other",
     ),
     pytest.param(
         [leaves("a"), runs("b", constraint({"all": {"constraints": [package("a"), package("c")]}})), runs("c")],
@@ -141,7 +143,7 @@ def test_the_solver_finds_the_same(operators: list[OperatorRequest], expected: F
             id="what stays is not certain to satisfy the rule",
         ),
         pytest.param([leaves("a"), runs("b", constraint({"cel": {"rule": ""}}))], (("b",), ()), id="an invalid rule"),
-        pytest.param([leaves("a"), runs("b", needs("c", "?"))], (("b",), ()), id="an invalid range"),
+        pytest.param([leaves("a"), runs("b", package_required("c", "?"))], (("b",), ()), id="an invalid range"),
         pytest.param([leaves("a"), recorded(runs("b"), "{")], (("b",), ()), id="an annotation that is no JSON"),
         pytest.param([leaves("a"), recorded(runs("b"), "[" * 100_000)], (("b",), ()), id="one that is nested too deep"),
         pytest.param([leaves("a"), recorded(runs("b"), "")], FREE, id="no annotation"),
@@ -149,7 +151,7 @@ def test_the_solver_finds_the_same(operators: list[OperatorRequest], expected: F
             [leaves("a", OWNS), leaves("c", OWNS), runs("b", NEEDS_KIND)], (("b",), ()), id="one of two stays"
         ),
         pytest.param(
-            [leaves("a"), runs("b", installing=runs("b", needs("a")).running)],
+            [leaves("a"), runs("b", installing=runs("b", package_required("a")).running)],
             (("b",), ()),
             id="an upgrade requires it",
         ),
@@ -168,12 +170,14 @@ def test_what_was_selected_before_counts() -> None:
 
 
 def test_beyond_the_limit_everything_counts_as_required(monkeypatch: pytest.MonkeyPatch) -> None:
-    operators = [leaves("a"), runs("b", needs("c")), runs("c")]
+    operators = [leaves("a"), runs("b", package_required("c")), runs("c")]
     monkeypatch.setattr(module, "MAX_COMPARISONS", 0)
     assert found(*operators) == {"a": (("b",), ())}
 
 
 def test_a_large_cluster_is_within_the_limit() -> None:
-    operators = [runs(f"p{number}", *(needs(f"p{number + each}") for each in range(1, 11))) for number in range(1000)]
+    operators = [
+        runs(f"p{number}", *(package_required(f"p{number + each}") for each in range(1, 11))) for number in range(1000)
+    ]
     operators[500] = replace(operators[500], is_deleting=True)
     assert found(*operators) == {"p500": (tuple(f"p{number}" for number in range(490, 500)), ())}

@@ -18,6 +18,7 @@ from operator_controller.resolve.components import index_document
 from operator_controller.resolve.package import Bundle, InvalidDocument, PackageContent, PackageTooLarge, read_package
 from operator_controller.resolve.package_text import AnotherForm, TextPackage, read_package_text
 from operator_controller.resolve.requirements import constraints_of
+from tests.bundle_properties import package_required
 from tests.unit.operator_controller.resolve.documents import DocumentsInMemory, TextsInMemory
 from tests.unit.operator_controller.resolve.test_component_solver import document, operator
 from tests.unit.operator_controller.resolve.test_component_solver_properties import documents_of, operators
@@ -166,16 +167,12 @@ def test_operators_get_the_answers_that_whole_documents_give(
     assert answers_of(TextsInMemory(), requests, x, y) == answers_of(DocumentsInMemory(), requests, x, y)
 
 
-def needs(package: str) -> dict[str, Any]:
-    return {"type": "olm.package.required", "value": {"packageName": package, "versionRange": ">=1.0.0"}}
-
-
 def test_only_documents_of_packages_that_are_reached_are_read() -> None:
     texts, memory = TextsInMemory(), SolverMemory()
     packages = {
-        "a": document("a", "1.0.0", properties=[needs("b")]),
+        "a": document("a", "1.0.0", properties=[package_required("b")]),
         "b": document("b", "1.0.0"),
-        "c": document("c", "1.0.0", properties=[needs("a")]),
+        "c": document("c", "1.0.0", properties=[package_required("a")]),
     }
     source = CatalogSource("community", content=texts.add(packages))
     snapshot = ClusterSnapshot((operator("a"),), (source,))
@@ -192,7 +189,7 @@ def test_only_documents_of_packages_that_are_reached_are_read() -> None:
 
 def test_documents_beyond_the_limit_of_what_is_kept_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = TextsInMemory()
-    packages = {"a": document("a", "1.0.0", properties=[needs("b")]), "b": document("b", "1.0.0")}
+    packages = {"a": document("a", "1.0.0", properties=[package_required("b")]), "b": document("b", "1.0.0")}
     source = CatalogSource("community", content=texts.add(packages))
     monkeypatch.setattr(documents_module, "MAX_KEPT_BYTES", 0)
     (answer,) = solve_components(ClusterSnapshot((operator("a"),), (source,)), texts)

@@ -19,6 +19,7 @@ from operator_controller.resolve.explain import explain
 from operator_controller.resolve.package import PackageContent, read_package
 from operator_controller.resolve.snapshot import CatalogOffer, PackageRequest, RunningBundle, Snapshot
 from operator_controller.resolve.version_range import MastermindsRange
+from tests.bundle_properties import package_required
 from tests.counting import lines_counted
 from tests.unit.operator_controller.operator import worlds
 from tests.unit.operator_controller.operator.worlds import GVK, bundle, deployment, operator, world
@@ -83,7 +84,7 @@ def request(version: str = "", channel: str = "") -> PackageRequest:
 
 
 WIDE = ">=1.0.0 <9.0.0 !=1.5.0"
-DEPENDENT = [{"type": "olm.package.required", "value": {"packageName": "q", "versionRange": "1.0.0"}}]
+DEPENDENT = [package_required("q", "1.0.0")]
 MakePackage = Callable[[int], PackageContent]
 MakeDocument = Callable[[int], dict[str, Any]]
 CASES: list[tuple[str, MakePackage, PackageRequest, RunningBundle | None]] = [
