@@ -21,6 +21,7 @@ from operator_controller.operator.act import OperatorActions
 from operator_controller.operator.events import EventMapper
 from operator_controller.operator.informers import Informers, packages_of_operator, taken_names
 from operator_controller.operator.metrics import OperatorMetrics
+from operator_controller.operator.orphaned_holds import OrphanedHolds
 from operator_controller.operator.reconciler import OperatorReconciler
 from operator_controller.operator.world import FIELD_MANAGER
 from operator_controller.resolver.cluster_facts import ClusterFactsReader
@@ -51,6 +52,7 @@ async def build(manager: Manager) -> None:
     metrics.register()
     manager.on_close(metrics.unregister)
     manager.add_controller(make_controller(reconciler))
+    manager.add_controller(make_orphan_controller(reconciler))
     manager.add_runnable(resolver.run, every_replica=False)
     for informer in (informers.catalogs, definitions):
         manager.add_ready_check(f"informer {informer.kind.plural}", informer.synced.is_set)
@@ -108,6 +110,16 @@ def make_controller(reconciler: OperatorReconciler) -> Controller:
     ):
         controller.watch(informer, _with_neighbours(operators_of, informers, resolver))
         resolver.watch(informer, operators_of)
+    return controller
+
+
+def make_orphan_controller(reconciler: OperatorReconciler) -> Controller:
+    """The controller of BundleDeployments whose deletion is held and whose Operator does not exist any more."""
+    informers = reconciler.informers
+    holds = OrphanedHolds(reconciler.actions, informers, reconciler.read_request)
+    controller = Controller("orphaned-hold", holds.reconcile, workers=1)
+    for informer in (informers.deployments, informers.operators, informers.bundles):
+        controller.watch(informer, holds.keys_of)
     return controller
 
 

@@ -97,14 +97,18 @@ class OperatorActions:
                 await self._annotate(name, uid, COUNT_ANNOTATION, count_request(world.now, uuid4().hex))
             case WithdrawCount(name, uid):
                 await self._annotate(name, uid, COUNT_ANNOTATION, None)
-            case HoldDeletion(name, uid, reason):
-                await self._annotate(name, uid, DELETION_HOLD_ANNOTATION, reason or None)
+            case HoldDeletion():
+                await self.hold_deletion(plan)
             case RecordPlan(name, uid, record):
                 await self._annotate(name, uid, PLANNED_BUNDLE_ANNOTATION, record or None)
             case DeleteDependency(name, uid, resource_version):
                 with suppress(NotFound):
                     await self.client.delete(operators.KIND, name, uid=uid, resource_version=resource_version)
                     log.info("deleted Operator %s: nothing requires it any more", name)
+
+    async def hold_deletion(self, plan: HoldDeletion) -> None:
+        """Write the annotation that holds the deletion of a BundleDeployment, or remove it. Raises ApiError."""
+        await self._annotate(plan.name, plan.uid, DELETION_HOLD_ANNOTATION, plan.reason or None)
 
     async def _patch_operator(self, world: World, change: Mapping[str, object]) -> None:
         metadata = world.operator.metadata

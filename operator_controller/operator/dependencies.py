@@ -6,6 +6,7 @@ installed package comes from the requirements that running bundles recorded, nev
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,6 +19,7 @@ from olmkit.api.operators import INSTALLED_FOR_LABEL, MAX_DEPENDENCIES, Reason, 
 from olmkit.errors import Blocked, OlmError, Waiting
 from operator_controller.operator.timing import RESOLUTION_GRACE_PERIOD, RESYNC_DELAY
 from operator_controller.operator.world import (
+    HOLD_PREFIX,
     CreateDependency,
     DeleteDependency,
     HoldDeletion,
@@ -33,8 +35,6 @@ from operator_controller.resolve.formatting import first_names
 
 MAX_STATE_BYTES = 200
 """UTF-8 bytes of the state of one dependency in a message."""
-HOLD_PREFIX = "required by "
-"""The beginning of the value of the annotation that holds a deletion, if this controller wrote it."""
 COUNT_VALIDITY = timedelta(minutes=2)
 """For how long after its request a count of custom resources permits a deletion."""
 
@@ -220,7 +220,13 @@ def _hold_reason(world: World, answer: Answer) -> str:
     packages = requiring.union(answer.needed_by, answer.required_by_deleting)
     names = {world.neighbours[one].operator for one in packages if one in world.neighbours}
     names.discard(world.operator.metadata.name)
-    return f"{HOLD_PREFIX}{first_names(f'Operator {name}' for name in sorted(names))}" if names else ""
+    return hold_text(f"Operator {name}" for name in names)
+
+
+def hold_text(holders: Iterable[str]) -> str:
+    """The value of the annotation that names these objects; "" for none."""
+    names = first_names(sorted(holders))
+    return f"{HOLD_PREFIX}{names}" if names else ""
 
 
 def _dependants(world: World, answer: Answer) -> list[Neighbour]:

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from olmkit.api.bundledeployments import PACKAGE_ANNOTATION
+from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION, PACKAGE_ANNOTATION
 from olmkit.api.meta import Object
 from olmkit.runtime.informer import Informer
+from operator_controller.operator.world import HOLD_PREFIX
 
 PACKAGE_INDEX = "package"
 """Index of Operators and BundleDeployments by the name of their package."""
+HOLD_INDEX = "hold"
+"""Index of BundleDeployments by HOLD_PREFIX, if this controller holds their deletion."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,12 @@ class Informers:
     def __post_init__(self) -> None:
         self.operators.add_index(PACKAGE_INDEX, lambda raw: [raw["spec"]["packageName"]])
         self.deployments.add_index(PACKAGE_INDEX, packages_of)
+        self.deployments.add_index(HOLD_INDEX, _holds_of)
+
+
+def _holds_of(deployment: Object) -> list[str]:
+    hold = (deployment["metadata"].get("annotations") or {}).get(DELETION_HOLD_ANNOTATION) or ""
+    return [HOLD_PREFIX] if hold.startswith(HOLD_PREFIX) else []
 
 
 def packages_of(deployment: Object) -> list[str]:

@@ -56,6 +56,26 @@ def make_request(world: World) -> OperatorRequest | None:
     )
 
 
+def make_orphan_request(deployment: ObservedBundleDeployment, running: RunningBundle | None) -> OperatorRequest | None:
+    """The request of a BundleDeployment whose Operator does not exist any more: it counts as one that is being deleted. None if
+    no Operator has made it. Never part of a Snapshot. If `running` is not known, the bundle of the template counts as what runs.
+    """
+    template, metadata = _template_bundle(deployment), deployment.model.metadata
+    if not template.package:
+        return None
+    recorded = _recorded(running) if running is not None else template
+    return OperatorRequest(
+        name=metadata.name,
+        uid=metadata.uid,
+        created="",
+        package=template.package,
+        is_deleting=True,
+        is_resolvable=False,
+        running=recorded,
+        installing=template if template.name != recorded.name else None,
+    )
+
+
 def _recorded(running: RunningBundle) -> RecordedBundle:
     return RecordedBundle(
         name=running.name,

@@ -39,10 +39,9 @@ def read_recorded(
 
     None if neither has it.
     """
-    status = deployment.model.status
-    record = status.installed
-    if record is not None and record.bundle == status.active_bundle:
-        return _read_annotations(record.bundle, record.annotations(), image_reference(record.spec))
+    recorded = read_installed_record(deployment)
+    if recorded is not None:
+        return recorded
     image, installed = operator.status.installed_bundle_resource, operator.status.installed
     if not image or installed is None:
         return None
@@ -57,6 +56,15 @@ def read_recorded(
         properties=_properties(installed.apis),
     )
     return running, installed
+
+
+def read_installed_record(deployment: ObservedBundleDeployment) -> tuple[RunningBundle, InstalledBundle] | None:
+    """The active Bundle, from its record on the BundleDeployment; None if there is none."""
+    status = deployment.model.status
+    record = status.installed
+    if record is None or record.bundle != status.active_bundle:
+        return None
+    return _read_annotations(record.bundle, record.annotations(), image_reference(record.spec))
 
 
 def _read_annotations(name: str, annotations: Mapping[str, str], image: str) -> tuple[RunningBundle, InstalledBundle]:

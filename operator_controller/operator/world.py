@@ -20,6 +20,8 @@ from operator_controller.resolve.snapshot import RunningBundle
 
 ConditionType = bundledeployments.ConditionType
 FIELD_MANAGER = "operator-controller"
+HOLD_PREFIX = "required by "
+"""The beginning of the value of the annotation that holds a deletion, if this controller wrote it."""
 LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 """What `kubectl apply` writes, also if it changes no field."""
 

@@ -149,3 +149,34 @@ async def test_a_bundle_deployment_that_a_person_deletes_is_held_while_others_re
         await site.until("the Operator says so", lambda: "deletion is held" in site.ready("b")[2])
         await site.delete("a")
         await site.until("nothing is left", lambda: site.is_gone("a", "b"))
+
+
+async def remove_by_hand(site: Site, letter: str) -> None:
+    """Delete an Operator and remove its finalizer, so that nothing of operator-controller ends its deletion."""
+    await site.delete(letter)
+    await site.client.patch(site.operators.kind, site.package(letter), {"metadata": {"finalizers": None}})
+    await site.until("the Operator is gone", lambda: site.operator(letter) is None)
+
+
+@pytest.mark.timeout(400)
+async def test_a_hold_without_an_operator_ends_when_nothing_requires_what_it_holds(site: Site) -> None:
+    async with site.controller():
+        await install(site, CHAIN)
+        await site.until("the deletion is held", lambda: bool(hold(site, "b")))
+        await remove_by_hand(site, "b")
+        await site.until("the garbage collector has deleted its BundleDeployment", lambda: is_deleting(site, "b"))
+        assert hold(site, "b") == f"required by Operator {site.package('a')}"
+        await site.delete("a")
+        await site.until("nothing is left", lambda: site.is_gone("a", "b"))
+
+
+@pytest.mark.timeout(400)
+async def test_a_hold_without_an_operator_ends_also_if_all_happens_while_no_controller_runs(site: Site) -> None:
+    async with site.controller():
+        await install(site, CHAIN)
+        await site.until("the deletion is held", lambda: bool(hold(site, "b")))
+    await remove_by_hand(site, "b")
+    await remove_by_hand(site, "a")
+    await site.until("only the hold is left", lambda: site.deployment("a") is None and is_deleting(site, "b"))
+    async with site.controller():
+        await site.until("nothing is left", lambda: site.is_gone("a", "b"))
