@@ -245,9 +245,9 @@ def _permitted_steps(running: RunningBundle, catalog: CatalogCandidates, *, enfo
     """The running bundle and the direct upgrades from it, each with its best target; all that match if no edge is required.
 
     Upgrades that lead to something better are preferred to the running bundle. To a higher version that is not better, because
-    it is deprecated or in another channel than the default one, an upgrade is made only if another package requires it. No
-    sequence of these steps returns to the same bundle: where the edges form a cycle through the running bundle, only the steps
-    of a shortest path to the best target are permitted.
+    it is deprecated or in another channel than the default one, an upgrade is made only if another package requires it. While
+    the requirements stay the same, no sequence of these steps returns to the same bundle: where the edges form a cycle through
+    the running bundle, of the steps to something better only those of a shortest path to the best target are permitted.
     """
     if not enforces_edges:
         return [_Step(Chosen(one, one), 0) for one in catalog.matching]

@@ -156,10 +156,11 @@ def test_upgrades_end_and_never_lead_to_a_worse_bundle(
     assert [one.rank for one in targets] == sorted(one.rank for one in targets)
 
 
-@given(requests, documents(), names, st.data())
+@given(requests, documents(), names, st.sets(names), st.data())
 def test_permitted_steps_never_return_to_a_bundle_whichever_of_them_the_requirements_leave(
-    request: PackageRequest, document: dict[str, Any], start: str, data: st.DataObject
+    request: PackageRequest, document: dict[str, Any], start: str, excluded: set[str], data: st.DataObject
 ) -> None:
+    """The requirements exclude some bundles. A step below the running bundle is made only if they exclude that one."""
     package = read_package(document)
     version = package.bundles[start].version
     running = RunningBundle(start, "", "p", version, start.removeprefix("p.v"), "x", "a")
@@ -167,7 +168,10 @@ def test_permitted_steps_never_return_to_a_bundle_whichever_of_them_the_requirem
     while running.name not in seen:
         seen.append(running.name)
         choices = permitted(Snapshot(request, (CatalogOffer("x", package=package),), running)).choices
-        step = data.draw(st.sampled_from(choices)).candidate if choices else None
+        stays = [index for index, one in enumerate(choices) if is_same_bundle(one.candidate, running)]
+        least = stays[0] if stays and running.name not in excluded else 0
+        left = [one for one in choices[least:] if one.candidate.bundle.name not in excluded]
+        step = data.draw(st.sampled_from(left)).candidate if left else None
         if step is None or is_same_bundle(step, running):
             return
         running = as_running(step)
