@@ -185,7 +185,9 @@ class DelegatedAuth:
         token = token.strip()
         if kind.lower() != "bearer" or not token:
             raise _unauthorized("send a token: Authorization: Bearer <token>")
-        token_hash = hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+        if not _is_text(token):
+            raise _unauthorized("the token is not valid")
+        token_hash = hashlib.sha256(token.encode()).hexdigest()
         if self._users.get(token_hash) is None and self._invalid_tokens.get(token_hash) is None:
             self._check_token_limit(token_hash, path, address)
             await self._review_once(token_hash, lambda: self._review_token(token_hash, token))
@@ -293,6 +295,15 @@ class DelegatedAuth:
 def for_status_line(name: str) -> str:
     """A user's name, limited to characters that a status line can contain."""
     return "".join(each if " " <= each <= "~" else "?" for each in name)[:MAX_NAME_LENGTH]
+
+
+def _is_text(token: str) -> bool:
+    """Whether the header had UTF-8: only that can be sent in a TokenReview."""
+    try:
+        token.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _too_many(what: str) -> web.HTTPException:

@@ -1,10 +1,18 @@
-"""The cache of reviews, and names in status lines."""
+"""The cache of reviews, names in status lines, and tokens that are refused without a review."""
 
 import tracemalloc
 
 import pytest
+from aiohttp import web
 
-from olmkit.tls.delegated_auth import MAX_CACHED_REVIEWS, MAX_NAME_LENGTH, ExpiringCache, for_status_line
+from olmkit.runtime.client import Client
+from olmkit.tls.delegated_auth import (
+    MAX_CACHED_REVIEWS,
+    MAX_NAME_LENGTH,
+    DelegatedAuth,
+    ExpiringCache,
+    for_status_line,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,3 +62,10 @@ def test_the_least_recently_used_value_is_dropped() -> None:
     assert kept.get("0") == 0
     assert kept.get("1") is None
     assert kept.get("2") == 2
+
+
+async def test_bytes_that_are_no_text_are_no_valid_token() -> None:
+    auth = DelegatedAuth(Client(None))
+    header = b"Bearer \xff\xfe".decode("utf-8", "surrogateescape")  # as aiohttp reads a header
+    with pytest.raises(web.HTTPUnauthorized, match="the token is not valid"):
+        await auth.check(header, "/debug/resolutions/party", "127.0.0.1")
