@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import orjson
+
 from olmkit.api.bundledeployments import PLANNED_BUNDLE_ANNOTATION
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
@@ -47,8 +49,8 @@ def read_record(deployment: ObservedBundleDeployment) -> PlannedBundle | None:
     """The record of a BundleDeployment; None if it has none, or one that a person made unreadable."""
     text = deployment.model.metadata.annotations.get(PLANNED_BUNDLE_ANNOTATION, "")
     try:
-        found: Any = json.loads(text) if text else None
-    except (ValueError, RecursionError):
+        found: Any = orjson.loads(text) if text else None
+    except ValueError:
         return None
     if not isinstance(found, dict) or not isinstance(members := found.get("members"), dict):
         return None

@@ -22,7 +22,7 @@ from olmkit.api.operators import InstalledBundle, Operator, ProvidedApi
 from olmkit.fbc.schemas import GVK
 from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version
 from operator_controller.operator.world import ObservedBundleDeployment, image_reference
-from operator_controller.resolve.package import Property, recorded_display_names
+from operator_controller.resolve.package import Property, parse_recorded_properties, recorded_display_names
 from operator_controller.resolve.snapshot import RunningBundle
 
 
@@ -99,7 +99,7 @@ def _version(text: str) -> Version | None:
 
 def _apis(text: str) -> Iterable[ProvidedApi]:
     """The kinds in the properties annotation. It may contain anything, because a person can edit it."""
-    properties = _parse_properties(text)
+    properties = parse_recorded_properties(text)
     names = recorded_display_names(Property(str(entry.get("type")), entry.get("value")) for entry in properties)
     for entry in properties:
         value = entry.get("value")
@@ -115,12 +115,3 @@ def _properties(apis: Iterable[ProvidedApi]) -> str:
     """The properties annotation of these kinds."""
     entries = [{"type": GVK, "value": {"group": api.group, "kind": api.kind, "version": api.version}} for api in apis]
     return json.dumps(entries, separators=(",", ":"))
-
-
-def _parse_properties(text: str) -> list[dict[str, Any]]:
-    """The JSON array of the properties annotation; empty if it is not one."""
-    try:
-        found = json.loads(text) if text else []
-    except (ValueError, RecursionError):
-        return []
-    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []

@@ -6,7 +6,6 @@ those of packages that are reached are read; otherwise each is read once to be i
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
@@ -14,7 +13,7 @@ from contextlib import suppress
 from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest, RecordedBundle
 from operator_controller.resolve.components import EMPTY_INDEX, PackageIndex, index_document
 from operator_controller.resolve.documents import ContentMissing, Documents, ParsedDocuments, TextDocuments
-from operator_controller.resolve.package import GroupKind
+from operator_controller.resolve.package import GroupKind, parse_recorded_properties
 from operator_controller.resolve.snapshot import STATES_WITH_CONTENT
 
 
@@ -132,8 +131,4 @@ def _providers(indexes: Mapping[str, PackageIndex]) -> Mapping[GroupKind, Collec
 
 def _index_recorded(recorded: RecordedBundle) -> PackageIndex:
     """The index of the properties in an annotation."""
-    try:
-        found = json.loads(recorded.properties) if recorded.properties else []
-    except (ValueError, RecursionError):
-        return EMPTY_INDEX
-    return index_document({"bundles": [{"properties": found}]})
+    return index_document({"bundles": [{"properties": parse_recorded_properties(recorded.properties)}]})

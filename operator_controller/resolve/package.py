@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import msgspec
+import orjson
 
 from olmkit.fbc.schemas import CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE, PACKAGE_REQUIRED
 from olmkit.gocompat.fields import canonical_keys
@@ -35,6 +36,8 @@ DISPLAY_NAMES = "operators.operatorframework.io/display-names"
 """The type of the recorded property with the display names of the provided kinds. Catalogs do not contain it."""
 MAX_RECORDED_PROPERTIES_BYTES = 131_072
 """Bytes of the annotation that records a bundle's properties. The API server allows twice that for all annotations together."""
+MAX_RECORDED_DEPTH = 250
+"""Levels of nesting in that annotation. Catalogs permit no more."""
 _MAX_SHORT_DEPENDENCIES = 32
 """As many dependencies of 4 KiB each certainly fit."""
 SHRINK_HINT = "ask its publisher to remove old entries"
@@ -159,6 +162,27 @@ class Bundle:
             if size <= MAX_RECORDED_PROPERTIES_BYTES:
                 kept.append(text)
         return f"[{','.join(kept)}]"
+
+
+def parse_recorded_properties(text: str) -> list[dict[str, Any]]:
+    """The items of Bundle.recorded_properties, those that are mappings.
+
+    A person can edit the annotation: empty if it is no JSON list, names characters that UTF-8 cannot hold, or nests too deep.
+    """
+    try:
+        found = orjson.loads(text) if text else []
+    except ValueError:
+        return []
+    is_deep = text.count("[") + text.count("{") > MAX_RECORDED_DEPTH and _is_deep(found)
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) and not is_deep else []
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MAX_RECORDED_DEPTH):
+        parts = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
+        level = [inner for each in parts for inner in each]
+    return any(isinstance(each, dict | list) for each in level)
 
 
 def recorded_display_names(properties: Iterable[Property]) -> dict[str, str]:

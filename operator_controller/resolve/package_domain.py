@@ -7,19 +7,17 @@ would get. What approval, a pause or a deletion keeps out is not a version; the 
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from olmkit.gocompat.versions import BlangRange, Precedence
 from operator_controller.resolve.candidates import is_same_bundle
 from operator_controller.resolve.cluster_facts import ClusterFacts
 from operator_controller.resolve.cluster_snapshot import OperatorRequest, RecordedBundle
 from operator_controller.resolve.dependency_versions import DependencyVersions, dependency_versions
-from operator_controller.resolve.package import Bundle, GroupVersionKind, Property
+from operator_controller.resolve.package import Bundle, GroupVersionKind, Property, parse_recorded_properties
 from operator_controller.resolve.package_version import PackageVersion
 from operator_controller.resolve.problem import Interval
 from operator_controller.resolve.requests import parsed_version
@@ -172,12 +170,8 @@ def recorded_bundle(recorded: RecordedBundle) -> Bundle:
 
 
 def _properties(text: str) -> Iterable[Property]:
-    try:
-        found: Any = json.loads(text) if text else []
-    except (ValueError, RecursionError):
-        return
-    for entry in found if isinstance(found, list) else ():
-        if isinstance(entry, dict) and isinstance(entry.get("type"), str):
+    for entry in parse_recorded_properties(text):
+        if isinstance(entry.get("type"), str):
             yield Property(entry["type"], entry.get("value"))
 
 

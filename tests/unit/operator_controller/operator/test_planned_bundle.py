@@ -184,6 +184,7 @@ def test_the_status_is_not_written_for_a_record() -> None:
         '{"plan":"x"}',
         RECORD.replace('"members":{', '"members":{"r":1,'),
         RECORD.replace("plan-1", ""),
+        pytest.param(RECORD.replace("plan-1", "\\ud800"), id="a text that UTF-8 cannot hold"),
     ],
 )
 def test_what_a_person_wrote_is_no_record(text: str) -> None:

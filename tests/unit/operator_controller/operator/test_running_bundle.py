@@ -86,6 +86,10 @@ def test_a_bundle_its_record_and_the_status_of_the_operator_are_read_as_the_same
         '[{"type":"olm.gvk","value":{"group":1}}]',
         '[{"type":"x"}]',
         pytest.param("[" * 100_000, id="too deep"),
+        pytest.param(
+            r'[{"type":"olm.gvk","value":{"group":"\ud800","version":"v1","kind":"K"}}]',
+            id="a text that UTF-8 cannot hold",
+        ),
     ],
 )
 def test_invalid_properties_are_no_apis(text: str) -> None:

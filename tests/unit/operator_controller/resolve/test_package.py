@@ -17,6 +17,7 @@ from operator_controller.resolve.package import (
     InvalidDocument,
     PackageTooLarge,
     Property,
+    parse_recorded_properties,
     read_package,
     recorded_display_names,
 )
@@ -240,3 +241,24 @@ def test_a_bundle_whose_dependencies_cannot_be_recorded_has_a_problem(
     bundle = bundle_with(properties)
     assert bundle.problem == problem
     assert (bundle.version is None) == bool(problem)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param('[{"type":"t","value":1},2]', [{"type": "t", "value": 1}], id="what is no mapping is left out"),
+        pytest.param("", [], id="no annotation"),
+        pytest.param('{"type":"t"}', [], id="no list"),
+        pytest.param("[{", [], id="no JSON"),
+        pytest.param(r'[{"type":"\ud800"}]', [], id="a text that UTF-8 cannot hold"),
+        pytest.param("[" * 100_000, [], id="more levels than a parser permits"),
+        pytest.param('[{"type":' + "[" * 249 + "]" * 249 + "}]", [], id="more levels than catalogs permit"),
+    ],
+)
+def test_what_a_person_wrote_into_the_annotation_is_read_as_far_as_it_can_be(text: str, expected: list[Any]) -> None:
+    assert parse_recorded_properties(text) == expected
+
+
+def test_values_as_deep_as_catalogs_permit_are_read() -> None:
+    value = json.loads("[" * 248 + "]" * 248)
+    assert parse_recorded_properties(json.dumps([{"type": "t", "value": value}])) == [{"type": "t", "value": value}]
