@@ -7,8 +7,10 @@ leader resolves: the others answer 503. Reads an AnswerStore; resolves nothing a
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Protocol
 
 import orjson
@@ -63,6 +65,7 @@ class DebugServer:
         self._store = store
         self._is_leading = is_leading
         self._server: ApplicationServer | None = None
+        self._encoding = asyncio.Lock()
 
     async def start(self, address: str, ssl_context: ssl.SSLContext, authorize: Middleware) -> int:
         """Listen on `host:port`; returns the port. Raises OlmError when it cannot listen."""
@@ -104,7 +107,9 @@ class DebugServer:
             raise HTTPError(
                 404, f"the Operator {quoted(name)} has no resolution: it does not exist, or is not resolved yet"
             )
-        return _json({"snapshot": number, **_in_camel_case(encode(answer))})
+        # The trace of a component with thousands of members takes a part of a second, which others must not wait for.
+        async with self._encoding:
+            return await asyncio.to_thread(lambda: _json({"snapshot": number, **_in_camel_case(encode(answer))}))
 
     def _answers(self) -> tuple[int, Mapping[str, Answer]]:
         """The number of the Snapshot and its answers. Raises HTTPError(503) if there are none."""
@@ -127,6 +132,7 @@ def _in_camel_case(value: Any) -> Any:
     return [_in_camel_case(each) for each in value] if isinstance(value, list | tuple) else value
 
 
+@cache
 def _camel_case(name: str) -> str:
     first, *others = name.split("_")
     return first + "".join(map(str.capitalize, others))

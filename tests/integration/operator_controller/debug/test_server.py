@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator, Mapping
@@ -172,6 +173,16 @@ async def test_everything_is_authorized_also_paths_that_do_not_exist() -> None:
         for path in ("/debug/resolutions", "/debug/resolutions/party", "/nothing"):
             status, found, _ = await site.get(path)
             assert (status, found) == (403, {"error": "you may not"})
+
+
+async def test_a_large_trace_is_complete_also_for_many_clients_at_once(site: Site) -> None:
+    clauses = tuple(Clause(f"p{number}", ClauseKind.REQUEST, "s" * 300) for number in range(1_000))
+    members = tuple(Member(f"p{number}", f"p{number}.v1", "1.0.0") for number in range(5_000))
+    site.store.answers = {"party": replace(ANSWER, clauses=clauses, members=members)}
+    found = await asyncio.gather(*(site.get("/debug/resolutions/party") for _ in range(8)))
+    assert [(status, len(trace["clauses"]), len(trace["members"])) for status, trace, _ in found] == [
+        (200, 1_000, 5_000)
+    ] * 8
 
 
 def test_the_port_has_few_connections() -> None:
