@@ -190,10 +190,10 @@ class LazyEncoding(OrderEncoding):
     def _is_satisfied(self, package: str, index: int, selection: Selection) -> bool:
         """Whether the selection satisfies what this version requires and excludes."""
         return all(
-            any(_is_in(selection, each) for each in requirement.alternatives)
+            any(is_in(selection, each) for each in requirement.alternatives)
             for requirement in self.requirements(package, index)
         ) and not any(
-            _is_in(selection, each)
+            is_in(selection, each)
             for exclusion in self.exclusions(package, index)
             for each in exclusion.excluded
             if each.package != package
@@ -321,7 +321,8 @@ class LazyEncoding(OrderEncoding):
         return low, high
 
 
-def _is_in(selection: Selection, versions: VersionSet) -> bool:
+def is_in(selection: Selection, versions: VersionSet) -> bool:
+    """Whether one of the versions is selected."""
     index = selection.get(versions.package)
     return index is not None and any(low <= index <= high for low, high in versions.intervals)
 

@@ -245,6 +245,28 @@ def test_conflicts_do_not_depend_on_how_the_solution_was_found() -> None:
         assert warm.find(package) == cold.find(package)
 
 
+def test_conflicts_do_not_depend_on_the_questions_before() -> None:
+    table = random_table(60, 10, (1, 2, 3), 2, seed=2)
+    goal = random_goal(table, 20, seed=2)
+    universe = TableUniverse(table)
+    solution = solve(universe, goal)
+    first, second = ConflictFinder(universe, goal, solution), ConflictFinder(universe, goal, solution)
+    found = {package: first.find(package) for package in universe.table}
+    assert {package: second.find(package) for package in reversed(list(universe.table))} == found
+
+
+def test_a_conflict_among_few_packages_takes_few_clauses_however_many_are_installed() -> None:
+    others = {f"z{number}": (needs(f"y{number}", (0, 0)),) for number in range(200)}
+    needed = {f"y{number}": (ANY,) for number in range(200)}
+    table = {"a": (needs("c", (0, 0)), needs("c", (1, 1))), "b": (needs("c", (0, 0)),), "c": (ANY, ANY)}
+    universe = SmallUniverse({**table, **others, **needed}, order=(*table, *others, *needed))
+    goal = Goal(asked("b", "a", *others))
+    solution = solve(universe, goal)
+    conflict = ConflictFinder(universe, goal, solution, Budget(clauses=30)).find("a")
+    assert conflict is not None
+    assert {clause.package for clause in conflict.clauses if not isinstance(clause, OwnershipClause)} == {"a", "b"}
+
+
 def test_a_conflict_that_was_not_shrunk_within_the_budget_says_so() -> None:
     old, new = needs("d", (0, 0)), needs("c", (0, 0))
     universe = SmallUniverse({"a": (old, old, new, new), "c": (Version((requires(),)),)})
