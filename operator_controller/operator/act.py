@@ -31,6 +31,7 @@ from operator_controller.operator.world import (
     CreateDependency,
     DeleteBundleDeployment,
     DeleteDependency,
+    DependencyPlan,
     Done,
     HoldDeletion,
     Keep,
@@ -42,16 +43,6 @@ from operator_controller.operator.world import (
     RequestCount,
     WithdrawCount,
     World,
-)
-
-DependencyPlan = (
-    CreateDependency
-    | RemoveDependencyLabel
-    | RequestCount
-    | WithdrawCount
-    | HoldDeletion
-    | RecordPlan
-    | DeleteDependency
 )
 
 log = logging.getLogger(__name__)

@@ -260,13 +260,8 @@ class DeleteDependency:
     resource_version: str
 
 
-Plan = (
-    Keep
-    | AddFinalizer
-    | ApplyBundleDeployment
-    | DeleteBundleDeployment
-    | RemoveFinalizer
-    | CreateDependency
+DependencyPlan = (
+    CreateDependency
     | RemoveDependencyLabel
     | RequestCount
     | WithdrawCount
@@ -274,6 +269,8 @@ Plan = (
     | RecordPlan
     | DeleteDependency
 )
+"""What concerns other Operators too: what requires this one, or what it requires."""
+Plan = Keep | AddFinalizer | ApplyBundleDeployment | DeleteBundleDeployment | RemoveFinalizer | DependencyPlan
 
 
 @dataclass(frozen=True)
