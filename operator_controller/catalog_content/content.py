@@ -95,7 +95,7 @@ class CatalogContent:
         except ContentMissing:
             raise
         except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
-            raise ContentMissing(f"its content on the disk cannot be read ({_summary(error)})") from error
+            raise _unreadable(error) from error
 
     def read_document(self, package: str, max_parsed_bytes: int | None = None) -> Any:
         """The parsed JSON of a package's document, if it certainly takes no more memory than `max_parsed_bytes`.
@@ -111,7 +111,7 @@ class CatalogContent:
                 file.seek(entry.start)
                 text = file.read(entry.length)
         except OSError as error:
-            raise ContentMissing(f"its content on the disk cannot be read ({_summary(error)})") from error
+            raise _unreadable(error) from error
         if max_parsed_bytes is not None:
             _refuse_large_values(text, max_parsed_bytes)
         try:
@@ -123,7 +123,7 @@ class CatalogContent:
             ):
                 raise ValueError("another document")
         except (ValueError, TypeError, LookupError) as error:
-            raise ContentMissing(f"its content on the disk cannot be read ({_summary(error)})") from error
+            raise _unreadable(error) from error
         return document
 
 
@@ -163,7 +163,7 @@ class ContentDocuments:
             file.seek(entry.start)
             return file.read(entry.length) or b""
         except OSError as error:
-            raise ContentMissing(f"its content on the disk cannot be read ({_summary(error)})") from error
+            raise _unreadable(error) from error
 
     def providers(self, content: str) -> Mapping[GroupKind, tuple[str, ...]]:
         """The packages with a bundle that provides a kind. Raises ContentMissing."""
@@ -207,8 +207,7 @@ def _refuse_large_values(text: bytes, max_parsed_bytes: int) -> None:
         )
 
 
-def _summary(error: Exception) -> str:
-    """The error without paths."""
-    return (
-        error.strerror or type(error).__name__ if isinstance(error, OSError) else "its index or a document is damaged"
-    )
+def _unreadable(error: Exception) -> ContentMissing:
+    """With a summary of the error that contains no path."""
+    summary = error.strerror or type(error).__name__ if isinstance(error, OSError) else "its index or a document is damaged"
+    return ContentMissing(f"its content on the disk cannot be read ({summary})")
