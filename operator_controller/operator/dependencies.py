@@ -30,7 +30,7 @@ from operator_controller.operator.world import (
     WithdrawCount,
     World,
 )
-from operator_controller.resolve.answer import Answer, AnswerKind, Dependency
+from operator_controller.resolve.answer import Answer, AnswerKind, Dependency, requiring_packages
 from operator_controller.resolve.formatting import first_names
 
 MAX_STATE_BYTES = 200
@@ -206,18 +206,16 @@ def _desired_hold(world: World, *, is_held: bool) -> str | None:
 def _hold_of_predecessor(world: World, existing: str) -> str | None:
     """The value of the annotation of a BundleDeployment that an earlier Operator of this name left, and that the garbage
     collector deletes: nobody else ends the hold when nothing that is installed requires it any more."""
-    resolution, deployment = world.resolution, world.bundle_deployment
-    answer = resolution.answer if resolution is not None and not resolution.needs_recheck else None
-    if answer is None or answer.kind is AnswerKind.UNDECIDED or deployment is None:
+    deployment = world.bundle_deployment
+    answer = world.resolution.certain_answer if world.resolution is not None else None
+    if answer is None or deployment is None:
         return None
     return existing if not deployment.model.metadata.deleting or _dependants(world, answer) else ""
 
 
 def _hold_reason(world: World, answer: Answer) -> str:
     """Who requires what is installed, or will, in a few words; "" if nothing does."""
-    own = world.operator.spec.package_name
-    requiring = {member.package for member in answer.members if own in member.requires}
-    packages = requiring.union(answer.needed_by, answer.required_by_deleting)
+    packages = requiring_packages(answer, world.operator.spec.package_name).union(answer.required_by_deleting)
     names = {world.neighbours[one].operator for one in packages if one in world.neighbours}
     names.discard(world.operator.metadata.name)
     return hold_text(f"Operator {name}" for name in names)
@@ -234,13 +232,12 @@ def _dependants(world: World, answer: Answer) -> list[Neighbour]:
 
     One that is only about to be installed counts from the creation of its BundleDeployment.
     """
-    own = world.operator.spec.package_name
-    requiring = {member.package for member in answer.members if own in member.requires}
+    requiring = requiring_packages(answer, world.operator.spec.package_name)
     found = [
         neighbour
         for package, neighbour in world.neighbours.items()
         if neighbour.operator != world.operator.metadata.name
-        and package in requiring.union(answer.needed_by)
+        and package in requiring
         and neighbour.has_bundle_deployment
     ]
     return sorted(found, key=lambda one: one.operator)
@@ -281,13 +278,7 @@ def is_unneeded(world: World) -> bool:
     """Whether it is certain that nothing requires the package: what runs records no such requirement, and nothing that is to be
     installed has one. An answer that is missing or may still change is no certainty."""
     resolution = world.resolution
-    if (
-        resolution is None
-        or resolution.answer is None
-        or resolution.answer.kind is AnswerKind.UNDECIDED
-        or resolution.needs_recheck
-        or not resolution.is_component_settled
-    ):
+    if resolution is None or resolution.certain_answer is None or not resolution.is_component_settled:
         return False
     return not _is_needed(world)
 
@@ -297,9 +288,8 @@ def _is_needed(world: World) -> bool:
     answer = world.resolution.answer if world.resolution is not None else None
     if answer is None:
         return False
-    own = world.operator.spec.package_name
-    requiring = {member.package for member in answer.members if own in member.requires}
-    return bool(answer.required_by_deleting or requiring.union(answer.needed_by).difference(answer.removed_with))
+    requiring = requiring_packages(answer, world.operator.spec.package_name)
+    return bool(answer.required_by_deleting or requiring.difference(answer.removed_with))
 
 
 def is_unused(world: World) -> bool:

@@ -20,7 +20,7 @@ from olmkit.api.operators import Reason
 from olmkit.errors import OlmError, Waiting
 from operator_controller.operator.timing import RESYNC_DELAY
 from operator_controller.operator.world import Neighbour, ObservedBundleDeployment, RecordPlan, World
-from operator_controller.resolve.answer import Answer, AnswerKind, MovingSet, SelectedBundle
+from operator_controller.resolve.answer import Answer, MovingSet, SelectedBundle
 from operator_controller.resolve.cluster_snapshot import PlannedBundle
 from operator_controller.resolve.formatting import first_names
 
@@ -78,17 +78,16 @@ def plan_to_record(world: World, answer: Answer, bundle: SelectedBundle | None) 
     if moving is not None:
         record = make_record(moving, bundle) if bundle is not None else existing
     else:
-        record = "" if _is_over(world, deployment, answer) else existing
+        record = "" if _is_over(world, deployment) else existing
     return RecordPlan(metadata.name, metadata.uid, record) if record != existing else None
 
 
-def _is_over(world: World, deployment: ObservedBundleDeployment, answer: Answer) -> bool:
+def _is_over(world: World, deployment: ObservedBundleDeployment) -> bool:
     """Whether it is certain that the record is not needed: its bundle runs, or nothing that is still unknown can revive it."""
     plan, running = read_record(deployment), world.running
     if plan is None or (running is not None and running.name == plan.name):
         return True
-    is_stale = world.resolution is None or world.resolution.needs_recheck
-    return not is_stale and answer.kind is not AnswerKind.UNDECIDED
+    return world.resolution is not None and world.resolution.certain_answer is not None
 
 
 # --- what has to come first

@@ -229,11 +229,14 @@ def may_require(answer: Answer, package: str) -> bool:
     return may_require_more(answer) and package not in answer.awaited_deletions
 
 
+def requiring_packages(answer: Answer, package: str) -> set[str]:
+    """The packages that run or are selected and require what runs or is selected of this one."""
+    return {member.package for member in answer.members if package in member.requires}.union(answer.needed_by)
+
+
 def related_packages(answer: Answer, package: str) -> set[str]:
     """The packages whose Operators matter to the one for `package`: those it requires, and those that require it."""
-    requiring = {member.package for member in answer.members if package in member.requires}
     moving = [name for name, _ in answer.moving_set.members] if answer.moving_set else []
     required = {one.package for one in answer.dependencies}
-    return required.union(
-        requiring, answer.needed_by, answer.required_by_deleting, answer.removed_with, answer.after, moving
-    ) - {package}
+    requiring = requiring_packages(answer, package).union(answer.required_by_deleting)
+    return required.union(requiring, answer.removed_with, answer.after, moving) - {package}

@@ -1,6 +1,6 @@
 """What the Resolver knows for one Operator: the answer to its present request, or why there is none yet.
 
-Made by operator_controller/resolver, held by the World of the Operator, read by operator/evaluate.py. Values alone. Pure.
+Made by operator_controller/resolver, held by the World of the Operator, read by the rules there. Values alone. Pure.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from olmkit.errors import OlmError
-from operator_controller.resolve.answer import Answer
+from operator_controller.resolve.answer import Answer, AnswerKind
 
 
 @dataclass(frozen=True)
@@ -26,3 +26,10 @@ class AnswerState:
     """Why the last attempt to resolve failed, if there is no answer."""
     since: datetime | None = None
     """Since when the present request has awaited its answer."""
+
+    @property
+    def certain_answer(self) -> Answer | None:
+        """The answer, unless it is undecided or may still change."""
+        answer = self.answer
+        is_certain = answer is not None and answer.kind is not AnswerKind.UNDECIDED and not self.needs_recheck
+        return answer if is_certain else None
