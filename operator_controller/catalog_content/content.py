@@ -209,5 +209,7 @@ def _refuse_large_values(text: bytes, max_parsed_bytes: int) -> None:
 
 def _unreadable(error: Exception) -> ContentMissing:
     """With a summary of the error that contains no path."""
-    summary = error.strerror or type(error).__name__ if isinstance(error, OSError) else "its index or a document is damaged"
+    summary = (
+        error.strerror or type(error).__name__ if isinstance(error, OSError) else "its index or a document is damaged"
+    )
     return ContentMissing(f"its content on the disk cannot be read ({summary})")

@@ -33,8 +33,6 @@ from operator_controller.operator.world import (
 from operator_controller.resolve.answer import Answer, AnswerKind, Dependency, requiring_packages
 from operator_controller.resolve.formatting import first_names
 
-MAX_STATE_BYTES = 200
-"""UTF-8 bytes of the state of one dependency in a message."""
 COUNT_VALIDITY = timedelta(minutes=2)
 """For how long after its request a count of custom resources permits a deletion."""
 
@@ -98,8 +96,7 @@ def _pending(dependency: Dependency, neighbour: Neighbour | None) -> str:
         return f"{name} (its Operator is being created)"
     if neighbour.is_deleting:
         return f"{name} (its Operator is being deleted)"
-    state = truncate(neighbour.message, MAX_STATE_BYTES)
-    return f"{name} ({state})" if state else name
+    return f"{name} ({neighbour.short_message})" if neighbour.message else name
 
 
 def required_packages(world: World, answer: Answer) -> list[RequiredPackage]:
@@ -153,11 +150,8 @@ def deletion_hold(world: World) -> str:
     if staying:
         return f"{first_names(f'Operator {name}' for name in staying)} requires it: delete what requires it first"
     before = [world.neighbours[one].operator for one in answer.required_by_deleting if one in world.neighbours]
-    return (
-        f"{first_names(f'Operator {name}' for name in sorted(before))} requires it and is deleted first"
-        if before
-        else ""
-    )
+    names = first_names(f"Operator {name}" for name in sorted(before))
+    return f"{names} requires it and is deleted first" if before else ""
 
 
 def is_answer_outstanding(world: World) -> bool:
@@ -175,10 +169,8 @@ def hold_plan(world: World, *, is_held: bool = True) -> HoldDeletion | None:
     deployment = world.bundle_deployment
     if deployment is None:
         return None
-    metadata, existing = (
-        deployment.model.metadata,
-        deployment.model.metadata.annotations.get(DELETION_HOLD_ANNOTATION, ""),
-    )
+    metadata = deployment.model.metadata
+    existing = metadata.annotations.get(DELETION_HOLD_ANNOTATION, "")
     if existing and not existing.startswith(HOLD_PREFIX):
         return None
     is_owned = world.owned_bundle_deployment is not None

@@ -171,22 +171,20 @@ def _with_hold(world: World, evaluation: Evaluation) -> Evaluation:
 def _with_dependencies(world: World, answer: Answer, evaluation: Evaluation) -> Evaluation:
     """What the bundle requires is installed before it. A bundle that the BundleDeployment requests already waits for nothing."""
     existing, bundle = world.owned_bundle_deployment, evaluation.bundle
-    used = in_use(world) if world.is_dependency and is_unneeded(world) else ""
-    note = f"kept: {used} in use" if used else ""
+    evaluation = replace(evaluation, dependencies=required_packages(world, answer))
     is_new = bundle is not None and (existing is None or not requests_bundle(existing, bundle))
     if is_new and evaluation.blocker is None and is_removal_undecided(world):
-        blocker: OlmError | None = WaitingUnreported(Reason.RETRYING, REMOVAL_UNDECIDED, RESYNC_DELAY)
-        return replace(evaluation, dependencies=required_packages(world, answer), blocker=blocker)
-    installable = bundle if evaluation.blocker is None else None
-    to_record = plan_to_record(world, answer, installable)
-    dependencies = required_packages(world, answer)
-    evaluation = replace(evaluation, dependencies=dependencies, kept_note=note, to_record=to_record)
-    if bundle is None or evaluation.blocker is not None or world.operator.metadata.deleting:
+        return replace(evaluation, blocker=WaitingUnreported(Reason.RETRYING, REMOVAL_UNDECIDED, RESYNC_DELAY))
+    used = in_use(world) if world.is_dependency and is_unneeded(world) else ""
+    to_record = plan_to_record(world, answer, bundle if evaluation.blocker is None else None)
+    evaluation = replace(evaluation, kept_note=f"kept: {used} in use" if used else "", to_record=to_record)
+    if bundle is None or evaluation.blocker is not None:
         return evaluation
-    blocker = order_blocker(world, answer) or set_blocker(world, answer.moving_set) if is_new else None
-    if is_new:
-        blocker = dependency_blocker(world, answer) or blocker
-    return replace(evaluation, to_create=missing_dependency(world, answer), blocker=blocker)
+    evaluation = replace(evaluation, to_create=missing_dependency(world, answer))
+    if not is_new:
+        return evaluation
+    blocker = dependency_blocker(world, answer) or order_blocker(world, answer) or set_blocker(world, answer)
+    return replace(evaluation, blocker=blocker)
 
 
 def _unanswered(world: World, resolution: AnswerState) -> Evaluation:

@@ -15,7 +15,6 @@ import orjson
 from olmkit.api.bundledeployments import PLANNED_BUNDLE_ANNOTATION
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
-from olmkit.api.conditions import truncate
 from olmkit.api.operators import Reason
 from olmkit.errors import OlmError, Waiting
 from operator_controller.operator.timing import RESYNC_DELAY
@@ -24,8 +23,6 @@ from operator_controller.resolve.answer import Answer, MovingSet, SelectedBundle
 from operator_controller.resolve.cluster_snapshot import PlannedBundle
 from operator_controller.resolve.formatting import first_names
 
-MAX_STATE_BYTES = 200
-"""UTF-8 bytes of the state of one Operator in a message."""
 _NOT_INSTALLABLE = (DeploymentReason.UNPACK_FAILED, DeploymentReason.BUNDLE_LOAD_FAILED)
 
 
@@ -93,13 +90,12 @@ def _is_over(world: World, deployment: ObservedBundleDeployment) -> bool:
 # --- what has to come first
 
 
-def set_blocker(world: World, moving: MovingSet | None) -> OlmError | None:
+def set_blocker(world: World, answer: Answer) -> OlmError | None:
     """Why a member of a moving set does not take its step yet: another member has not recorded the plan."""
-    own = world.operator.spec.package_name
-    others = moving.members if moving is not None else ()
+    own, moving = world.operator.spec.package_name, answer.moving_set
     waiting = [
         _named(package, world.neighbours.get(package))
-        for package, bundle in others
+        for package, bundle in (moving.members if moving is not None else ())
         if package != own and not _has_recorded(world.neighbours.get(package), moving, bundle)
     ]
     if not waiting:
@@ -134,5 +130,4 @@ def order_blocker(world: World, answer: Answer) -> OlmError | None:
 def _named(package: str, neighbour: Neighbour | None) -> str:
     if neighbour is None:
         return package
-    state = truncate(neighbour.message, MAX_STATE_BYTES)
-    return f"Operator {neighbour.operator}{f' ({state})' if state else ''}"
+    return f"Operator {neighbour.operator}{f' ({neighbour.short_message})' if neighbour.message else ''}"

@@ -12,7 +12,7 @@ from typing import Any
 
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, BundleDeployment
-from olmkit.api.conditions import find_condition, is_condition_true
+from olmkit.api.conditions import find_condition, is_condition_true, truncate
 from olmkit.api.meta import Condition, OwnerReference
 from olmkit.api.operators import INSTALLED_FOR_LABEL, KIND, InstalledBundle, Operator
 from operator_controller.resolve.answer_state import AnswerState
@@ -22,6 +22,8 @@ ConditionType = bundledeployments.ConditionType
 FIELD_MANAGER = "operator-controller"
 HOLD_PREFIX = "required by "
 """The beginning of the value of the annotation that holds a deletion, if this controller wrote it."""
+MAX_NEIGHBOUR_MESSAGE_BYTES = 200
+"""UTF-8 bytes of the message of another Operator in a message."""
 LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 """What `kubectl apply` writes, also if it changes no field."""
 
@@ -111,6 +113,11 @@ class Neighbour:
     has_bundle_deployment: bool = False
     is_unused: bool = False
     """Whether it was created as a dependency, and no custom resources of its kinds are left."""
+
+    @property
+    def short_message(self) -> str:
+        """The beginning of its message, as a part of other messages."""
+        return truncate(self.message, MAX_NEIGHBOUR_MESSAGE_BYTES)
 
 
 @dataclass(frozen=True)
