@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from olmctl.cluster.operator_state import dependencies, part, text_at
 from olmkit.api.meta import Object
 from olmkit.api.operators import INSTALLED_FOR_LABEL
+from operator_controller.resolve.package_graph import reachable
 
 
 class RequiredOperators:
@@ -29,15 +30,7 @@ class RequiredOperators:
 
     def required_by(self, names: Iterable[str]) -> list[str]:
         """The names of the Operators that these require, also indirectly, without these, in the order in which they are found."""
-        first = list(names)
-        found = dict.fromkeys(first)
-        pending = list(first)
-        while pending:
-            for each in self._requires.get(pending.pop(0), ()):
-                if each and each not in found:
-                    found[each] = None
-                    pending.append(each)
-        return [each for each in found if each not in first]
+        return reachable(self._requires, names)
 
     def deleted_with(self, name: str, in_use: Collection[str] = ()) -> list[str]:
         """The names of the dependencies that nothing requires once this Operator is gone, except those in use and what these

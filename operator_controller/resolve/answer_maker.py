@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,10 +16,11 @@ from operator_controller.resolve.constraints import Constraint, describe
 from operator_controller.resolve.deprecations import find_deprecations
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
 from operator_controller.resolve.formatting import join_names
-from operator_controller.resolve.move_order import MoveOrder, find_order, strongly_connected
+from operator_controller.resolve.move_order import MoveOrder, find_order
 from operator_controller.resolve.operator_answer import make_answer
 from operator_controller.resolve.optimum import Solution
 from operator_controller.resolve.package_domain import PackageDomain
+from operator_controller.resolve.package_graph import reachable, reversed_graph, strongly_connected
 from operator_controller.resolve.problem import Goal
 from operator_controller.resolve.refusal import Refusals
 from operator_controller.resolve.resolution import Chosen, Resolution
@@ -112,7 +113,8 @@ class AnswerMaker:
             raise ValueError(f"index {index} of {domain.package} is what runs")
         is_best = index == len(domain.versions) - 1
         answer = self._explained(operator, domain, replace(choice, is_best=is_best))
-        notes, conflict = self._dependency_notes(domain.package), ""
+        dependencies, conflict = self._dependencies(domain.package), ""
+        notes = _dependency_notes(dependencies)
         if not is_best:
             better = self._refusals.better(domain.package)
             if domain.versions[-1].is_running:
@@ -125,7 +127,7 @@ class AnswerMaker:
             answer,
             text=_limited("; ".join([answer.text, *notes])),
             available=available_upgrade(domain, choice.candidate, conflict),
-            dependencies=self._dependencies(domain.package),
+            dependencies=dependencies,
             to_install=self._to_install(operator, domain.package),
             after=self._order.after.get(domain.package, ()),
             moving_set=self._order.sets.get(domain.package),
@@ -174,6 +176,11 @@ class AnswerMaker:
                     break
 
     @cached_property
+    def _required(self) -> dict[str, list[str]]:
+        """By selected package: the packages that satisfy its requirements."""
+        return {name: list(dict.fromkeys(each.satisfied_by for each in edges)) for name, edges in self._edges.items()}
+
+    @cached_property
     def _order(self) -> MoveOrder:
         edges = {name: [(each.constraint, each.satisfied_by) for each in edges] for name, edges in self._edges.items()}
         return find_order(self._universe, self._selected, edges if self._solution.is_proved else {})
@@ -192,7 +199,7 @@ class AnswerMaker:
                     each.bundles[0].name,
                     self._version(package),
                     self._catalog(package),
-                    requires=tuple(sorted({edge.satisfied_by for edge in self._edges[package]})),
+                    requires=tuple(sorted(self._required[package])),
                     is_changed=not each.is_running,
                     because=tuple(self._satisfied_requirements.get(package, ())),
                 )
@@ -233,34 +240,16 @@ class AnswerMaker:
         operator = self._universe.domain(package).operator
         return operator.running.catalog if operator and operator.running else ""
 
-    def _dependency_notes(self, package: str) -> list[str]:
-        known = dict.fromkeys(f"{each.package} {each.version}" for each in self._dependencies(package))
-        shown = list(known)[:MAX_DEPENDENCIES_SHOWN]
-        more = len(known) - len(shown)
-        shown += [f"{more} more"] if more else []
-        return [f"it requires {join_names(shown, 'and')}"] if shown else []
-
     def _to_install(self, operator: OperatorRequest, package: str) -> tuple[PackageToInstall, ...]:
         """The packages without an Operator that it needs, also indirectly."""
         return tuple(
             PackageToInstall(
                 name, str(self._universe.version(name, self._selected[name]).version), self._catalog(name), needed
             )
-            for name in sorted(self._reached_from(package))
+            for name in sorted(reachable(self._required, [package]))
             if self._universe.domain(name).operator is None
             for needed in (tuple(sorted(self._operators_needing[name])),)
         )
-
-    def _reached_from(self, package: str) -> list[str]:
-        """The packages that a selected one needs, also indirectly."""
-        found = dict.fromkeys([package])
-        queue = [package]
-        for each in queue:  # the loop body appends to the queue
-            for edge in self._edges[each]:
-                if edge.satisfied_by not in found:
-                    found[edge.satisfied_by] = None
-                    queue.append(edge.satisfied_by)
-        return queue[1:]
 
     @cached_property
     def _operators_needing(self) -> dict[str, list[str]]:
@@ -269,7 +258,7 @@ class AnswerMaker:
         for name in self._selected:
             operator = self._universe.domain(name).operator
             if operator is not None:
-                for package in self._reached_from(name):
+                for package in reachable(self._required, [name]):
                     found.setdefault(package, []).append(operator.name)
         return found
 
@@ -285,36 +274,30 @@ class AnswerMaker:
         """The packages that are being deleted and require what runs of this one alone; not those that it requires itself."""
         dependants = self._running_dependants.get(package, set())
         found = [each for each in dependants if self._universe.is_deleting(each)]
-        own = self._required_by_chain(package) if found else set()
+        own = set(reachable(self._sole_providers, [package]) if found else ())
         return tuple(sorted(each for each in found if each not in own))
-
-    def _required_by_chain(self, package: str) -> set[str]:
-        """The packages that run and that this one requires, also indirectly."""
-        found: set[str] = set()
-        pending = [package]
-        while pending:
-            new = self._sole_providers.get(pending.pop(), set()) - found
-            found |= new
-            pending.extend(new)
-        return found
 
     def _removed_with(self, package: str) -> tuple[str, ...]:
         """The other packages of its cycle, if no person has requested one of them that stays and nothing else requires one."""
-        number = self._cycles.get(package)
-        cycle = [each for each in self._cycles if self._cycles[each] == number] if number is not None else []
+        cycle = self._cycles.get(package, frozenset())
         if len(cycle) < 2 or not all(self._universe.is_kept_only_by_dependants(each) for each in cycle):
             return ()
-        is_required = any(self._cycles.get(other) != number for each in cycle for other in self._needed_by(each))
-        return () if is_required else tuple(sorted(each for each in cycle if each != package))
+        is_required = any(other not in cycle for each in cycle for other in self._needed_by(each))
+        return () if is_required else tuple(sorted(cycle - {package}))
 
     @cached_property
-    def _cycles(self) -> dict[str, int]:
-        """The number of the cycle of each package; one that is in none has a number of its own."""
+    def _cycles(self) -> dict[str, frozenset[str]]:
+        """The packages of the cycle of each package; one that is in none is alone."""
         dependants = (self._selected_dependants, self._running_dependants)
         packages = {*self._selected, *self._universe.running}
-        return strongly_connected(
+        numbers = strongly_connected(
             {each: set[str]().union(*(one.get(each, ()) for one in dependants)) & packages for each in packages}
         )
+        cycles: dict[int, set[str]] = {}
+        for package, number in numbers.items():
+            cycles.setdefault(number, set()).add(package)
+        members = {number: frozenset(each) for number, each in cycles.items()}
+        return {package: members[number] for package, number in numbers.items()}
 
     @cached_property
     def _sole_providers(self) -> dict[str, set[str]]:
@@ -329,20 +312,20 @@ class AnswerMaker:
     @cached_property
     def _running_dependants(self) -> dict[str, set[str]]:
         """The reverse of _sole_providers."""
-        return _reversed(self._sole_providers)
+        return reversed_graph(self._sole_providers)
 
     @cached_property
     def _selected_dependants(self) -> dict[str, set[str]]:
         """By package: the selected packages whose requirements it satisfies."""
-        return _reversed({name: {each.satisfied_by for each in edges} for name, edges in self._edges.items()})
+        return reversed_graph(self._required)
 
 
-def _reversed(edges: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for start, ends in edges.items():
-        for end in ends:
-            found.setdefault(end, set()).add(start)
-    return found
+def _dependency_notes(dependencies: Iterable[Dependency]) -> list[str]:
+    known = list(dict.fromkeys(f"{each.package} {each.version}" for each in dependencies))
+    shown = known[:MAX_DEPENDENCIES_SHOWN]
+    more = len(known) - len(shown)
+    shown += [f"{more} more"] if more else []
+    return [f"it requires {join_names(shown, 'and')}"] if shown else []
 
 
 def _resolution(domain: PackageDomain, choice: Chosen | None) -> Resolution:

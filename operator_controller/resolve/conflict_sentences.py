@@ -30,6 +30,7 @@ from operator_controller.resolve.clauses import (
 from operator_controller.resolve.constraints import Constraint, KindConstraint, PackageConstraint, describe
 from operator_controller.resolve.formatting import format_versions, join_names, join_sentences
 from operator_controller.resolve.near_misses import NearMisses, named_parts, subject_of, why_not
+from operator_controller.resolve.package_graph import reachable
 from operator_controller.resolve.problem import Interval, VersionSet
 from operator_controller.resolve.resolution import PreferredCatalogUnread
 from operator_controller.resolve.universe import ComponentUniverse
@@ -125,7 +126,7 @@ class ConflictSentences:
 
     def _between_two(self) -> str:
         """Two requirements meet in one package, and no version of it satisfies both."""
-        own = self._reachable(self._wanted.package)
+        own = self._reached_from_wanted()
         tops = self._tops
         for ours in sorted(tops, key=lambda each: each.package not in own):
             for theirs in sorted(tops, key=lambda each: each.package in own):
@@ -213,43 +214,37 @@ class ConflictSentences:
             top[each.package] = max(each.interval[1], top.get(each.package, -1))
         return [each for each in self._requirements if each.interval[1] == top[each.package]]
 
-    def _reachable(self, package: str) -> set[str]:
-        found, queue = {package}, [package]
-        targets_of: defaultdict[str, set[str]] = defaultdict(set)
+    def _reached_from_wanted(self) -> set[str]:
+        targets: defaultdict[str, set[str]] = defaultdict(set)
         for each in self._requirements:
-            targets_of[each.package] |= _targets(each)
-        for name in queue:  # the loop body appends to the queue
-            targets = targets_of.get(name, set())
-            queue.extend(sorted(targets - found))
-            found |= targets
-        return found
+            targets[each.package] |= _targets(each)
+        return {self._wanted.package, *reachable(targets, [self._wanted.package])}
 
     def _chain(self, package: str) -> str:
         """The requirements that lead from a package that is asked for or runs to this one, each with a comma behind it."""
-        if any(
-            isinstance(each, AskedClause | PresentClause | SelectedClause) and each.package == package
-            for each in self.clauses
-        ):
-            return ""
-        before: dict[str, RequirementClause] = {}
-        roots = [
-            each.package for each in self.clauses if isinstance(each, AskedClause | PresentClause | SelectedClause)
-        ]
-        queue = list(dict.fromkeys(roots))
+        steps: list[str] = []
+        while package in self._before:
+            steps.append(self._requires(self._before[package]))
+            package = self._before[package].package
+        return "".join(f"{step}, " for step in reversed(steps))
+
+    @cached_property
+    def _before(self) -> dict[str, RequirementClause]:
+        """By package that is not asked for and does not run: the requirement that leads to it first."""
+        found: dict[str, RequirementClause] = {}
+        given = AskedClause | PresentClause | SelectedClause
+        roots = dict.fromkeys(each.package for each in self.clauses if isinstance(each, given))
+        queue = list(roots)
         tops_of: defaultdict[str, list[RequirementClause]] = defaultdict(list)
         for each in self._tops:
             tops_of[each.package].append(each)
         for name in queue:  # the loop body appends to the queue
             for each in tops_of.get(name, ()):
                 for target in sorted(_targets(each)):
-                    if target not in before and target not in roots:
-                        before[target] = each
+                    if target not in found and target not in roots:
+                        found[target] = each
                         queue.append(target)
-        steps: list[str] = []
-        while package in before:
-            steps.append(self._requires(before[package]))
-            package = before[package].package
-        return "".join(f"{step}, " for step in reversed(steps))
+        return found
 
     # --- parts of sentences
 

@@ -23,6 +23,7 @@ from operator_controller.resolve.constraints import (
 )
 from operator_controller.resolve.package import Bundle, GroupKind
 from operator_controller.resolve.package_domain import recorded_bundle
+from operator_controller.resolve.package_graph import reachable
 from operator_controller.resolve.requirements import read_constraints
 
 MAX_COMPARISONS = 200_000
@@ -71,7 +72,7 @@ def _answer(
 ) -> Answer:
     dependants = sorted(each for each, needed in needs.items() if package in needed)
     leaving = [each for each in dependants if each in deleting]
-    own = _required_by(package, needs) if leaving else set()
+    own = set(reachable(needs, [package]) if leaving else ())
     return Answer(
         operator=operator.name,
         uid=operator.uid,
@@ -83,17 +84,6 @@ def _answer(
         needed_by=tuple(each for each in dependants if each not in deleting),
         required_by_deleting=tuple(each for each in leaving if each not in own),
     )
-
-
-def _required_by(package: str, needs: Mapping[str, Collection[str]]) -> set[str]:
-    """The packages that it requires, also indirectly."""
-    found: set[str] = set()
-    pending = [package]
-    while pending:
-        new = set(needs.get(pending.pop(), ())) - found
-        found |= new
-        pending.extend(new)
-    return found
 
 
 def _read(operator: OperatorRequest) -> _Running:

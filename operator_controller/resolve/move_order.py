@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from operator_controller.resolve.answer import MovingSet
 from operator_controller.resolve.constraints import Constraint, holds
+from operator_controller.resolve.package_graph import strongly_connected
 from operator_controller.resolve.universe import ComponentUniverse
 
-Graph = dict[str, set[str]]
+Steps = dict[str, set[str]]
 """From a package to those that take their steps before it."""
 
 
@@ -52,17 +53,17 @@ def find_order(
     return MoveOrder({one: others for one, others in after.items() if others}, sets)
 
 
-def _counts(one: str, other: str, component: Mapping[str, int], needed: Graph) -> bool:
+def _counts(one: str, other: str, component: Mapping[str, int], needed: Steps) -> bool:
     """Within a circle only what is required comes first."""
     return component[one] != component[other] or other in needed[one]
 
 
 def _required(
     universe: ComponentUniverse, changed: set[str], edges: Mapping[str, Iterable[tuple[Constraint, str]]]
-) -> tuple[Graph, Graph]:
+) -> tuple[Steps, Steps]:
     """What each bundle requires of packages that change: first if what runs of them does not satisfy it, then if it does."""
-    needed: Graph = {package: set() for package in changed}
-    preferred: Graph = {package: set() for package in changed}
+    needed: Steps = {package: set() for package in changed}
+    preferred: Steps = {package: set() for package in changed}
     for package in changed:
         for constraint, other in edges.get(package, ()):
             if other in changed and other != package:
@@ -77,9 +78,9 @@ def _is_satisfied_now(universe: ComponentUniverse, constraint: Constraint, packa
     return all(holds(constraint, package, bundle) for bundle in universe.version(package, 0).bundles)
 
 
-def _broken(universe: ComponentUniverse, changed: set[str], selected: Mapping[str, int]) -> Graph:
+def _broken(universe: ComponentUniverse, changed: set[str], selected: Mapping[str, int]) -> Steps:
     """By package that runs and changes: the packages, which change too, whose running bundles its step would break."""
-    found: Graph = {package: set() for package in changed}
+    found: Steps = {package: set() for package in changed}
     running = [package for package in universe.running if package in changed]
     for package in running:
         for constraint in universe.required(package, 0):
@@ -98,7 +99,7 @@ def _satisfies(universe: ComponentUniverse, constraint: Constraint, package: str
 
 
 def _moving_sets(
-    universe: ComponentUniverse, selected: Mapping[str, int], component: Mapping[str, int], broken: Graph
+    universe: ComponentUniverse, selected: Mapping[str, int], component: Mapping[str, int], broken: Steps
 ) -> dict[str, MovingSet]:
     """The sets, by package: of each circle with a step that breaks another member, the packages that run."""
     breaking = {
@@ -115,29 +116,5 @@ def _moving_sets(
     return found
 
 
-def _union(packages: Iterable[str], *graphs: Graph) -> Graph:
+def _union(packages: Iterable[str], *graphs: Steps) -> Steps:
     return {package: set[str]().union(*(graph[package] for graph in graphs)) for package in packages}
-
-
-def strongly_connected(graph: Graph) -> dict[str, int]:
-    """The number of the strongly connected component of each package (Tarjan's algorithm, without recursion)."""
-    found: dict[str, int] = {}
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    path: list[str] = []
-    for root in sorted(graph):
-        pending: list[tuple[str, Sequence[str]]] = [] if root in index else [(root, sorted(graph[root]))]
-        while pending:
-            package, others = pending.pop()
-            if package not in index:
-                index[package] = low[package] = len(index)
-                path.append(package)
-            unseen = next((number for number, other in enumerate(others) if other not in index), None)
-            if unseen is not None:
-                pending += [(package, others[unseen:]), (others[unseen], sorted(graph[others[unseen]]))]
-                continue
-            low[package] = min([low[package], *(low[other] for other in graph[package] if other not in found)])
-            if low[package] == index[package]:
-                found |= dict.fromkeys(path[path.index(package) :], len(found))
-                del path[path.index(package) :]
-    return found
