@@ -73,8 +73,20 @@ class Stage:
 
     def patch_operator(self, name: str, spec: Mapping[str, Any]) -> None:
         """kubectl patch, as in the guide."""
+        self._patch("Operator", name, spec)
+
+    def patch_catalog(self, name: str, spec: Mapping[str, Any]) -> None:
+        """Change the spec of a Catalog."""
+        self._patch("Catalog", name, spec)
+
+    def _patch(self, kind: str, name: str, spec: Mapping[str, Any]) -> None:
         body = json.dumps({"spec": dict(spec)})
-        self.cluster.kubectl("patch", _RESOURCES["Operator"], name, "--type=merge", "-p", body)
+        self.cluster.kubectl("patch", _RESOURCES[kind], name, "--type=merge", "-p", body)
+
+    def get(self, kind: str, name: str) -> Object:
+        """The object as it is."""
+        found: Object = json.loads(self.cluster.kubectl("get", _RESOURCES.get(kind, kind), name, "-o", "json"))
+        return found
 
     def watch(self, path: str) -> Watch:
         """The watch of this test on a path."""
@@ -123,6 +135,10 @@ class Stage:
         if (path := _WATCHED.get(kind)) in self._watches:  # the watch must not use earlier events for the next question
             self.until(path, f"{kind} {name} is deleted", lambda objects: name not in objects)
         return printed
+
+    def request_deletion(self, kind: str, name: str) -> None:
+        """kubectl delete, without waiting until the object is gone."""
+        self.cluster.kubectl("delete", _RESOURCES[kind], name, "--wait=false")
 
     def exists(self, *names: str) -> bool:
         """Whether kubectl finds the object ("namespace", "x")."""

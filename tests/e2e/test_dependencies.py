@@ -101,7 +101,7 @@ def test_a_dependency_in_use_is_kept_until_its_last_custom_resource_is_deleted(s
 
 @pytest.mark.usefixtures("installed")
 def test_the_deletion_of_what_others_require_waits_and_names_them(stage: Stage) -> None:
-    stage.cluster.kubectl("delete", "operators.operators.operatorframework.io", DEPENDENCY, "--wait=false")
+    stage.request_deletion("Operator", DEPENDENCY)
     held = stage.operator_when(DEPENDENCY, "held", lambda found: triple(found, "Ready")[1] == "DeletionBlocked")
     assert triple(held, "Ready") == (
         "False",

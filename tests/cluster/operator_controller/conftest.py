@@ -76,8 +76,7 @@ class Scene(Stage):
         **fields: Mapping[str, Any] | None,
     ) -> None:
         """Write the status of a BundleDeployment for its current generation; `fields` are others of it (installed, refused)."""
-        found = json.loads(self.cluster.kubectl("get", "bundledeployment", name, "-o", "json"))
-        generation = found["metadata"]["generation"]
+        generation = self.get("bundledeployment", name)["metadata"]["generation"]
         status: dict[str, Any] = {
             "observedGeneration": generation,
             "conditions": [
@@ -99,6 +98,23 @@ class Scene(Stage):
         self.cluster.kubectl(
             "patch", "bundledeployment", name, "--subresource=status", "--type=merge", "--patch", patch
         )
+
+    def set_finalizers(self, name: str, *finalizers: str) -> None:
+        """Replace the finalizers of a BundleDeployment: while it has one, its deletion does not end."""
+        patch = json.dumps({"metadata": {"finalizers": finalizers}})
+        self.cluster.kubectl("patch", "bundledeployment", name, "--type=merge", "--patch", patch)
+
+    def foreign_deployment(self, *owners: Mapping[str, Any]) -> None:
+        """Create a BundleDeployment of the test's name that operator-controller did not create."""
+        source = {"type": "image", "image": {"ref": "registry.example.com/mine:v1"}}
+        template = {"spec": {"provisionerClassName": "core-rukpak-io-plain", "source": source}}
+        body = {
+            "apiVersion": "core.rukpak.io/v1alpha1",
+            "kind": "BundleDeployment",
+            "metadata": {"name": self.name, "ownerReferences": owners},
+            "spec": {"provisionerClassName": "core-rukpak-io-plain", "template": template},
+        }
+        self.cluster.kubectl("create", "-f", "-", input=json.dumps(body))
 
     def condition_when(self, name: str, aspect: str, status: str, text: str = "") -> Object:
         """The Operator as soon as the condition has this status and a message that contains the text."""

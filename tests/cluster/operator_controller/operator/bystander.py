@@ -1,6 +1,5 @@
 """An installed Operator that a test must not affect."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -26,9 +25,7 @@ class Bystander:
 
     def _versions(self) -> tuple[str, str, int]:
         """The resourceVersions of the Operator and of its BundleDeployment, and the generation of the latter."""
-        kubectl = self._scene.cluster.kubectl
-        operator = json.loads(kubectl("get", "operator.operators.operatorframework.io", self.name, "-o", "json"))
-        deployment = json.loads(kubectl("get", "bundledeployment", self.name, "-o", "json"))
+        operator, deployment = self._scene.get("Operator", self.name), self._scene.get("bundledeployment", self.name)
         generation = deployment["metadata"]["generation"]
         return operator["metadata"]["resourceVersion"], deployment["metadata"]["resourceVersion"], generation
 

@@ -4,7 +4,6 @@ import http.client
 import json
 import re
 import time
-from typing import Any
 
 import pytest
 
@@ -210,15 +209,7 @@ def test_a_second_operator_for_a_package_is_blocked_until_the_first_is_deleted(s
 
 
 def test_a_bundle_deployment_of_another_owner_is_never_adopted(scene: Scene) -> None:
-    source = {"type": "image", "image": {"ref": "registry.example.com/mine:v1"}}
-    template = {"spec": {"provisionerClassName": "core-rukpak-io-plain", "source": source}}
-    foreign = {
-        "apiVersion": "core.rukpak.io/v1alpha1",
-        "kind": "BundleDeployment",
-        "metadata": {"name": scene.name},
-        "spec": {"provisionerClassName": "core-rukpak-io-plain", "template": template},
-    }
-    scene.cluster.kubectl("create", "-f", "-", input=json.dumps(foreign))
+    scene.foreign_deployment()
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = scene.operator(scene.name)
     refused = scene.condition_when(name, "Stalled", "True", "already exists and is owned by no Operator")
@@ -274,10 +265,9 @@ def test_an_operator_is_deleted_after_its_bundle_deployment(scene: Scene) -> Non
     name = scene.operator(scene.name)
     scene.install(name, "1.0.0")
     scene.ready_operator(name, "1.0.0")
-    hold = json.dumps({"metadata": {"finalizers": ["example.com/hold"]}})
-    scene.cluster.kubectl("patch", "bundledeployment", name, "--type=merge", "--patch", hold)
+    scene.set_finalizers(name, "example.com/hold")
     scene.delete("Catalog", catalog)
-    scene.cluster.kubectl("delete", "operator.operators.operatorframework.io", name, "--wait=false")
+    scene.request_deletion("Operator", name)
     scene.until(
         BUNDLE_DEPLOYMENTS, "it is being deleted", lambda o: "deletionTimestamp" in o.get(name, {}).get("metadata", {})
     )
@@ -285,9 +275,7 @@ def test_an_operator_is_deleted_after_its_bundle_deployment(scene: Scene) -> Non
     removing = scene.condition_when(name, "Reconciling", "True", "removing the installed bundle: 2 things are left")
     assert condition(removing, "Reconciling")["reason"] == "Removing"
     assert triple(removing, "Installed")[0] == "True"
-    scene.cluster.kubectl(
-        "patch", "bundledeployment", name, "--type=merge", "--patch", '{"metadata": {"finalizers": null}}'
-    )
+    scene.set_finalizers(name)
     scene.until(OPERATORS, "the Operator is deleted", lambda objects: name not in objects)
 
 
@@ -397,8 +385,7 @@ def test_an_unavailable_catalog_is_kept_and_not_reported_as_deleted(scene: Scene
     scene.install(name, "1.0.0")
     scene.ready_operator(name, "1.0.0")
     scene.ready_catalog(reference, f"{scene.name}-2")
-    availability = '{"spec": {"availability": "Unavailable"}}'
-    scene.cluster.kubectl("patch", "catalog", catalog, "--type=merge", "--patch", availability)
+    scene.patch_catalog(catalog, {"availability": "Unavailable"})
     operator = scene.condition_when(
         name, "Ready", "True", f'catalog "{catalog}", which it came from, has spec.availability Unavailable'
     )
@@ -434,17 +421,14 @@ def test_a_deleted_bundle_deployment_is_installed_again_and_not_reported_as_upgr
     bundle = scene.install(name, "1.0.0")
     scene.ready_operator(name, "1.0.0")
     uid = scene.until(BUNDLE_DEPLOYMENTS, "it exists", lambda o: o[name]["metadata"]["uid"])
-    hold = json.dumps({"metadata": {"finalizers": ["example.com/hold"]}})
-    scene.cluster.kubectl("patch", "bundledeployment", name, "--type=merge", "--patch", hold)
+    scene.set_finalizers(name, "example.com/hold")
     scene.cluster.kubectl("delete", "bundledeployment", name, "--wait=false")
     operator = scene.condition_when(
         name, "Ready", "False", "1.0.0 will be installed again when the deletion is complete"
     )
     assert triple(operator, "Ready")[1] == "NotInstalled"
     assert triple(operator, "Reconciling")[:2] == ("True", "Installing")
-    scene.cluster.kubectl(
-        "patch", "bundledeployment", name, "--type=merge", "--patch", '{"metadata": {"finalizers": null}}'
-    )
+    scene.set_finalizers(name)
     _install_again(scene, name, bundle, uid)
     scene.ready_operator(name, "1.0.0")
     log = suite.log("operator-controller").read_text().splitlines()
@@ -464,16 +448,15 @@ def test_a_catalog_change_without_effect_on_resolution_causes_no_pass(scene: Sce
         CATALOGS, "it is annotated", lambda o: "example.com/note" in o[catalog]["metadata"].get("annotations", {})
     )
     assert _settled_passes(suite) == passes
-    again = json.loads(scene.cluster.kubectl("get", "operator.operators.operatorframework.io", name, "-o", "json"))
-    assert again["metadata"]["resourceVersion"] == ready["metadata"]["resourceVersion"]
+    assert scene.get("Operator", name)["metadata"]["resourceVersion"] == ready["metadata"]["resourceVersion"]
     resolved = _resolutions(_metrics(suite))
-    _patch_catalog(scene, catalog, {"priority": 5})
+    scene.patch_catalog(catalog, {"priority": 5})
     deadline = time.monotonic() + 30
     while _resolutions(_metrics(suite)) == resolved and time.monotonic() < deadline:
         scene.watch(CATALOGS).next(0.2)
     assert _resolutions(_metrics(suite)) > resolved
     assert _settled_passes(suite) == passes  # resolved again, with the same answer
-    _patch_catalog(scene, catalog, {"availability": "Unavailable"})
+    scene.patch_catalog(catalog, {"availability": "Unavailable"})
     deadline = time.monotonic() + 30
     while _passes(_metrics(suite)) == passes and time.monotonic() < deadline:
         scene.watch(CATALOGS).next(0.2)
@@ -507,22 +490,6 @@ def test_an_invalid_range_is_reported_with_the_messages_of_the_guide(scene: Scen
         "InstallationStatusUnknown",
         "installation has not been attempted as spec is invalid",
     )
-
-
-def test_replacing_the_installed_package_is_refused(scene: Scene) -> None:
-    scene.ready_catalog(scene.catalog_of("1.0.0"))
-    name = scene.operator(scene.name)
-    scene.install(name, "1.0.0")
-    scene.ready_operator(name, "1.0.0")
-    scene.patch_operator(name, {"packageName": "other"})
-    refused = scene.condition_when(name, "Stalled", "True", f'set spec.packageName back to "{scene.name}"')
-    assert triple(refused, "Installed")[0] == "True"
-    rival = scene.operator(scene.name, f"{scene.name}-2")
-    scene.condition_when(rival, "Stalled", "True", f'already managed by Operator "{name}"')
-    free = scene.operator("other", f"{scene.name}-3")
-    scene.condition_when(free, "Resolved", "False", "package 'other' not found")
-    scene.patch_operator(name, {"packageName": scene.name})
-    scene.ready_operator(name, "1.0.0")
 
 
 def test_a_failed_upgrade_leaves_the_running_bundle_reported(scene: Scene) -> None:
@@ -581,12 +548,6 @@ def _install_again(scene: Scene, name: str, bundle: str, uid: str) -> None:
     scene.until(BUNDLE_DEPLOYMENTS, "another one exists", lambda o: name in o and o[name]["metadata"]["uid"] != uid)
     scene.cluster.kubectl("delete", "bundle", bundle, "--ignore-not-found")
     scene.install(name, "1.0.0")
-
-
-def _patch_catalog(scene: Scene, catalog: str, spec: dict[str, Any]) -> None:
-    """Change the spec of a Catalog."""
-    patch = json.dumps({"spec": spec})
-    scene.cluster.kubectl("patch", "catalogs.catalogd.operatorframework.io", catalog, "--type=merge", "-p", patch)
 
 
 def _metrics(suite: Suite) -> str:

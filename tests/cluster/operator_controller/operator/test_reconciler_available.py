@@ -1,6 +1,5 @@
 """status.available on the real API server: the upgrade that is not installed, and what keeps it out."""
 
-import json
 from typing import Any
 
 from devcluster.watch import Object
@@ -58,10 +57,7 @@ def test_a_version_that_another_operator_excludes_names_that_operator(scene: Sce
     why = f'1.1.0 is available too, but {needing} v1.0.0 requires {scene.name} "<1.1.0"'
     waiting = _waits(scene, name, "RequirementsNotSatisfied", why)
     assert triple(waiting, "Ready")[:2] == ("True", "Succeeded")
-    after = json.loads(
-        scene.cluster.kubectl("get", "operator.operators.operatorframework.io", needing[:45], "-o", "json")
-    )
-    assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+    assert scene.get("Operator", needing[:45])["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
 
 
 def _push(scene: Scene, metadata: dict[str, Any], properties: list[Any] | None = None) -> None:

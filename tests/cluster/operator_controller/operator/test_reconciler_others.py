@@ -1,7 +1,6 @@
 """Operators and BundleDeployments that are in each other's way: a defined outcome, and no other Operator notices."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from tests.e2e.packages import catalog_file
 
 Blob = dict[str, Any]
 MANY_ENTRIES, MANY_VERSIONS = 20_000, 19_000
-OPERATOR = "operator.operators.operatorframework.io"
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +82,10 @@ def test_a_package_name_that_changes_while_it_is_installed_is_refused_in_one_sen
     assert triple(refused, "Installed") == ("True", "Success", f'installed from "{image_of(scene.name, "1.0.0")}"')
     assert refused["status"]["installed"]["name"] == f"{scene.name}.v1.0.0"
     assert scene.deployment_when(name, "1.0.0")["metadata"]["generation"] == 1
+    rival = scene.operator(scene.name, f"{scene.name}-2")
+    scene.condition_when(rival, "Stalled", "True", f'already managed by Operator "{name}"')
+    free = scene.operator("another", f"{scene.name}-3")
+    scene.condition_when(free, "Resolved", "False", "package 'another' not found")
     scene.patch_operator(name, {"packageName": scene.name})
     scene.ready_operator(name, "1.0.0")
 
@@ -101,8 +103,7 @@ def test_a_bundle_deployment_that_is_not_its_own_is_left_alone(scene: Scene, kin
     elif kind == "Thing":
         whose = 'Thing "someone"'
         owners = [{"apiVersion": "example.com/v1", "kind": kind, "name": "someone", "uid": "1"}]
-    foreign = _foreign_deployment(scene.name, [{**each, "controller": True} for each in owners])
-    scene.cluster.kubectl("create", "-f", "-", input=json.dumps(foreign))
+    scene.foreign_deployment(*({**each, "controller": True} for each in owners))
     try:
         name = scene.operator(scene.name)
         message = (
@@ -114,7 +115,7 @@ def test_a_bundle_deployment_that_is_not_its_own_is_left_alone(scene: Scene, kin
         assert triple(refused, "Resolved")[:2] == ("True", "Success")
         assert "finalizers" not in refused["metadata"]
         scene.delete("Operator", name)
-        found = json.loads(scene.cluster.kubectl("get", "bundledeployment", name, "-o", "json"))
+        found = scene.get("bundledeployment", name)
         assert found["metadata"]["generation"] == 1
         assert "deletionTimestamp" not in found["metadata"]
     finally:
@@ -128,17 +129,15 @@ def test_an_operator_that_is_deleted_during_its_installation_leaves_nothing(scen
     scene.set_status(
         name, [("Installed", "False", "Installing"), ("Ready", "False", "NotInstalled")], message="phase 2"
     )
-    hold = json.dumps({"metadata": {"finalizers": ["example.com/hold"]}})
-    scene.cluster.kubectl("patch", "bundledeployment", name, "--type=merge", "--patch", hold)
-    scene.cluster.kubectl("delete", OPERATOR, name, "--wait=false")
+    scene.set_finalizers(name, "example.com/hold")
+    scene.request_deletion("Operator", name)
     scene.until(
         BUNDLE_DEPLOYMENTS, "it is being deleted", lambda o: "deletionTimestamp" in o.get(name, {}).get("metadata", {})
     )
     removing = scene.condition_when(name, "Reconciling", "True", "removing the installed bundle")
     assert triple(removing, "Ready")[:2] == ("False", "Removing")
     assert removing["metadata"]["finalizers"] == [FINALIZER]
-    release = '{"metadata": {"finalizers": null}}'
-    scene.cluster.kubectl("patch", "bundledeployment", name, "--type=merge", "--patch", release)
+    scene.set_finalizers(name)
     scene.until(OPERATORS, "the Operator is deleted", lambda objects: name not in objects)
     scene.until(BUNDLE_DEPLOYMENTS, "the BundleDeployment is deleted", lambda objects: name not in objects)
 
@@ -167,7 +166,7 @@ def test_a_package_in_two_catalogs_of_one_priority_needs_a_decision_only_before_
     assert triple(refused, "Resolved")[:2] == ("False", "ResolutionFailed")
     assert "priority" in triple(refused, "Ready")[2]
     assert not scene.exists("bundledeployment", name)
-    _patch_catalog(scene, second, {"priority": 1})
+    scene.patch_catalog(second, {"priority": 1})
     deployment = scene.deployment_when(name, "1.1.0")
     assert wanted_catalog(deployment) == second
 
@@ -186,8 +185,7 @@ def test_a_catalog_of_high_priority_changes_nothing_that_is_installed(scene: Sce
     # An Operator that is applied afterwards is resolved with that Catalog: what is installed was resolved with it as well.
     newcomer = scene.operator(scene.name, f"{scene.name}-new")
     scene.condition_when(newcomer, "Stalled", "True", f'already managed by Operator "{name}"')
-    after = json.loads(scene.cluster.kubectl("get", OPERATOR, name, "-o", "json"))
-    assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+    assert scene.get("Operator", name)["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
     assert wanted_catalog(scene.deployment_when(name, "1.0.0")) == catalog
     scene.delete("Operator", newcomer)
     scene.delete("Operator", name)
@@ -269,19 +267,3 @@ def _chain(package: str, replaces: Mapping[str, str], without: str = "") -> list
         for version, before in replaces.items()
     ]
     return [blob for blob in content if not without or blob.get("name") != f"{package}.v{without}"]
-
-
-def _foreign_deployment(name: str, owners: Sequence[Mapping[str, Any]]) -> Blob:
-    source = {"type": "image", "image": {"ref": "registry.example.com/mine:v1"}}
-    template = {"spec": {"provisionerClassName": "core-rukpak-io-plain", "source": source}}
-    return {
-        "apiVersion": "core.rukpak.io/v1alpha1",
-        "kind": "BundleDeployment",
-        "metadata": {"name": name, "ownerReferences": list(owners)},
-        "spec": {"provisionerClassName": "core-rukpak-io-plain", "template": template},
-    }
-
-
-def _patch_catalog(scene: Scene, catalog: str, spec: dict[str, Any]) -> None:
-    patch = json.dumps({"spec": spec})
-    scene.cluster.kubectl("patch", "catalogs.catalogd.operatorframework.io", catalog, "--type=merge", "-p", patch)

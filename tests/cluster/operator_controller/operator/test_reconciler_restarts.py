@@ -74,7 +74,7 @@ def test_a_controller_that_is_killed_between_two_writes_continues(scene: Scene, 
         suite.start("operator-controller")
         scene.ready_operator(name, "1.0.0")
         return
-    scene.cluster.kubectl("delete", "operator.operators.operatorframework.io", name, "--wait=false")
+    scene.request_deletion("Operator", name)
     if moment == "before removing the finalizer":
         scene.cluster.kubectl("delete", "bundledeployment", name)
     suite.start("operator-controller")
