@@ -3,7 +3,6 @@
 The package is snapscheduler of the corpus, or our own hello-operator where there is no corpus.
 """
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,7 +66,7 @@ def example() -> Example:
 def test_a_catalog_names_its_image_and_lists_its_packages(stage: Stage, example: Example) -> None:
     pushed = example.publish(stage)
     name = stage.ready_catalog(pushed.reference)
-    read = json.loads(stage.cluster.kubectl("get", "catalogs.catalogd.operatorframework.io", name, "-o", "json"))
+    read = stage.get("Catalog", name)
     by_digest = f"{pushed.reference.rpartition(':')[0]}@{pushed.digest}"
     assert triple(read, "Unpacked") == (
         "True",

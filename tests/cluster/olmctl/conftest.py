@@ -10,6 +10,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from olmctl.main import main
+from olmkit.api.package_annotations import VERSIONS_ANNOTATION
 
 Object = dict[str, Any]
 OPERATORS = "operators.operators.operatorframework.io"
@@ -57,6 +58,19 @@ class Desk:
         metadata = {"name": f"{self.prefix}-{name}"}
         body = {"apiVersion": "operators.operatorframework.io/v1alpha1", "kind": "Operator", "metadata": metadata}
         return self.apply({**body, "spec": {"packageName": name, **spec}}, status)
+
+    def package(self, name: str, *channels: str, catalog: str = "c", versions: str = "") -> str:
+        """Create a Package with these channels that lists these versions; returns the name of the package."""
+        full = f"{self.prefix}-{name}"
+        entries = [{"name": channel, "entries": [{"name": f"{full}.v1.0.0"}]} for channel in channels]
+        metadata = {
+            "name": f"{self.prefix}-{catalog}-{name}",
+            "labels": {"catalog": catalog, "package": full},
+            "annotations": {VERSIONS_ANNOTATION: versions} if versions else {},
+        }
+        body = {"apiVersion": "catalogd.operatorframework.io/v1alpha1", "kind": "Package", "metadata": metadata}
+        self.apply({**body, "spec": {"catalog": {"name": catalog}, "packageName": full, "channels": entries}})
+        return full
 
     def requiring(self, *operators: str) -> list[Object]:
         """status.dependencies of an Operator that requires the packages of these Operators."""

@@ -12,15 +12,7 @@ from tests.cluster.olmctl.conftest import Desk
 def words(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """A package with two channels and two versions, and an Operator of it."""
     monkeypatch.setenv("KUBECONFIG", str(desk.cluster.kubeconfig))
-    name = f"{desk.prefix}-a"
-    channels = [{"name": each, "entries": [{"name": "x"}]} for each in ("stable", "beta")]
-    annotations = {"catalogd.operatorframework.io/versions": "1.1.0,1.0.0 and 3 more"}
-    metadata = {"name": f"c-{name}", "labels": {"catalog": "c", "package": name}, "annotations": annotations}
-    spec = {"catalog": {"name": "c"}, "packageName": name, "channels": channels}
-    desk.apply(
-        {"apiVersion": "catalogd.operatorframework.io/v1alpha1", "kind": "Package", "metadata": metadata, "spec": spec}
-    )
-    desk.operator("operator", packageName=name)
+    desk.operator("operator", packageName=desk.package("a", "stable", "beta", versions="1.1.0,1.0.0 and 3 more"))
     return desk
 
 

@@ -11,34 +11,13 @@ import yaml
 from olmctl.cluster.install import operator_name
 from tests.cluster.olmctl.conftest import OPERATORS, TIME, Desk, condition
 
-VERSIONS = "catalogd.operatorframework.io/versions"
-
-
-def package(desk: Desk, name: str, *channels: str, catalog: str = "c", versions: str = "") -> str:
-    """A Package object that lists these versions; returns the name of the package."""
-    full = f"{desk.prefix}-{name}"
-    entries = [{"name": channel, "entries": [{"name": f"{full}.v1.0.0"}]} for channel in channels]
-    desk.apply(
-        {
-            "apiVersion": "catalogd.operatorframework.io/v1alpha1",
-            "kind": "Package",
-            "metadata": {
-                "name": f"{desk.prefix}-{catalog}-{name}",
-                "labels": {"catalog": catalog, "package": full},
-                "annotations": {VERSIONS: versions} if versions else {},
-            },
-            "spec": {"catalog": {"name": catalog}, "packageName": full, "channels": entries},
-        }
-    )
-    return full
-
 
 def installed(desk: Desk, name: str) -> Any:
     return desk.get(OPERATORS, name)["spec"]
 
 
 def test_it_creates_changes_and_keeps_the_operator(desk: Desk) -> None:
-    name = package(desk, "a", "stable", "beta")
+    name = desk.package("a", "stable", "beta")
     resource = f"operator.operators.operatorframework.io/{name}"
     try:
         assert desk.olm("install", name) == (0, f"{resource} created\n", "")
@@ -53,7 +32,7 @@ def test_it_creates_changes_and_keeps_the_operator(desk: Desk) -> None:
 
 
 def test_a_dry_run_and_an_export_change_nothing(desk: Desk) -> None:
-    name = package(desk, "a", "stable")
+    name = desk.package("a", "stable")
     assert desk.olm("install", name, "--dry-run", "server")[1].endswith(f"/{name} created (server dry run)\n")
     status, out, _ = desk.olm("install", name, "--channel", "stable", "--export")
     assert (status, yaml.safe_load(out)["spec"]) == (0, {"packageName": name, "channel": "stable"})
@@ -89,7 +68,7 @@ def test_each_field_has_an_option(desk: Desk) -> None:
 
 
 def test_a_package_that_no_catalog_has_is_refused(desk: Desk) -> None:
-    name = package(desk, "abcdefgh", "stable")
+    name = desk.package("abcdefgh", "stable")
     status, out, err = desk.olm("install", f"{name}x")
     assert (status, out) == (3, "")
     assert err.startswith(f"no catalog has a package {name}x: similar names are {name}")
@@ -104,14 +83,14 @@ def test_force_installs_a_package_that_no_catalog_has(desk: Desk) -> None:
 
 
 def test_a_channel_that_the_package_lacks_is_refused(desk: Desk) -> None:
-    name = package(desk, "a", "stable", "beta")
+    name = desk.package("a", "stable", "beta")
     status, _, err = desk.olm("install", name, "--channel", "x")
     assert (status, err) == (3, f"package {name} has no channel x: it has beta, stable\n")
 
 
 def test_a_version_that_no_catalog_offers_is_refused(desk: Desk) -> None:
-    name = package(desk, "a", "stable", versions="1.10.0,1.9.2,1.9.0,0.1.0")
-    package(desk, "a", "stable", catalog="d", versions="1.9.1")
+    name = desk.package("a", "stable", versions="1.10.0,1.9.2,1.9.0,0.1.0")
+    desk.package("a", "stable", catalog="d", versions="1.9.1")
     text = f"package {name} has no version 1.9.9: it has 1.9.2, 1.9.1, 1.9.0, 1.10.0, 0.1.0\n"
     assert desk.olm("install", name, "--version", "1.9.9") == (3, "", text)
     text = f"package {name} has no version 1.9.0: it has 1.9.1\n"
@@ -131,12 +110,12 @@ def test_a_version_that_no_catalog_offers_is_refused(desk: Desk) -> None:
     ],
 )
 def test_a_version_that_may_be_offered_is_requested(versions: str, options: list[str], desk: Desk) -> None:
-    name = package(desk, "a", "stable", versions=versions)
+    name = desk.package("a", "stable", versions=versions)
     assert desk.olm("install", name, "--dry-run", "server", *options)[0] == 0
 
 
 def test_the_installed_version_can_be_requested_though_no_catalog_offers_it(desk: Desk) -> None:
-    name = package(desk, "a", "stable", versions="2.0.0")
+    name = desk.package("a", "stable", versions="2.0.0")
     body = {"apiVersion": "operators.operatorframework.io/v1alpha1", "kind": "Operator", "metadata": {"name": name}}
     desk.apply({**body, "spec": {"packageName": name}}, READY)
     assert desk.olm("install", name, "--version", "1.0.0")[0] == 0
@@ -153,14 +132,14 @@ def test_a_dependency_that_is_requested_is_kept(desk: Desk) -> None:
 
 
 def test_an_operator_of_another_package_is_refused(desk: Desk) -> None:
-    name = package(desk, "a", "stable")
+    name = desk.package("a", "stable")
     other = desk.operator("b")
     status, _, err = desk.olm("install", name, "--name", other)
     assert (status, err) == (5, f"an Operator {other} exists for package b: choose another name with --name\n")
 
 
 def test_fields_that_others_manage_are_taken_over_only_by_force(desk: Desk) -> None:
-    name = package(desk, "a", "stable", "beta")
+    name = desk.package("a", "stable", "beta")
     body = {"apiVersion": "operators.operatorframework.io/v1alpha1", "kind": "Operator", "metadata": {"name": name}}
     desk.apply({**body, "spec": {"packageName": name, "channel": "stable"}})
     status, _, err = desk.olm("install", name, "--channel", "beta")
@@ -218,11 +197,10 @@ def test_a_timeout_that_is_no_duration(value: str, desk: Desk) -> None:
 )
 def test_the_name_of_the_operator(given: str, name: str) -> None:
     assert operator_name(given) == name
-    assert json.dumps(name)
 
 
 def test_a_catalog_that_does_not_have_the_package_is_refused(desk: Desk) -> None:
-    name = package(desk, "a", "stable")
+    name = desk.package("a", "stable")
     text = f"catalog other has no package {name}: it is in c\n"
     assert desk.olm("install", name, "--catalog", "other") == (3, "", text)
     assert desk.olm("show", name, "--catalog", "other") == (3, "", text)
@@ -244,7 +222,7 @@ def test_objects_are_printed_without_managed_fields_as_by_kubectl(desk: Desk) ->
 
 
 def test_a_package_is_shown_with_its_heads_while_its_catalog_cannot_be_read(desk: Desk) -> None:
-    name = package(desk, "a", "stable")
+    name = desk.package("a", "stable")
     status, out, err = desk.olm("show", name)
     assert (status, "warning: provider, keywords and deprecations are not shown" in err) == (0, True)
     assert out.splitlines()[-1].split() == ["stable", f"{name}.v1.0.0", "<none>", "1"]

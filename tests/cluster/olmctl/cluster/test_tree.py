@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.cluster.olmctl.conftest import Desk, condition
+from tests.cluster.olmctl.conftest import OPERATORS, Desk, condition
 
 CRD = "CustomResourceDefinition.apiextensions.k8s.io"
 READY = [condition("Ready", "True", "Succeeded", "all is well")]
@@ -22,7 +22,7 @@ def test_dependencies_of_dependencies_are_below_them_and_a_cycle_ends(desk: Desk
     for each, required in (("a", "bc"), ("b", "c"), ("c", "d"), ("d", "b")):
         listed = desk.requiring(*(operators[one] for one in required))
         shown = {"conditions": READY, "dependencies": listed}
-        desk.set_status("operators.operators.operatorframework.io", operators[each], shown)
+        desk.set_status(OPERATORS, operators[each], shown)
     status, out, err = desk.olm("tree", operators["a"])
     prefix = desk.prefix
     assert (status, err) == (0, "")
@@ -52,7 +52,7 @@ def test_a_long_chain_is_cut(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Non
     chain = [desk.operator(f"n{number}") for number in range(5)]
     for name, following in zip(chain, [*chain[1:], None], strict=True):
         listed = desk.requiring(following) if following else []
-        desk.set_status("operators.operators.operatorframework.io", name, {"conditions": READY, "dependencies": listed})
+        desk.set_status(OPERATORS, name, {"conditions": READY, "dependencies": listed})
     lines = desk.olm("tree", chain[0])[1].splitlines()
     assert lines[-1].endswith(f"{chain[3]}   Ready   more than 2 Operators above it: olm tree {chain[3]}")
 

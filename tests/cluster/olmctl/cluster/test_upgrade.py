@@ -120,12 +120,7 @@ def test_a_version_that_waits_for_something_else_is_not_approved(command: str, t
 
 
 def test_a_channel_or_version_that_the_package_does_not_have_is_set_only_by_force(desk: Desk) -> None:
-    package = f"{desk.prefix}-b"
-    metadata: dict[str, Any] = {"name": f"c-{package}", "labels": {"catalog": "c", "package": package}}
-    metadata["annotations"] = {"catalogd.operatorframework.io/versions": "1.0.0"}
-    body = {"apiVersion": "catalogd.operatorframework.io/v1alpha1", "kind": "Package", "metadata": metadata}
-    channels = [{"name": "stable", "entries": [{"name": "b.v1"}]}]
-    desk.apply({**body, "spec": {"catalog": {"name": "c"}, "packageName": package, "channels": channels}})
+    package = desk.package("b", "stable", versions="1.0.0")
     resource = {"apiVersion": "operators.operatorframework.io/v1alpha1", "kind": "Operator"}
     name = desk.apply({**resource, "metadata": {"name": package}, "spec": {"packageName": package}})
     text = f"package {package} has no channel nope: it has stable\n"

@@ -40,6 +40,8 @@ MAX_PROCESSES = 40
 Object = dict[str, Any]
 Requirements = Mapping[str, Sequence[str]]
 """By version: what its bundle requires, as `PACKAGE RANGE`."""
+CHAIN: dict[str, Requirements] = {"a": {"1.0.0": ["b >=1.0.0"]}, "b": {"1.0.0": []}}
+"""a requires b."""
 
 
 class Site:
@@ -127,6 +129,12 @@ class Site:
         }
         self.operators.record_write(await self.client.create(operators.KIND, body))
 
+    async def install(self, packages: Mapping[str, Requirements]) -> None:
+        """Publish the packages, request a, and wait until a and b are installed, while operator-controller runs."""
+        await self.publish(packages)
+        await self.request("a")
+        await self.until("a and b are installed", lambda: self.is_installed("a") and self.is_installed("b"))
+
     async def delete(self, letter: str, kind: Kind = operators.KIND) -> None:
         """Delete the Operator of a package, or its BundleDeployment."""
         await self.client.delete(kind, self.package(letter))
@@ -201,6 +209,10 @@ class Site:
                 if each["metadata"]["name"].startswith(self.name)
             ]
             pytest.fail(f"not within {WITHIN_SECONDS:g} s: {what}\n{yaml.safe_dump_all(own)}")
+
+    async def until_gone(self, *letters: str) -> None:
+        """Wait until nothing of these packages is left."""
+        await self.until(f"nothing is left of {', '.join(letters)}", lambda: self.is_gone(*letters))
 
     # --- operator-controller
 

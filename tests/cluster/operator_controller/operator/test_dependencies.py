@@ -6,17 +6,9 @@ import pytest
 
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION
-from tests.cluster.operator_controller.operator.site import Requirements, Site
+from tests.cluster.operator_controller.operator.site import CHAIN, Requirements, Site
 
-CHAIN: dict[str, Requirements] = {"a": {"1.0.0": ["b >=1.0.0"]}, "b": {"1.0.0": []}}
 CIRCLE: dict[str, Requirements] = {"a": {"1.0.0": ["b 1.0.0"]}, "b": {"1.0.0": ["a 1.0.0"]}}
-
-
-async def install(site: Site, packages: dict[str, Requirements]) -> None:
-    """Publish the packages and install a with b, while operator-controller runs."""
-    await site.publish(packages)
-    await site.request("a")
-    await site.until("both are installed", lambda: site.is_installed("a") and site.is_installed("b"))
 
 
 def hold(site: Site, letter: str) -> str:
@@ -29,41 +21,48 @@ def is_deleting(site: Site, letter: str) -> bool:
     return found is not None and "deletionTimestamp" in found["metadata"]
 
 
+async def remove_by_hand(site: Site, letter: str) -> None:
+    """Delete an Operator and remove its finalizer, so that nothing of operator-controller ends its deletion."""
+    await site.delete(letter)
+    await site.client.patch(site.operators.kind, site.package(letter), {"metadata": {"finalizers": None}})
+    await site.until("the Operator is gone", lambda: site.operator(letter) is None)
+
+
 @pytest.mark.timeout(400)
 async def test_packages_that_require_each_other_are_installed_and_deleted_together(site: Site) -> None:
     async with site.controller():
-        await install(site, CIRCLE)
+        await site.install(CIRCLE)
         await site.delete("a")
-        await site.until("nothing is left", lambda: site.is_gone("a", "b"))
+        await site.until_gone("a", "b")
 
 
 @pytest.mark.timeout(400)
 async def test_a_circle_of_dependencies_is_deleted_with_the_last_package_that_requires_it(site: Site) -> None:
     packages: dict[str, Requirements] = {"a": CHAIN["a"], "b": {"1.0.0": ["c 1.0.0"]}, "c": {"1.0.0": ["b 1.0.0"]}}
     async with site.controller():
-        await install(site, packages)
+        await site.install(packages)
         await site.until("the circle is installed", lambda: site.is_installed("c"))
         await site.delete("a")
-        await site.until("nothing is left", lambda: site.is_gone("a", "b", "c"))
+        await site.until_gone("a", "b", "c")
 
 
 @pytest.mark.timeout(400)
 async def test_a_circle_stays_whole_while_one_of_it_is_in_use(site: Site) -> None:
     async with site.controller():
-        await install(site, CIRCLE)
+        await site.install(CIRCLE)
         await site.use("b")
         await site.delete("a")
         await site.until("b is kept", lambda: site.ready("b")[2].startswith("kept: 1 things."))
         assert site.ready("a")[:2] == ("False", "DeletionBlocked")
         assert not is_deleting(site, "a")
         await site.client.delete(site.kind("b"), "in-use", "default")
-        await site.until("nothing is left", lambda: site.is_gone("a", "b"))
+        await site.until_gone("a", "b")
 
 
 @pytest.mark.timeout(400)
 async def test_a_dependency_is_upgraded_when_the_set_needs_it(site: Site) -> None:
     async with site.controller():
-        await install(site, {"a": {"1.0.0": ["b <2.0.0"]}, "b": {"1.0.0": [], "2.0.0": []}})
+        await site.install({"a": {"1.0.0": ["b <2.0.0"]}, "b": {"1.0.0": [], "2.0.0": []}})
         upgraded: dict[str, Requirements] = {
             "a": {"1.0.0": ["b <2.0.0"], "2.0.0": ["b >=2.0.0"]},
             "b": {"1.0.0": [], "2.0.0": []},
@@ -78,13 +77,11 @@ async def test_a_dependency_is_upgraded_when_the_set_needs_it(site: Site) -> Non
 @pytest.mark.timeout(400)
 async def test_an_operator_that_is_deleted_and_created_again_at_once_is_another_one(site: Site) -> None:
     async with site.controller():
-        await install(site, CHAIN)
+        await site.install(CHAIN)
     dependency, old = site.deployment("b"), site.operator("a")
     assert dependency is not None
     assert old is not None
-    await site.delete("a")
-    await site.client.patch(site.operators.kind, site.package("a"), {"metadata": {"finalizers": None}})
-    await site.until("the Operator is gone", lambda: site.operator("a") is None)
+    await remove_by_hand(site, "a")
     assert site.deployment("a") is not None
     await site.request("a")
     async with site.controller():
@@ -104,7 +101,7 @@ async def test_an_operator_that_is_deleted_and_created_again_at_once_is_another_
 @pytest.mark.timeout(400)
 async def test_a_second_operator_for_a_dependency_is_asked_to_have_its_name(site: Site) -> None:
     async with site.controller():
-        await install(site, CHAIN)
+        await site.install(CHAIN)
         await site.request("second", packageName=site.package("b"))
         message = (
             f'package "{site.package("b")}" is already managed by Operator "{site.package("b")}", which was installed as a '
@@ -113,15 +110,15 @@ async def test_a_second_operator_for_a_dependency_is_asked_to_have_its_name(site
         await site.until("it is refused", lambda: site.ready("second")[2] == message)
         await site.delete("second")
         await site.delete("a")
-        await site.until("nothing is left", lambda: site.is_gone("a", "b", "second"))
+        await site.until_gone("a", "b", "second")
 
 
 @pytest.mark.timeout(400)
 async def test_a_dependant_that_is_deleted_in_the_foreground_goes_before_its_dependency(site: Site) -> None:
     async with site.controller():
-        await install(site, CHAIN)
+        await site.install(CHAIN)
         await site.delete_in_foreground("a")
-        await site.until("nothing is left", lambda: site.is_gone("a", "b"))
+        await site.until_gone("a", "b")
 
 
 @pytest.mark.timeout(400)
@@ -129,54 +126,47 @@ async def test_a_dependency_that_is_deleted_in_the_foreground_keeps_running_unti
     site: Site,
 ) -> None:
     async with site.controller():
-        await install(site, CHAIN)
+        await site.install(CHAIN)
         await site.until("the deletion is held", lambda: hold(site, "b") == f"required by Operator {site.package('a')}")
         await site.delete_in_foreground("b")
         await site.until("the garbage collector has deleted its BundleDeployment", lambda: is_deleting(site, "b"))
         await site.until("it is reported", lambda: site.ready("b")[1] in ("DeletionBlocked", "Removing"))
         assert site.definitions.get(f"things.{site.package('b')}.example.com") is not None
         await site.delete("a")
-        await site.until("nothing is left", lambda: site.is_gone("a", "b"))
+        await site.until_gone("a", "b")
 
 
 @pytest.mark.timeout(400)
 async def test_a_bundle_deployment_that_a_person_deletes_is_held_while_others_require_it(site: Site) -> None:
     async with site.controller():
-        await install(site, CHAIN)
+        await site.install(CHAIN)
         await site.until("the deletion is held", lambda: bool(hold(site, "b")))
         await site.delete("b", bundledeployments.KIND)
         await site.until("it is being deleted", lambda: is_deleting(site, "b"))
         await site.until("the Operator says so", lambda: "deletion is held" in site.ready("b")[2])
         await site.delete("a")
-        await site.until("nothing is left", lambda: site.is_gone("a", "b"))
-
-
-async def remove_by_hand(site: Site, letter: str) -> None:
-    """Delete an Operator and remove its finalizer, so that nothing of operator-controller ends its deletion."""
-    await site.delete(letter)
-    await site.client.patch(site.operators.kind, site.package(letter), {"metadata": {"finalizers": None}})
-    await site.until("the Operator is gone", lambda: site.operator(letter) is None)
+        await site.until_gone("a", "b")
 
 
 @pytest.mark.timeout(400)
 async def test_a_hold_without_an_operator_ends_when_nothing_requires_what_it_holds(site: Site) -> None:
     async with site.controller():
-        await install(site, CHAIN)
+        await site.install(CHAIN)
         await site.until("the deletion is held", lambda: bool(hold(site, "b")))
         await remove_by_hand(site, "b")
         await site.until("the garbage collector has deleted its BundleDeployment", lambda: is_deleting(site, "b"))
         assert hold(site, "b") == f"required by Operator {site.package('a')}"
         await site.delete("a")
-        await site.until("nothing is left", lambda: site.is_gone("a", "b"))
+        await site.until_gone("a", "b")
 
 
 @pytest.mark.timeout(400)
 async def test_a_hold_without_an_operator_ends_also_if_all_happens_while_no_controller_runs(site: Site) -> None:
     async with site.controller():
-        await install(site, CHAIN)
+        await site.install(CHAIN)
         await site.until("the deletion is held", lambda: bool(hold(site, "b")))
     await remove_by_hand(site, "b")
     await remove_by_hand(site, "a")
     await site.until("only the hold is left", lambda: site.deployment("a") is None and is_deleting(site, "b"))
     async with site.controller():
-        await site.until("nothing is left", lambda: site.is_gone("a", "b"))
+        await site.until_gone("a", "b")

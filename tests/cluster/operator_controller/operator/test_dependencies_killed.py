@@ -7,7 +7,7 @@ import pytest
 from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION
 from olmkit.api.operators import INSTALLED_FOR_LABEL
 from olmkit.runtime.informer import Change
-from tests.cluster.operator_controller.operator.site import Site
+from tests.cluster.operator_controller.operator.site import CHAIN, Site
 
 
 class Order:
@@ -32,7 +32,7 @@ class Order:
 
 @pytest.mark.timeout(600)
 async def test_a_dependency_is_installed_and_deleted_whenever_the_controller_is_killed(site: Site) -> None:
-    await site.publish({"a": {"1.0.0": ["b >=1.0.0"]}, "b": {"1.0.0": []}})
+    await site.publish(CHAIN)
     order = Order(site, "a", "b")
     await site.request("a")
     processes = await site.walk(
@@ -58,10 +58,8 @@ async def test_a_dependency_is_installed_and_deleted_whenever_the_controller_is_
 
 @pytest.mark.timeout(600)
 async def test_a_dependency_in_use_is_kept_whenever_the_controller_is_killed(site: Site) -> None:
-    await site.publish({"a": {"1.0.0": ["b >=1.0.0"]}, "b": {"1.0.0": []}})
-    await site.request("a")
     async with site.controller():
-        await site.until("both are installed", lambda: site.is_installed("a") and site.is_installed("b"))
+        await site.install(CHAIN)
     await site.use("b")
     await site.delete("a")
     await site.walk("the dependency is kept", lambda: site.is_gone("a") and site.ready("b")[2].startswith("kept: 1 "))

@@ -37,12 +37,12 @@ class Steps:
                     self.faults.append((letter, version))
 
 
-async def install(site: Site, packages: dict[str, Requirements]) -> None:
-    """Install version 1.0.0 of both."""
-    await site.publish(packages)
-    await site.request("a")
+async def offer_upgrade(site: Site, packages: dict[str, Requirements], newer: dict[str, Requirements]) -> Steps:
+    """Install version 1.0.0 of both, then publish what is newer."""
     async with site.controller():
-        await site.until("both are installed", lambda: site.is_installed("a") and site.is_installed("b"))
+        await site.install(packages)
+    await site.publish(newer)
+    return Steps(site)
 
 
 def has_moved(site: Site, version: str) -> bool:
@@ -52,9 +52,7 @@ def has_moved(site: Site, version: str) -> bool:
 
 @pytest.mark.timeout(600)
 async def test_a_set_moves_whenever_the_controller_is_killed(site: Site) -> None:
-    await install(site, OLD)
-    await site.publish(NEW)
-    steps = Steps(site)
+    steps = await offer_upgrade(site, OLD, NEW)
     processes = await site.walk("the set has moved", lambda: has_moved(site, "2.0.0"))
     assert processes > 3  # several Operators may write at the same time
     assert steps.taken == [("b", "2.0.0"), ("a", "2.0.0")]
@@ -63,9 +61,7 @@ async def test_a_set_moves_whenever_the_controller_is_killed(site: Site) -> None
 
 @pytest.mark.timeout(600)
 async def test_a_circle_moves_together_whenever_the_controller_is_killed(site: Site) -> None:
-    await install(site, CIRCLE_OLD)
-    await site.publish(CIRCLE_NEW)
-    steps = Steps(site)
+    steps = await offer_upgrade(site, CIRCLE_OLD, CIRCLE_NEW)
     await site.walk("the set has moved", lambda: has_moved(site, "2.0.0"))
     assert sorted(steps.taken) == [("a", "2.0.0"), ("b", "2.0.0")]
     assert steps.faults == []
@@ -73,9 +69,7 @@ async def test_a_circle_moves_together_whenever_the_controller_is_killed(site: S
 
 @pytest.mark.timeout(600)
 async def test_a_plan_is_finished_although_the_catalog_has_changed(site: Site) -> None:
-    await install(site, OLD)
-    await site.publish(NEW)
-    steps = Steps(site)
+    steps = await offer_upgrade(site, OLD, NEW)
     await site.walk("both have recorded the plan", lambda: bool(site.annotation("a") and site.annotation("b")))
     assert steps.taken == []
     await site.publish(NEWEST)
@@ -86,9 +80,7 @@ async def test_a_plan_is_finished_although_the_catalog_has_changed(site: Site) -
 
 @pytest.mark.timeout(600)
 async def test_a_plan_ends_when_no_catalog_offers_a_bundle_of_it(site: Site) -> None:
-    await install(site, OLD)
-    await site.publish(NEW)
-    steps = Steps(site)
+    steps = await offer_upgrade(site, OLD, NEW)
     await site.walk("the dependency is upgraded", lambda: site.requested_version("b") == "2.0.0")
     await site.publish({"a": {"1.0.0": ["b 1.0.0"], "3.0.0": ["b 3.0.0"]}, "b": NEWEST["b"]})
     await site.walk("the set has moved", lambda: has_moved(site, "3.0.0"))
@@ -97,9 +89,7 @@ async def test_a_plan_ends_when_no_catalog_offers_a_bundle_of_it(site: Site) -> 
 
 @pytest.mark.timeout(600)
 async def test_a_plan_ends_when_the_spec_of_a_member_excludes_its_bundle(site: Site) -> None:
-    await install(site, OLD)
-    await site.publish(NEW)
-    steps = Steps(site)
+    steps = await offer_upgrade(site, OLD, NEW)
     await site.walk("both have recorded the plan", lambda: bool(site.annotation("a") and site.annotation("b")))
     await site.client.patch(site.operators.kind, site.package("a"), {"spec": {"version": "1.0.0"}})
     await site.walk("no record is left", lambda: not site.annotation("a") and not site.annotation("b"))

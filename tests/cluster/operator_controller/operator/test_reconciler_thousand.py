@@ -19,8 +19,8 @@ from tests.e2e.packages import catalog_file
 from tests.e2e.stage import is_observed
 
 COUNT = 1_000
-MAX_OPERATOR_WRITES = 6
-"""Creation, finalizer, and at most four statuses: resolution in progress, its result, and states of the installation."""
+MAX_OPERATOR_WRITES = 4
+"""Creation, finalizer, and at most two statuses: while resolution is in progress, and its result."""
 MAX_DEPLOYMENT_WRITES = 1
 MAX_MEMORY_BYTES = 300_000_000
 WAIT_SECONDS = 400.0
@@ -106,7 +106,8 @@ def _assert_true_status(operator: Object, package: str, *, is_offered: bool) -> 
 
 
 def _delete(cluster: Cluster, packages: list[str]) -> None:
-    resource = "operators.operators.operatorframework.io"
     for start in range(0, len(packages), 200):
         part = packages[start : start + 200]
-        cluster.kubectl("delete", resource, *part, "--ignore-not-found", "--wait=false")
+        cluster.kubectl(
+            "delete", "operators.operators.operatorframework.io", *part, "--ignore-not-found", "--wait=false"
+        )
