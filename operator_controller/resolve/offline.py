@@ -174,7 +174,10 @@ def _result(
         if not answers[name].is_resolved:
             return OfflineResult((), _error(name, answers[name]))
     members = {member.package: member for each in answers.values() for member in each.members}
-    found = [_bundle(each, answers.get(each.package), running.get(each.package)) for each in members.values()]
+    found = [
+        _bundle(each, answers[each.package] if each.package in names else None, running.get(each.package))
+        for each in members.values()
+    ]
     found += [
         OfflineBundle(name, bundle.version, bundle.name, bundle.catalog, ("it is installed",))
         for name, bundle in running.items()
@@ -189,10 +192,12 @@ def _error(package: str, answer: Answer) -> OfflineError:
 
 
 def _bundle(member: Member, answer: Answer | None, running: RecordedBundle | None) -> OfflineBundle:
-    is_asked = answer is not None and not member.because
-    because = [f"it is requested: {answer.text}"] if answer is not None and is_asked else list(member.because)
-    if answer is not None and not is_asked:
+    """`answer`: that of a package that is requested."""
+    because = list(member.because)
+    if answer is not None:
         because = [f"it is requested: {answer.text}", *because]
     if running is not None and not member.is_changed:
         because = ["it is installed", *because]
+    elif running is not None and answer is None:
+        because = [f"it is upgraded from {running.version}", *because]
     return OfflineBundle(member.package, member.version, member.bundle, member.catalog, tuple(because))

@@ -97,7 +97,8 @@ def test_what_is_installed_stays(guide: str, capsys: pytest.CaptureFixture[str])
 
 def test_what_is_installed_is_upgraded_if_a_request_needs_it(guide: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["resolve", "--catalog", guide, "--installed", "c=0.1.0", "b"]) == 0
-    assert "c 0.2.0 (c.v0.2.0, catalog community)\n" in capsys.readouterr().out
+    text = "c 0.2.0 (c.v0.2.0, catalog community)\n  it is upgraded from 0.1.0\n  b v0.1.0 requires c v0.2.0\n"
+    assert capsys.readouterr().out.endswith(text)
 
 
 def test_what_is_installed_and_requested_follows_its_upgrade_edges(
