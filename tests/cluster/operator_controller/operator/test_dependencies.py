@@ -21,6 +21,12 @@ def is_deleting(site: Site, letter: str) -> bool:
     return found is not None and "deletionTimestamp" in found["metadata"]
 
 
+async def install_held(site: Site) -> None:
+    """Install a with b, and wait until the deletion of b is held."""
+    await site.install(CHAIN)
+    await site.until("the deletion is held", lambda: hold(site, "b") == f"required by Operator {site.package('a')}")
+
+
 async def remove_by_hand(site: Site, letter: str) -> None:
     """Delete an Operator and remove its finalizer, so that nothing of operator-controller ends its deletion."""
     await site.delete(letter)
@@ -126,8 +132,7 @@ async def test_a_dependency_that_is_deleted_in_the_foreground_keeps_running_unti
     site: Site,
 ) -> None:
     async with site.controller():
-        await site.install(CHAIN)
-        await site.until("the deletion is held", lambda: hold(site, "b") == f"required by Operator {site.package('a')}")
+        await install_held(site)
         await site.delete_in_foreground("b")
         await site.until("the garbage collector has deleted its BundleDeployment", lambda: is_deleting(site, "b"))
         await site.until("it is reported", lambda: site.ready("b")[1] in ("DeletionBlocked", "Removing"))
@@ -139,8 +144,7 @@ async def test_a_dependency_that_is_deleted_in_the_foreground_keeps_running_unti
 @pytest.mark.timeout(400)
 async def test_a_bundle_deployment_that_a_person_deletes_is_held_while_others_require_it(site: Site) -> None:
     async with site.controller():
-        await site.install(CHAIN)
-        await site.until("the deletion is held", lambda: bool(hold(site, "b")))
+        await install_held(site)
         await site.delete("b", bundledeployments.KIND)
         await site.until("it is being deleted", lambda: is_deleting(site, "b"))
         await site.until("the Operator says so", lambda: "deletion is held" in site.ready("b")[2])
@@ -151,8 +155,7 @@ async def test_a_bundle_deployment_that_a_person_deletes_is_held_while_others_re
 @pytest.mark.timeout(400)
 async def test_a_hold_without_an_operator_ends_when_nothing_requires_what_it_holds(site: Site) -> None:
     async with site.controller():
-        await site.install(CHAIN)
-        await site.until("the deletion is held", lambda: bool(hold(site, "b")))
+        await install_held(site)
         await remove_by_hand(site, "b")
         await site.until("the garbage collector has deleted its BundleDeployment", lambda: is_deleting(site, "b"))
         assert hold(site, "b") == f"required by Operator {site.package('a')}"
@@ -163,8 +166,7 @@ async def test_a_hold_without_an_operator_ends_when_nothing_requires_what_it_hol
 @pytest.mark.timeout(400)
 async def test_a_hold_without_an_operator_ends_also_if_all_happens_while_no_controller_runs(site: Site) -> None:
     async with site.controller():
-        await site.install(CHAIN)
-        await site.until("the deletion is held", lambda: bool(hold(site, "b")))
+        await install_held(site)
     await remove_by_hand(site, "b")
     await remove_by_hand(site, "a")
     await site.until("only the hold is left", lambda: site.deployment("a") is None and is_deleting(site, "b"))
