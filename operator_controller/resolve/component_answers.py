@@ -22,6 +22,7 @@ from operator_controller.resolve.recorded_plans import BindingPlan, binding_plan
 from operator_controller.resolve.relaxed_requests import with_other_versions
 from operator_controller.resolve.requests import package_request, running_bundle
 from operator_controller.resolve.resolution import Chosen
+from operator_controller.resolve.rule_evaluations import RuleEvaluations
 from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest, Snapshot
 from operator_controller.resolve.universe import ComponentUniverse, make_goal
 
@@ -38,6 +39,8 @@ class Sources:
     documents: Documents
     parsed: ParsedDocuments = field(default_factory=ParsedDocuments)
     domains: DomainCache = field(default_factory=DomainCache)
+    rules: RuleEvaluations = field(default_factory=RuleEvaluations)
+    """Those of one component: they count what all its solves cost."""
 
     def offer(self, source: CatalogSource, package: str) -> CatalogOffer:
         """What a catalog offers of the package."""
@@ -119,6 +122,7 @@ def universe_of(part: ComponentPart, sources: Sources, plans: Iterable[BindingPl
         facts=part.facts,
         home_catalogs=domains.home_place,
         why_not_created=domains.why_not_created,
+        rules=sources.rules,
     )
 
 

@@ -1,24 +1,19 @@
-"""The answers of a component that is not solved because solving it ended its process: nothing that is installed changes.
+"""The answers of a component that is not solved because it exceeds a limit as a whole: nothing that is installed changes.
 
-Called by component_solver.py. Reads no documents, which may be what exceeds the limits. Who needs an installed package is known
-from recorded requirements, so that its Operator can be deleted. Pure.
+Called by component_solver.py. Reads no documents and evaluates no rules, which may be what exceeds the limits. Who needs an
+installed package is known from recorded requirements, so that its Operator can be deleted. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from olmkit.api.conditions import truncate
 from operator_controller.resolve.answer import Answer, AnswerKind
-from operator_controller.resolve.answer_maker import AnswerMaker
-from operator_controller.resolve.budget import Statistics
-from operator_controller.resolve.component_answers import Sources, universe_of
 from operator_controller.resolve.component_part import ComponentPart
+from operator_controller.resolve.deletion_answers import deletion_answers
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
 from operator_controller.resolve.formatting import join_names, plain_value
-from operator_controller.resolve.optimum import Level, Solution
-from operator_controller.resolve.universe import make_goal
 
 MAX_PACKAGES_SHOWN = 5
 """Packages with an Operator in one message."""
@@ -26,15 +21,10 @@ MAX_PACKAGES_SHOWN = 5
 
 def exceeded_answers(part: ComponentPart, reason: str) -> Iterable[Answer]:
     """The answers for the Operators of a component; `reason` says which limit it exceeds."""
-    bare = replace(part, catalogs=(), documents=())
-    universe = universe_of(bare, Sources(_NoDocuments()))
-    goal = make_goal(universe, [each.held_package for each in part.operators])
-    nothing = Solution({}, (), (), next(iter(Level)), Statistics())
-    maker, message = AnswerMaker(universe, goal, nothing, part.catalogs), _message(part, reason)
+    message = _message(part, reason)
+    yield from deletion_answers(part.operators)
     for each in part.operators:
-        if each.is_deleting:
-            yield maker.answer(each)
-        elif each.is_resolvable:
+        if each.is_resolvable and not each.is_deleting:
             text = truncate(message, MAX_EXPLANATION_BYTES)
             yield Answer(each.name, each.uid, "", AnswerKind.UNDECIDED, is_resolved=False, message=message, text=text)
 
@@ -49,15 +39,3 @@ def _message(part: ComponentPart, reason: str) -> str:
         "Operator changes that it depends on; set spec.version or spec.channel to leave fewer choices, or "
         "spec.catalogSelector to leave out a catalog"
     )
-
-
-class _NoDocuments:
-    """Documents without any content."""
-
-    def digests(self, content: str) -> dict[str, str]:
-        """As Documents.digests()."""
-        return {}
-
-    def read(self, content: str, package: str) -> object:
-        """As Documents.read()."""
-        raise KeyError(package)

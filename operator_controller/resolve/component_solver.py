@@ -22,6 +22,9 @@ from operator_controller.resolve.components import find_components
 from operator_controller.resolve.documents import Documents, ParsedDocuments
 from operator_controller.resolve.optimum import Optimizer
 from operator_controller.resolve.package_domain import DomainCache
+from operator_controller.resolve.rule_evaluations import RulesTooCostly
+
+RUNNING_RULES_TOO_COSTLY = "the rules in CEL that what is installed requires cost more than resolution permits"
 
 
 class SolverMemory:
@@ -93,7 +96,11 @@ class PendingComponents:
         """Solve one component."""
         digest, part = self._pending[0]
         sources = component_answers.Sources(self._documents, self._memory.parsed, self._memory.domains)
-        found = component_answers.answer_component(part, sources, self._optimizer(part))
+        found: Iterable[Answer]
+        try:
+            found = component_answers.answer_component(part, sources, self._optimizer(part))
+        except RulesTooCostly:
+            found = exceeded_answers(part, RUNNING_RULES_TOO_COSTLY)
         answers = self._memory.answers[digest] = _with_digest(found, digest)
         self._pending.popleft()
         return answers

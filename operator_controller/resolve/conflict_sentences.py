@@ -39,6 +39,7 @@ MAX_CLAUSE_BYTES = 1024
 """UTF-8 bytes of one clause with what exists."""
 MAX_REASONS = 2
 """Further reasons in one sentence, and other versions of the package in question that are explained."""
+TOO_COSTLY = "rules in CEL cost more than resolution permits; ask its publisher for fewer or simpler rules"
 MAX_DETAILS = 5
 """Sentences about what exists."""
 
@@ -273,6 +274,8 @@ class ConflictSentences:
     def _why_nothing_satisfies(self, clause: RequirementClause) -> str:
         """Continues `which …`."""
         constraint = _constraint(clause)
+        if self._universe.is_unevaluated(clause.package, constraint):
+            return f"is not evaluated: {TOO_COSTLY}"
         if isinstance(constraint, KindConstraint):
             return self._why_no_provider(constraint)
         if isinstance(constraint, PackageConstraint):

@@ -6,7 +6,7 @@ constraint holds for one bundle at a time, as in OLM: the properties of two bund
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from olmkit.gocompat.versions import BlangRange, Version
@@ -125,21 +125,39 @@ def _scope(constraint: Constraint) -> ConstraintScope:
     return ConstraintScope(any_package=True)
 
 
-def holds(constraint: Constraint, package: str, bundle: Bundle) -> bool:
-    """Whether the constraint holds for this bundle of the package. A rule that cannot be evaluated does not hold."""
+RuleHolds = Callable[[str, str, Bundle], bool]
+"""Whether a rule in CEL holds for a bundle of a package."""
+
+
+def _rule_holds(rule: str, package: str, bundle: Bundle) -> bool:
+    return cel.rule_holds(rule, cel.rule_input(bundle.rule_properties(package)))
+
+
+def holds(constraint: Constraint, package: str, bundle: Bundle, rule_holds: RuleHolds = _rule_holds) -> bool:
+    """Whether the constraint holds for this bundle of the package. Raises what `rule_holds` raises, which may count its costs."""
     match constraint:
         case PackageConstraint(package=name, versions=versions):
             return name == package and bundle.version is not None and versions.matches(bundle.version)
         case KindConstraint(kind=kind):
             return kind in bundle.provided_kinds
         case AllConstraint(constraints=children):
-            return all(holds(child, package, bundle) for child in children)
+            return all(holds(child, package, bundle, rule_holds) for child in children)
         case AnyConstraint(constraints=children):
-            return any(holds(child, package, bundle) for child in children)
+            return any(holds(child, package, bundle, rule_holds) for child in children)
         case NotConstraint(constraints=children):
-            return not any(holds(child, package, bundle) for child in children)
+            return not any(holds(child, package, bundle, rule_holds) for child in children)
         case CelConstraint(rule=rule):
-            return cel.rule_holds(rule, bundle.rule_properties(package))
+            return rule_holds(rule, package, bundle)
+
+
+def has_rule(constraint: Constraint) -> bool:
+    """Whether a rule in CEL may have to be evaluated for it."""
+    match constraint:
+        case PackageConstraint() | KindConstraint():
+            return False
+        case CelConstraint():
+            return True
+    return any(has_rule(child) for child in constraint.constraints)
 
 
 def describe(constraint: Constraint) -> str:

@@ -1,8 +1,8 @@
 """The answers for Operators that are being deleted, from what running bundles have recorded: `deletion_answers(...) -> answers`.
 
-Called by the Resolver after a solve that failed, so that no deletion depends on the solver process. Evaluates no rule in CEL:
-only that process does. What is not certain counts as required: what a rule may hold for, everything if a requirement cannot be
-read, and everything beyond MAX_COMPARISONS. Pure.
+Called by the Resolver after a solve that failed, so that no deletion depends on the solver process, and by component_limits.py
+for what is not solved. Evaluates no rule in CEL, which may be what exceeds a limit. What is not certain counts as required: what
+a rule may hold for, everything if a requirement cannot be read, and everything beyond MAX_COMPARISONS. Pure.
 """
 
 from __future__ import annotations

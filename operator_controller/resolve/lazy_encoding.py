@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from operator_controller.resolve.budget import Budget, BudgetExhausted, Statistics
 from operator_controller.resolve.clauses import ExclusionClause, OwnershipClause, RequirementClause
@@ -22,6 +22,9 @@ MAX_VERSIONS_TRIED = 8
 """Of versions that the clauses do not tell apart, the number that is compared with the rest of a model."""
 MAX_OWNERSHIP_RUN = 64
 """The number of neighbouring versions that one clause about ownership covers at most, on each side of the selected one."""
+
+MAX_COMPARED_RULES = 16
+"""Requirements of one version that are searched one by one."""
 
 Rule = TypeVar("Rule", Requirement, Exclusion)
 Selection = Mapping[str, int]
@@ -203,14 +206,14 @@ class LazyEncoding(OrderEncoding):
         """What this version requires, read once."""
         found = self._requirements.get((package, index))
         if found is None:
-            found = self._requirements[package, index] = self._universe.requirements(package, index)
+            found = self._requirements[package, index] = _searchable(self._universe.requirements(package, index))
         return found
 
     def exclusions(self, package: str, index: int) -> Sequence[Exclusion]:
         """What this version excludes, read once."""
         found = self._exclusions.get((package, index))
         if found is None:
-            found = self._exclusions[package, index] = self._universe.exclusions(package, index)
+            found = self._exclusions[package, index] = _searchable(self._universe.exclusions(package, index))
         return found
 
     def _new_run(
@@ -319,6 +322,22 @@ class LazyEncoding(OrderEncoding):
         while high < highest and key in self._keys(package, high + 1) and extends(high + 1):
             high += 1
         return low, high
+
+
+class _ManyRules(list[Any]):
+    """Rules that are found by their hash."""
+
+    def __init__(self, rules: Iterable[Requirement | Exclusion]) -> None:
+        super().__init__(rules)
+        self._set = frozenset[Any](self)
+
+    def __contains__(self, rule: object) -> bool:
+        return rule in self._set
+
+
+def _searchable(rules: Sequence[Rule]) -> Sequence[Rule]:
+    """The rules; of many, each is found without a comparison with all others."""
+    return rules if len(rules) <= MAX_COMPARED_RULES else _ManyRules(rules)
 
 
 def is_in(selection: Selection, versions: VersionSet) -> bool:

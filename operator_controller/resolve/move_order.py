@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from operator_controller.resolve.answer import MovingSet
-from operator_controller.resolve.constraints import Constraint, holds
+from operator_controller.resolve.constraints import Constraint
 from operator_controller.resolve.package_graph import strongly_connected
 from operator_controller.resolve.universe import ComponentUniverse
 
@@ -75,7 +75,7 @@ def _required(
 def _is_satisfied_now(universe: ComponentUniverse, constraint: Constraint, package: str) -> bool:
     if package not in universe.running:
         return False
-    return all(holds(constraint, package, bundle) for bundle in universe.version(package, 0).bundles)
+    return universe.holds_for(constraint, package, 0)
 
 
 def _broken(universe: ComponentUniverse, changed: set[str], selected: Mapping[str, int]) -> Steps:
@@ -95,7 +95,7 @@ def _broken(universe: ComponentUniverse, changed: set[str], selected: Mapping[st
 
 
 def _satisfies(universe: ComponentUniverse, constraint: Constraint, package: str, selected: Mapping[str, int]) -> bool:
-    return all(holds(constraint, package, bundle) for bundle in universe.version(package, selected[package]).bundles)
+    return universe.holds_for(constraint, package, selected[package])
 
 
 def _moving_sets(

@@ -25,18 +25,22 @@ from operator_controller.resolve.constraints import (
     KindConstraint,
     NotConstraint,
     PackageConstraint,
+    has_rule,
     holds,
     scope_of,
 )
-from operator_controller.resolve.package import GroupKind, GroupVersionKind
+from operator_controller.resolve.package import Bundle, GroupKind, GroupVersionKind
 from operator_controller.resolve.package_domain import PackageDomain, intervals_of
 from operator_controller.resolve.package_version import PackageVersion
 from operator_controller.resolve.problem import Asked, Exclusion, Goal, Interval, Requirement, VersionSet
 from operator_controller.resolve.requirements import constraints_of
+from operator_controller.resolve.rule_evaluations import WHAT_RUNS, RuleEvaluations, RulesTooCostly
 
 MAX_EVALUATIONS = 200_000
 """Versions for which the expressions of one component are evaluated. What is not evaluated satisfies no requirement, and is
-excluded by each exclusion."""
+excluded by each exclusion; the same applies beyond the limits of rule_evaluations.py."""
+_EVERYTHING = AllConstraint(())
+"""Stands for all constraints that are not evaluated and may hold for bundles of any package."""
 
 
 class _ComponentRequirement(Requirement):
@@ -96,12 +100,15 @@ class ComponentUniverse:
     """The place of a package's catalog among the catalogs of those that may require it."""
     why_not_created: Callable[[str], str]
     """Why no Operator can be created for a package that has none; "" if it can."""
+    rules: RuleEvaluations = field(default_factory=RuleEvaluations)
+    """Evaluates rules in CEL. What runs is evaluated always: its methods raise RulesTooCostly."""
     _domains: dict[str, PackageDomain] = field(default_factory=dict)
     _alternatives: dict[tuple[str, Constraint, bool], tuple[VersionSet, ...]] = field(default_factory=dict)
-    _exclusions: dict[tuple[str, Constraint], tuple[VersionSet, ...]] = field(default_factory=dict)
+    _exclusions: dict[tuple[str, Constraint, bool], tuple[VersionSet, ...]] = field(default_factory=dict)
     _preferences: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     _requirements: dict[tuple[str, int], Sequence[Requirement]] = field(default_factory=dict)
     _evaluations: int = 0
+    _unevaluated: set[tuple[str, Constraint]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._runs = frozenset(self.running)
@@ -152,20 +159,28 @@ class ComponentUniverse:
         ):
             if this.choice is None and not self._is_excluding_nothing_now(package, each):
                 continue
-            excluded = self._excluded(package, AnyConstraint(each.constraints))
-            found += [Exclusion(excluded, each)] if excluded else []
+            excluded = self._excluded(package, AnyConstraint(each.constraints), runs=this.choice is None)
+            is_new = not any(one.excluded is excluded for one in found)  # all that are not evaluated exclude the same
+            found += [Exclusion(excluded, each)] if excluded and is_new else []
         return found
 
-    def _excluded(self, package: str, constraint: Constraint) -> tuple[VersionSet, ...]:
-        """The versions of other packages for which the constraint holds, and those for which that cannot be evaluated."""
-        key = package, constraint
+    def _excluded(self, package: str, constraint: Constraint, *, runs: bool) -> tuple[VersionSet, ...]:
+        """The versions of other packages for which the constraint holds, and those for which that is not evaluated.
+
+        What runs excludes nothing that runs.
+        """
+        if self._is_used_up(package, constraint) and scope_of([constraint]).any_package:
+            constraint = _EVERYTHING
+        key = package, constraint, runs
         known = self._exclusions.get(key)
         if known is None:
             found = []
             for other in sorted(self._scope(constraint) - {package}, key=self.preference):
-                intervals = self._intervals(other, constraint)
+                intervals = None
+                if constraint is not _EVERYTHING:
+                    intervals = self._intervals(package, other, constraint)
                 if intervals is None:
-                    intervals = intervals_of(range(self.size(other)))
+                    intervals = intervals_of(range(1 if runs and other in self._runs else 0, self.size(other)))
                 found += [VersionSet(other, intervals)] if intervals else []
             known = self._exclusions[key] = tuple(found)
         return known
@@ -206,8 +221,43 @@ class ComponentUniverse:
             for each in dict.fromkeys(
                 constraint for bundle in bundles for constraint in constraints_of(bundle).required
             )
-            if not all(holds(each, package, bundle) for bundle in bundles) and not self._cluster_satisfies(each)
+            if not self._satisfies_itself(each, package, index) and not self._cluster_satisfies(each)
         ]
+
+    def _satisfies_itself(self, constraint: Constraint, package: str, index: int) -> bool:
+        if index == 0 and package in self._runs:
+            return self.holds_for(constraint, package, 0)
+        return self._is_held_by(constraint, package, self.version(package, index), package) is True
+
+    def holds_for(self, constraint: Constraint, package: str, index: int) -> bool:
+        """Whether a constraint of what runs, or of what is selected, holds for a version. Raises RulesTooCostly."""
+        return self._holds(constraint, package, self.version(package, index), WHAT_RUNS)
+
+    def _holds(self, constraint: Constraint, package: str, version: PackageVersion, dependant: str) -> bool:
+        def rule_holds(rule: str, package: str, bundle: Bundle) -> bool:
+            return self.rules.holds(rule, package, bundle, dependant)
+
+        return all(holds(constraint, package, bundle, rule_holds) for bundle in version.bundles)
+
+    def _is_held_by(self, constraint: Constraint, package: str, version: PackageVersion, dependant: str) -> bool | None:
+        """Whether a constraint of a version of `dependant` holds for a version; None if that is not evaluated."""
+        try:
+            return self._holds(constraint, package, version, dependant)
+        except RulesTooCostly:
+            self._unevaluated.add((dependant, constraint))
+            return None
+
+    def _is_used_up(self, dependant: str, constraint: Constraint) -> bool:
+        """Whether the constraint is not evaluated for any further version."""
+        if isinstance(constraint, PackageConstraint | KindConstraint):
+            return False
+        if self._evaluations >= MAX_EVALUATIONS:
+            return True
+        return self.rules.is_used_up(dependant) and has_rule(constraint)
+
+    def is_unevaluated(self, package: str, constraint: Constraint) -> bool:
+        """Whether a constraint of the package was not evaluated for every version, because its rules cost too much."""
+        return (package, constraint) in self._unevaluated
 
     def alternatives(self, package: str, constraint: Constraint, *, is_running: bool) -> tuple[VersionSet, ...]:
         """The versions of other packages for which the constraint holds, the preferred package first.
@@ -217,12 +267,18 @@ class ComponentUniverse:
         key = package, constraint, is_running
         known = self._alternatives.get(key)
         if known is None:
-            scope = self._scope(constraint) - {package}
-            found = [
-                VersionSet(other, intervals)
-                for other in (sorted(scope, key=self.preference) if len(scope) > 1 else scope)
-                if (is_running or not self.is_deleting(other)) and (intervals := self._intervals(other, constraint))
-            ]
+            scope: Collection[str] = self._scope(constraint) - {package}
+            if self._is_used_up(package, constraint):
+                self._unevaluated.add((package, constraint))
+                scope = self.holders(package, constraint) if is_running else ()
+            found: list[VersionSet] = []
+            for other in sorted(scope, key=self.preference) if len(scope) > 1 else scope:
+                if not is_running and self.is_deleting(other):
+                    continue
+                intervals = self._intervals(package, other, constraint)
+                if intervals is None and is_running and other in self.holders(package, constraint):
+                    intervals = ((0, 0),)
+                found += [VersionSet(other, intervals)] if intervals else []
             known = self._alternatives[key] = tuple(found)
         return known
 
@@ -232,11 +288,7 @@ class ComponentUniverse:
 
     def holders(self, package: str, constraint: Constraint) -> list[str]:
         """The other packages that run and satisfy the constraint."""
-        return [
-            other
-            for other in self.running
-            if other != package and all(holds(constraint, other, bundle) for bundle in self.version(other, 0).bundles)
-        ]
+        return [other for other in self.running if other != package and self.holds_for(constraint, other, 0)]
 
     @staticmethod
     def constraint(requirement: Requirement) -> Constraint:
@@ -244,12 +296,7 @@ class ComponentUniverse:
         return cast("Constraint", requirement.source)
 
     def _is_excluding_nothing_now(self, package: str, constraint: NotConstraint) -> bool:
-        return all(
-            holds(constraint, other, bundle)
-            for other in self.running
-            if other != package
-            for bundle in self.version(other, 0).bundles
-        )
+        return all(self.holds_for(constraint, other, 0) for other in self.running if other != package)
 
     def is_deleting(self, package: str) -> bool:
         """Whether the Operator of the package is being deleted."""
@@ -268,8 +315,8 @@ class ComponentUniverse:
             return self.packages
         return scope.packages.union(*(self.providers.get(kind, ()) for kind in scope.kinds))
 
-    def _intervals(self, package: str, constraint: Constraint) -> tuple[Interval, ...] | None:
-        """The versions of a package for which the constraint holds; None beyond MAX_EVALUATIONS."""
+    def _intervals(self, dependant: str, package: str, constraint: Constraint) -> tuple[Interval, ...] | None:
+        """The versions of a package for which a constraint of `dependant` holds; None if they are not evaluated."""
         domain = self.domain(package)
         match constraint:
             case PackageConstraint(package=name, versions=versions):
@@ -277,13 +324,17 @@ class ComponentUniverse:
             case KindConstraint(kind=kind):
                 return intervals_of(domain.indices_by_kind.get(kind, ()))
         if self._evaluations + len(domain.versions) > MAX_EVALUATIONS:
+            self._evaluations = MAX_EVALUATIONS
+            self._unevaluated.add((dependant, constraint))
             return None
         self._evaluations += len(domain.versions)
-        return intervals_of(
-            index
-            for index, each in enumerate(domain.versions)
-            if all(holds(constraint, package, bundle) for bundle in each.bundles)
-        )
+        found: list[int] = []
+        for index, each in enumerate(domain.versions):
+            is_held = self._is_held_by(constraint, package, each, dependant)
+            if is_held is None:
+                return None
+            found += [index] if is_held else []
+        return intervals_of(found)
 
     def _cluster_satisfies(self, constraint: Constraint) -> bool:
         """Whether the cluster has the kind, and no bundle of the component owns it: such a kind may go with its bundle."""

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operator_controller.resolve.cel import BadRule, Properties, check_rule, rule_holds
+from operator_controller.resolve.cel import BadRule, Properties, check_rule, rule_cost, rule_input
+from operator_controller.resolve.cel import rule_holds as holds_for_input
 
 PROPERTIES: Properties = [
     {"type": "olm.package", "value": {"packageName": "p", "version": "v1.2"}},
@@ -17,6 +18,10 @@ PROPERTIES: Properties = [
     {"type": "certified", "value": True},
     {"type": "sizes", "value": [1, 2.5, None, {"a": "b"}]},
 ]
+
+
+def rule_holds(rule: str, properties: Properties) -> bool:
+    return holds_for_input(rule, rule_input(properties))
 
 
 @pytest.mark.parametrize(
@@ -155,6 +160,12 @@ def many(count: int) -> Properties:
         pytest.param("properties.exists(a, a.type.matches('t'))", 100, 200, id="a regular expression in a loop"),
         pytest.param("(properties + properties + properties).exists(a, a.type == 't')", 200, 700, id="additions"),
         pytest.param(
+            "properties.exists(a, " + "properties != properties || " * 60 + "a.type == 't')",
+            100,
+            400,
+            id="each comparison may visit all properties",
+        ),
+        pytest.param(
             r"r'\' != 'x' && properties.exists(a, properties.exists(b, true)) || r'\' == ''",
             100,
             200,
@@ -182,6 +193,14 @@ def test_a_rule_that_could_cost_too_much_does_not_hold(rule: str, permitted: int
     assert rule_holds(rule, many(permitted))
     if refused:
         assert not rule_holds(rule, many(refused))
+
+
+def test_a_rule_costs_more_for_more_properties_and_nothing_beyond_its_limit() -> None:
+    loop = "properties.exists(a, a.type == 't')"
+    few, more = rule_cost(loop, rule_input(many(10))), rule_cost(loop, rule_input(many(20)))
+    assert few < more
+    assert rule_cost(NESTED, rule_input(many(20))) > 10 * more
+    assert rule_cost(NESTED, rule_input(many(100))) < rule_cost(NESTED, rule_input(many(30)))
 
 
 def test_lists_within_values_count_too() -> None:
