@@ -35,8 +35,7 @@ class CatalogIndex:
         self._digests: dict[str, Mapping[str, str]] = {}
         self._recorded: dict[str, PackageIndex] = {}
         self._by_package: dict[str, PackageIndex] = {}
-        self.providers: Mapping[GroupKind, Collection[str]] = {}
-        """Packages that own a kind in one of their versions."""
+        self._providers: Mapping[GroupKind, Collection[str]] | None = None
 
     def update(
         self, catalogs: Iterable[CatalogSource], documents: Documents, operators: Iterable[OperatorRequest]
@@ -58,9 +57,15 @@ class CatalogIndex:
         self._refresh()
 
     def _refresh(self) -> None:
-        self._by_package = {}
+        self._by_package, self._providers = {}, None
         self._parsed.retain_indexes({digest for digests in self._digests.values() for digest in digests.values()})
-        self.providers = self._find_providers()
+
+    @property
+    def providers(self) -> Mapping[GroupKind, Collection[str]]:
+        """Packages that own a kind in one of their versions. Raises CatalogLost."""
+        if self._providers is None:
+            self._providers = self._find_providers()
+        return self._providers
 
     def _find_providers(self) -> Mapping[GroupKind, Collection[str]]:
         """Raises CatalogLost."""

@@ -83,6 +83,11 @@ class OperatorRequest:
         """The package that it stands for: the one that runs, also after its spec has been changed to another one."""
         return (self.running.package if self.running else "") or self.package
 
+    @property
+    def seniority(self) -> tuple[bool, str, str]:
+        """Of several Operators the one with the least value comes first: installed, then older, then by name."""
+        return self.running is None, self.created, self.name
+
 
 @dataclass(frozen=True)
 class CatalogSource:

@@ -120,17 +120,12 @@ def _with_digest(answers: Iterable[Answer], digest: str) -> tuple[Answer, ...]:
 def find_parts(snapshot: ClusterSnapshot, documents: Documents, memory: SolverMemory) -> list[ComponentPart]:
     """The parts of the Snapshot, one for each component."""
     operators = _by_seniority(snapshot)
-    try:
-        memory.index.update(snapshot.catalogs, documents, operators)
-        return _find_parts(snapshot, operators, memory.index)
-    except CatalogLost as error:
-        lost = error.catalog
-    while True:  # as often as there are catalogs
+    memory.index.update(snapshot.catalogs, documents, operators)
+    while True:  # at most once more for each catalog
         try:
-            memory.index.lose(lost)
             return _find_parts(snapshot, operators, memory.index)
         except CatalogLost as error:
-            lost = error.catalog
+            memory.index.lose(error.catalog)
 
 
 def _find_parts(
@@ -149,7 +144,4 @@ def _find_parts(
 
 
 def _by_seniority(snapshot: ClusterSnapshot) -> Sequence[OperatorRequest]:
-    """Installed first, then the older one, then by name."""
-    if snapshot.is_ordered:
-        return snapshot.operators
-    return sorted(snapshot.operators, key=lambda each: (each.running is None, each.created, each.name))
+    return snapshot.operators if snapshot.is_ordered else sorted(snapshot.operators, key=lambda each: each.seniority)

@@ -53,7 +53,7 @@ def deletion_answers(
     `selected`: by Operator, the packages that its selected bundle requires, which may be about to be installed.
     """
     by_package: dict[str, OperatorRequest] = {}
-    for operator in sorted(operators, key=lambda each: (each.running is None, each.created, each.name)):
+    for operator in sorted(operators, key=lambda each: each.seniority):
         by_package.setdefault(operator.held_package, operator)
     deleting = {package for package, operator in by_package.items() if operator.is_deleting}
     if not deleting:
