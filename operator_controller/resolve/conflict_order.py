@@ -40,27 +40,26 @@ def order_clauses(start: AskedClause, clauses: Iterable[Clause], universe: Unive
     A VersionsClause follows the first clause that needs a version of a package without such versions.
     """
     places = {asked.package: place for place, asked in enumerate(goal.asked)}
-    ordered = list(dict.fromkeys(sorted((one for one in clauses if one != start), key=lambda one: _key(one, places))))
+    others = sorted((one for one in clauses if one != start), key=lambda one: _key(one, places))
+    ordered: list[Clause] = [start, *dict.fromkeys(others)]
     about: dict[str, list[int]] = {}  # the positions of the clauses about each package
     for position, clause in enumerate(ordered):
         for package in _subjects(clause):
             about.setdefault(package, []).append(position)
     is_found = [False] * len(ordered)
     found: dict[Clause, None] = {}
-    first, pending = 0, [-1]  # -1 is the position of `start`
-    while pending:
-        position = pending.pop()
-        if position < 0 or not is_found[position]:
-            clause = start if position < 0 else ordered[position]
-            if position >= 0:
-                is_found[position] = True
+    for first in range(len(ordered)):
+        pending = [first]
+        while pending:
+            position = pending.pop()
+            if is_found[position]:
+                continue
+            is_found[position] = True
+            clause = ordered[position]
             found |= dict.fromkeys([clause, *_missing_versions(clause, universe)])
             for named in (_subjects(clause), _objects(clause)):  # the end of `pending` comes first
                 positions = {one for package in named for one in about.get(package, ()) if not is_found[one]}
                 pending += sorted(positions, reverse=True)
-        while not pending and first < len(ordered):
-            pending += [] if is_found[first] else [first]
-            first += 1
     return tuple(found)
 
 
