@@ -32,7 +32,6 @@ MAX_PROVIDERS_SHOWN = 2
 MAX_NAMES_COMPARED = 5_000
 """Package names that a missing one is compared with."""
 
-
 NamedPart = PackageConstraint | KindConstraint
 
 
@@ -53,8 +52,8 @@ class NearMisses:
     def existing(self, package: str, versions: BlangRange | None = None) -> str:
         """The versions of a package that catalogs offer, and those nearest to the range; "" if there are none."""
         domain = self._universe.domain(package)
-        if domain.operator is None and (refused := self._universe.why_not_created(package)):
-            return f"{plain_value(package)} cannot be installed as a dependency: {refused}"
+        if refused := self._refused(domain):
+            return refused
         offered = sorted({bundle.version for bundle in _bundles(domain) if bundle.version is not None})
         if not offered:
             return ""
@@ -70,6 +69,11 @@ class NearMisses:
             reason = why_not(domain, version)
             return f"{text}, and {version} would fit, but {reason}" if reason else text
         return text
+
+    def _refused(self, domain: PackageDomain) -> str:
+        """Why no Operator can be created for the package; "" if it can, or if there is one."""
+        reason = self._universe.why_not_created(domain.package) if domain.operator is None else ""
+        return f"{plain_value(domain.package)} cannot be installed as a dependency: {reason}" if reason else ""
 
     @cached_property
     def _names(self) -> list[str]:
@@ -123,8 +127,8 @@ class NearMisses:
     def _exact_provider(self, domain: PackageDomain, newest: Version, kind: GroupVersionKind) -> str:
         if kind in domain.indices_by_kind:
             return self.existing(domain.package)
-        if domain.operator is None and (refused := self._universe.why_not_created(domain.package)):
-            return f"{plain_value(domain.package)} cannot be installed as a dependency: {refused}"
+        if refused := self._refused(domain):
+            return refused
         held = [one.version for one in _held_back(domain) if kind in one.bundle.provided_kinds]
         version = held[-1] if held else newest
         reason = why_not(domain, version)
