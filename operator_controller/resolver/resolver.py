@@ -125,7 +125,7 @@ class Resolver:
 
     def answer_to(self, request: OperatorRequest) -> AnswerState:
         """The answer to the present request of an Operator, which is woken when there is another one."""
-        held = self._deletions.get(request.name) or self._held.get(request.name)
+        held = self._present(request.name)
         if held is not None and held.request == request:
             return AnswerState(held.answer, held.needs_recheck, held.is_component_settled)
         if self._requests.get(request.name) != request:  # its event has not been handled yet
@@ -264,9 +264,12 @@ class Resolver:
         self._failure = _Failure(snapshot, error, count, time.monotonic() + delay)
         asyncio.get_running_loop().call_later(delay, self.mark_dirty)
         for name, request in snapshot.operators.items():
-            held = self._deletions.get(name) or self._held.get(name)
-            if held is None or held.request != request:
+            if (held := self._present(name)) is None or held.request != request:
                 self._wake(name)
+
+    def _present(self, name: str) -> _Held | None:
+        """What counts for the Operator at present."""
+        return self._deletions.get(name) or self._held.get(name)
 
     async def _hold_deletions(self, snapshot: Snapshot) -> None:
         """Answer the Operators that are being deleted from what runs, so that no deletion depends on the solver."""
@@ -284,8 +287,7 @@ class Resolver:
             if known is not None and known.request == request and known.permits_deletion:
                 continue
             held = self._deletions[name] = _Held(request, answer, needs_recheck=False, is_component_settled=False)
-            for package in related_packages(answer, request.held_package):
-                self._related.setdefault(package, set()).add(name)
+            _relate(self._related, answer, request)
             if held != before.get(name):
                 self._awaited.pop(name, None)
                 self._wake(name)
@@ -339,7 +341,12 @@ class Resolver:
 def _related_operators(answers: Iterable[Answer], requests: Mapping[str, OperatorRequest]) -> dict[str, set[str]]:
     related: dict[str, set[str]] = {}
     for answer in answers:
-        request = requests.get(answer.operator)
-        for package in related_packages(answer, request.held_package) if request is not None else ():
-            related.setdefault(package, set()).add(answer.operator)
+        if (request := requests.get(answer.operator)) is not None:
+            _relate(related, answer, request)
     return related
+
+
+def _relate(related: dict[str, set[str]], answer: Answer, request: OperatorRequest) -> None:
+    """Add the Operator of the answer to those of each package that the answer names."""
+    for package in related_packages(answer, request.held_package):
+        related.setdefault(package, set()).add(answer.operator)

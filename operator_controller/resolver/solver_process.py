@@ -131,9 +131,8 @@ class SolverProcess:
                 try:
                     result = await self._run(replace(self._continued(snapshot), components=1))
                 except OlmError as error:
-                    if (
-                        is_first or error.reason == JobReason.TOO_LONG
-                    ):  # time is limited for each task, memory for a process
+                    # Time is limited for each task, memory for a process, in which others may have been solved before.
+                    if is_first or error.reason == JobReason.TOO_LONG:
                         self._exceed(component, error)
                     break
                 self._keep(result)
