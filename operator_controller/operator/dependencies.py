@@ -207,7 +207,7 @@ def _hold_of_predecessor(world: World, existing: str) -> str | None:
 
 def _hold_reason(world: World, answer: Answer) -> str:
     """Who requires what is installed, or will, in a few words; "" if nothing does."""
-    packages = requiring_packages(answer, world.operator.spec.package_name).union(answer.required_by_deleting)
+    packages = _requiring(world, answer).union(answer.required_by_deleting)
     names = {world.neighbours[one].operator for one in packages if one in world.neighbours}
     names.discard(world.operator.metadata.name)
     return hold_text(f"Operator {name}" for name in names)
@@ -219,12 +219,19 @@ def hold_text(holders: Iterable[str]) -> str:
     return f"{HOLD_PREFIX}{names}" if names else ""
 
 
+def _requiring(world: World, answer: Answer) -> set[str]:
+    """The packages that require what this Operator installs. If it is being deleted, only those that nothing else satisfies."""
+    if world.operator.metadata.deleting:
+        return set(answer.needed_by)
+    return requiring_packages(answer, world.operator.spec.package_name)
+
+
 def _dependants(world: World, answer: Answer) -> list[Neighbour]:
     """The Operators whose installed bundle requires what is installed for this one, by name.
 
     One that is only about to be installed counts from the creation of its BundleDeployment.
     """
-    requiring = requiring_packages(answer, world.operator.spec.package_name)
+    requiring = _requiring(world, answer)
     found = [
         neighbour
         for package, neighbour in world.neighbours.items()

@@ -13,6 +13,7 @@ from operator_controller.resolve.awaited_operators import awaited_deletions, awa
 from operator_controller.resolve.bundle_identity import is_same_image
 from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest
 from operator_controller.resolve.constraints import Constraint, describe
+from operator_controller.resolve.dependants import Dependants
 from operator_controller.resolve.deprecations import find_deprecations
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
 from operator_controller.resolve.formatting import join_names
@@ -20,7 +21,7 @@ from operator_controller.resolve.move_order import MoveOrder, find_order
 from operator_controller.resolve.operator_answer import make_answer
 from operator_controller.resolve.optimum import Solution
 from operator_controller.resolve.package_domain import PackageDomain
-from operator_controller.resolve.package_graph import reachable, reversed_graph, strongly_connected
+from operator_controller.resolve.package_graph import reachable
 from operator_controller.resolve.problem import Goal
 from operator_controller.resolve.refusal import Refusals
 from operator_controller.resolve.resolution import Chosen, Resolution
@@ -66,9 +67,9 @@ class AnswerMaker:
         return replace(
             answer,
             members=self.members,
-            needed_by=self._needed_by(domain.package),
-            required_by_deleting=self._required_by_deleting(domain.package),
-            removed_with=self._removed_with(domain.package),
+            needed_by=self._dependants.needed_by(domain.package),
+            required_by_deleting=self._dependants.required_by_deleting(domain.package),
+            removed_with=self._dependants.removed_with(domain.package),
         )
 
     # --- the kinds of answers
@@ -89,7 +90,7 @@ class AnswerMaker:
         answer = self._plain(operator, domain, AnswerKind.CONFLICT, refusal.message)
 
         def is_required(package: str) -> bool:
-            return bool(self._needed_by(package))
+            return bool(self._dependants.needed_by(package))
 
         awaited = awaited_operators(self._universe, self._selected, refusal.packages, is_required)
         deletions = awaited_deletions(self._universe, refusal.packages, is_required)
@@ -181,6 +182,14 @@ class AnswerMaker:
         return {name: list(dict.fromkeys(each.satisfied_by for each in edges)) for name, edges in self._edges.items()}
 
     @cached_property
+    def _dependants(self) -> Dependants:
+        return Dependants(
+            self._universe,
+            self._selected if self._solution.is_proved else {},
+            self._required,
+        )
+
+    @cached_property
     def _order(self) -> MoveOrder:
         edges = {name: [(each.constraint, each.satisfied_by) for each in edges] for name, edges in self._edges.items()}
         return find_order(self._universe, self._selected, edges if self._solution.is_proved else {})
@@ -261,63 +270,6 @@ class AnswerMaker:
                 for package in reachable(self._required, [name]):
                     found.setdefault(package, []).append(operator.name)
         return found
-
-    def _needed_by(self, package: str) -> tuple[str, ...]:
-        """The packages that run and require something of what runs of this one alone, and those selected that require it.
-
-        What is being deleted needs nothing: packages that need each other and are all deleted do not hold each other.
-        """
-        found = self._selected_dependants.get(package, set()) | self._running_dependants.get(package, set())
-        return tuple(sorted(name for name in found if not self._universe.is_deleting(name)))
-
-    def _required_by_deleting(self, package: str) -> tuple[str, ...]:
-        """The packages that are being deleted and require what runs of this one alone; not those that it requires itself."""
-        dependants = self._running_dependants.get(package, set())
-        found = [each for each in dependants if self._universe.is_deleting(each)]
-        own = set(reachable(self._sole_providers, [package]) if found else ())
-        return tuple(sorted(each for each in found if each not in own))
-
-    def _removed_with(self, package: str) -> tuple[str, ...]:
-        """The other packages of its cycle, if no person has requested one of them that stays and nothing else requires one."""
-        cycle = self._cycles.get(package, frozenset())
-        if len(cycle) < 2 or not all(self._universe.is_kept_only_by_dependants(each) for each in cycle):
-            return ()
-        is_required = any(other not in cycle for each in cycle for other in self._needed_by(each))
-        return () if is_required else tuple(sorted(cycle - {package}))
-
-    @cached_property
-    def _cycles(self) -> dict[str, frozenset[str]]:
-        """The packages of the cycle of each package; one that is in none is alone."""
-        dependants = (self._selected_dependants, self._running_dependants)
-        packages = {*self._selected, *self._universe.running}
-        numbers = strongly_connected(
-            {each: set[str]().union(*(one.get(each, ()) for one in dependants)) & packages for each in packages}
-        )
-        cycles: dict[int, set[str]] = {}
-        for package, number in numbers.items():
-            cycles.setdefault(number, set()).add(package)
-        members = {number: frozenset(each) for number, each in cycles.items()}
-        return {package: members[number] for package, number in numbers.items()}
-
-    @cached_property
-    def _sole_providers(self) -> dict[str, set[str]]:
-        """By package that runs: the packages each of which alone satisfies a requirement of what runs of it."""
-        universe = self._universe
-        found: dict[str, set[str]] = {}
-        for package in universe.running:
-            holders = (universe.holders(package, each) for each in universe.required(package, 0))
-            found[package] = {each[0] for each in holders if len(each) == 1}
-        return found
-
-    @cached_property
-    def _running_dependants(self) -> dict[str, set[str]]:
-        """The reverse of _sole_providers."""
-        return reversed_graph(self._sole_providers)
-
-    @cached_property
-    def _selected_dependants(self) -> dict[str, set[str]]:
-        """By package: the selected packages whose requirements it satisfies."""
-        return reversed_graph(self._required)
 
 
 def _dependency_notes(dependencies: Iterable[Dependency]) -> list[str]:

@@ -315,6 +315,11 @@ def rechecked(observed: World) -> World:
             "",
             id="what is not installed requires it",
         ),
+        pytest.param(
+            deleting((DEPENDANT,), members=(Member("b", "b.v1.0.0", "1.0.0", requires=("p",)),)),
+            "",
+            id="something else that stays satisfies what requires it",
+        ),
     ],
 )
 def test_what_others_require_is_not_deleted_before_them(observed: World, hold: str) -> None:
