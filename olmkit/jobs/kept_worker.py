@@ -1,7 +1,8 @@
 """One child process that is kept between tasks, for a function whose state is worth keeping: parsed files, earlier answers.
 
 Used by controllers that have such a function. Tasks run one after the other. A task that exceeds its limits, and one that is
-cancelled, ends the process; the next task gets another one, which starts without state. Never retries.
+cancelled, ends the process; the next task gets another one, which starts without state. So it does if a file or folder that the
+process may read was replaced. Never retries.
 """
 
 from __future__ import annotations
@@ -43,11 +44,14 @@ class KeptWorker:
         tasks_per_process: int = TASKS_PER_PROCESS,
     ) -> None:
         self._limits = limits or Limits()
-        self._forks = ForkServerClient(preload, sandbox or Sandbox())
+        self._sandbox = sandbox or Sandbox()
+        self._forks = ForkServerClient(preload, self._sandbox)
         self._memory = memory or MemoryBudget()
         self._memory.require(self._limits.memory_bytes, 0)
         self._tasks_per_process = tasks_per_process
         self._process: WorkerProcess | None = None
+        self._files = self._sandbox.file_identities()
+        """Those that the process may read."""
         self._turn = asyncio.Lock()
         self.started = 0
         """The number of processes that were started."""
@@ -102,10 +106,12 @@ class KeptWorker:
 
     def _available_process(self) -> WorkerProcess:
         """Raises OSError when there cannot be one."""
-        process = self._process
-        if process is not None and not process.is_over and process.asked < self._tasks_per_process:
+        process, files = self._process, self._sandbox.file_identities()
+        is_usable = process is not None and not process.is_over and process.asked < self._tasks_per_process
+        if process is not None and is_usable and files == self._files:
             return process
         self.stop()
+        self._files = files
         self._process = WorkerProcess(self._forks, Role.KEEP, self._limits, self._memory, MAX_ANSWER_BYTES)
         self.started += 1
         return self._process

@@ -69,6 +69,11 @@ def append_to_log(arguments: Values, context: JobContext) -> Values:
     return {}
 
 
+def count_bytes(arguments: Values, context: JobContext) -> Values:
+    """The size of the file `path`, as far as it can be read."""
+    return {"bytes": len(Path(arguments["path"]).read_bytes())}
+
+
 def report_pid_and_wait(arguments: Values, context: JobContext) -> Values:
     """Reports its process ID as progress; ends when the file `until` exists."""
     context.progress(str(os.getpid()))
@@ -204,6 +209,7 @@ FUNCTIONS: tuple[Function[Values, Values], ...] = (
     echo_async,
     report_process,
     append_to_log,
+    count_bytes,
     report_pid_and_wait,
     hang,
     raise_blocked,

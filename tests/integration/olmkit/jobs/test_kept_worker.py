@@ -164,6 +164,21 @@ async def test_the_process_is_in_a_sandbox(worker: KeptWorker, tmp_path: Path) -
     assert "Permission" in error.message
 
 
+async def test_the_process_is_replaced_with_the_folder_that_it_may_read(tmp_path: Path) -> None:
+    folder = tmp_path / "read"
+    folder.mkdir()
+    kept = KeptWorker(limits=LIMITS, preload=[WORK], sandbox=Sandbox(reads=(folder,), network=False))
+    try:
+        before = await pid_of(kept)
+        folder.rename(tmp_path / "before")
+        folder.mkdir()
+        (folder / "file").write_text("")
+        assert (await kept.run(task("count_bytes", path=str(folder / "file")))) == {"bytes": 0}
+        assert await pid_of(kept) != before
+    finally:
+        await kept.close()
+
+
 async def error_of_write(worker: KeptWorker, path: Path) -> OlmError:
     """The error of a task that writes a file."""
     with pytest.raises(OlmError) as raised:

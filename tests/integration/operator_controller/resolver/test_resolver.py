@@ -324,6 +324,19 @@ async def test_content_that_is_damaged_on_disk_is_requested_again(
         assert server.requested == [FIRST, FIRST]
 
 
+async def test_content_whose_folder_is_removed_is_requested_again(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolver_module, "CATALOG_RETRY_DELAY", timedelta(seconds=0.1))
+    async with running(tmp_path) as cluster:
+        cluster.add_catalog(catalog(server.address))
+        cluster.add_operator("alpha")
+        await cluster.answered("alpha")
+        (tmp_path / "resolution").rename(tmp_path / "removed")
+        cluster.add_operator("beta", packageName="q")
+        await cluster.until("beta", lambda state: bool(state.answer and state.answer.is_resolved))
+
+
 async def test_a_new_leader_has_no_answers(server: Server, tmp_path: Path) -> None:
     async with running(tmp_path) as cluster:
         cluster.add_catalog(catalog(server.address))
