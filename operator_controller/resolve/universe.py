@@ -13,8 +13,9 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, cast
 
 from operator_controller.resolve.cluster_facts import ClusterFacts
@@ -288,7 +289,22 @@ class ComponentUniverse:
 
     def holders(self, package: str, constraint: Constraint) -> list[str]:
         """The other packages that run and satisfy the constraint."""
-        return [other for other in self.running if other != package and self.holds_for(constraint, other, 0)]
+        among: Iterable[str] = self.running
+        match constraint:
+            case PackageConstraint(package=name):
+                among = (name,) if name in self._runs else ()
+            case KindConstraint(kind=kind):
+                among = self._providers_now.get(kind, ())
+        return [other for other in among if other != package and self.holds_for(constraint, other, 0)]
+
+    @cached_property
+    def _providers_now(self) -> dict[GroupVersionKind, list[str]]:
+        """By kind: the packages of which what runs provides it."""
+        found: dict[GroupVersionKind, list[str]] = {}
+        for package in self.running:
+            for kind in self.version(package, 0).provided_kinds:
+                found.setdefault(kind, []).append(package)
+        return found
 
     @staticmethod
     def constraint(requirement: Requirement) -> Constraint:
