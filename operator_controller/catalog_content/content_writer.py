@@ -37,6 +37,8 @@ MAX_PACKAGES = 10_000
 """Packages of one catalog. catalogd reads no more of them."""
 MAX_PROVIDED_KINDS = 100_000
 """Pairs of a kind and a package that provides it, in one catalog. The largest real catalogs have some thousands."""
+MAX_INDEX_BYTES = 8 * 1024 * 1024
+"""Bytes of INDEX_FILE, which every process that reads the catalog keeps in memory. The largest real catalogs need 300,000."""
 MAX_PACKAGE_NAME_LENGTH = 253
 """Characters of a package name that is listed. spec.packageName of an Operator has no more."""
 MAX_INDEXED_BYTES = 2 * 1024 * 1024
@@ -71,7 +73,12 @@ def write_content(
         source: IO[bytes] = raw if encoding == IDENTITY else gzip.GzipFile(fileobj=raw)  # type: ignore[assignment]
         for start, line, length in _copied_lines(source, target):
             index.add(line, start, length)
-    (folder / INDEX_FILE).write_bytes(index.build().to_json())
+    text = index.build().to_json()
+    if len(text) > MAX_INDEX_BYTES:
+        raise ContentTooLarge(
+            f"the names of the packages and kinds of its catalog take more than {MAX_INDEX_BYTES // 2**20} MiB; {SPLIT_HINT}"
+        )
+    (folder / INDEX_FILE).write_bytes(text)
 
 
 def _copied_lines(source: IO[bytes], target: IO[bytes]) -> Iterator[tuple[int, bytes, int]]:

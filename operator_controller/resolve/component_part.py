@@ -11,9 +11,11 @@ from typing import Any
 from operator_controller.resolve.catalog_index import CatalogIndex
 from operator_controller.resolve.cluster_facts import ClusterFacts
 from operator_controller.resolve.cluster_snapshot import CatalogSource, ClusterSnapshot, OperatorRequest
-from operator_controller.resolve.components import Component, PackageIndex
+from operator_controller.resolve.components import MAX_REACHED_PACKAGES, Component, PackageIndex
 from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogState
 
+MAX_RULES_LENGTH = 4_000_000
+"""Characters of the rules in CEL of all packages of one component: compiling them takes about five seconds."""
 FORMAT = 1
 """Goes into every digest: increased when the same part would get another answer from another version of this program."""
 
@@ -33,6 +35,8 @@ class ComponentPart:
     """The catalog, the package and the digest of each document of these packages."""
     providers: tuple[tuple[tuple[str, str], tuple[str, ...]], ...]
     """The packages among them that may own a kind."""
+    excess: str = ""
+    """Which limit the component exceeds, so that it is not solved."""
 
 
 def part_of(
@@ -64,7 +68,19 @@ def part_of(
         packages=packages,
         documents=tuple(documents),
         providers=tuple(sorted(owned.items())),
+        excess=_excess(component, [index.of_package(each) for each in packages]),
     )
+
+
+def _excess(component: Component, indexes: Iterable[PackageIndex]) -> str:
+    if component.is_too_large:
+        return f"its requirements lead to more than {MAX_REACHED_PACKAGES:,} packages"
+    length = sum(each.rules_length for each in indexes)
+    if length > MAX_RULES_LENGTH:
+        return (
+            f"its bundles require rules in CEL of {length:,} characters, and at most {MAX_RULES_LENGTH:,} are compiled"
+        )
+    return ""
 
 
 def _reduced(source: CatalogSource, packages: frozenset[str], is_found: bool) -> CatalogSource:

@@ -78,8 +78,9 @@ class PendingComponents:
         """The answers that need no solving."""
         for part in parts:
             digest = digest_of(part)
-            if exceeded and digest in exceeded:
-                self.known += _with_digest(exceeded_answers(part, exceeded[digest]), digest)
+            reason = part.excess or (exceeded.get(digest, "") if exceeded else "")
+            if reason:
+                self.known += _with_digest(exceeded_answers(part, reason), digest)
             elif digest in known:
                 memory.answers[digest] = known[digest]
                 self.known += known[digest]

@@ -14,8 +14,20 @@ from typing import Any
 
 from olmkit.fbc.schemas import CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE_REQUIRED
 from olmkit.gocompat.fields import canonical_keys
-from operator_controller.resolve.package import GroupKind, GroupVersionKind, Property
+from operator_controller.resolve.constraints import rules_of
+from operator_controller.resolve.package import (
+    SHRINK_HINT,
+    GroupKind,
+    GroupVersionKind,
+    PackageTooLarge,
+    Property,
+)
 from operator_controller.resolve.requirements import read_constraints
+
+MAX_REQUIRED_NAMES = 1_000
+"""Packages and kinds that all bundles of one package require, each counted once. Real packages require some tens."""
+MAX_REACHED_PACKAGES = 20_000
+"""Packages that one Operator leads to, whether catalogs have them or not. The largest real catalogs have some hundreds."""
 
 _GVK_FIELDS = frozenset(GroupVersionKind._fields)
 _TYPES = frozenset({GVK, GVK_REQUIRED, PACKAGE_REQUIRED, CONSTRAINT})
@@ -36,6 +48,8 @@ class PackageIndex:
     """Native APIs that the cluster must serve, as `<group>/<version>/<kind>`."""
     requires_version: bool = False
     """A bundle has a minKubeVersion."""
+    rules_length: int = 0
+    """Characters of the different rules in CEL of the bundles."""
 
     def merged(self, other: PackageIndex) -> PackageIndex:
         """Both together."""
@@ -46,6 +60,7 @@ class PackageIndex:
             self.requires_any or other.requires_any,
             self.native_kinds | other.native_kinds,
             self.requires_version or other.requires_version,
+            self.rules_length + other.rules_length,
         )
 
 
@@ -70,6 +85,16 @@ def index_document(document: Any) -> PackageIndex:
     return replace(index_properties(found), native_kinds=kinds, requires_version=requires_version)
 
 
+def refuse_many_names(index: PackageIndex) -> None:
+    """Raises PackageTooLarge if the bundles require more than MAX_REQUIRED_NAMES packages and kinds."""
+    count = len(index.packages) + len(index.kinds)
+    if count > MAX_REQUIRED_NAMES:
+        raise PackageTooLarge(
+            f"its bundles require {count:,} different packages and kinds, and at most {MAX_REQUIRED_NAMES:,} are resolved; "
+            f"{SHRINK_HINT}"
+        )
+
+
 def _native_kind(value: Any) -> str:
     """The name of a native API among the facts of a cluster; "" if it cannot be read."""
     parts = [value.get(name) or "" for name in GroupVersionKind._fields] if isinstance(value, dict) else []
@@ -81,6 +106,7 @@ def index_properties(properties: Iterable[tuple[str, Any]]) -> PackageIndex:
     packages: set[str] = set()
     kinds: set[GroupKind] = set()
     owned: set[GroupKind] = set()
+    rules: set[str] = set()
     requires_any = False
     for kind, value in properties:
         if kind == GVK:
@@ -90,11 +116,14 @@ def index_properties(properties: Iterable[tuple[str, Any]]) -> PackageIndex:
         elif kind == PACKAGE_REQUIRED and isinstance(value, dict) and isinstance(value.get("packageName"), str):
             packages.add(value["packageName"])
         else:
-            scope = read_constraints([Property(kind, value)], checks_rules=False).scope
+            constraints = read_constraints([Property(kind, value)], checks_rules=False)
+            scope = constraints.scope
+            rules.update(rules_of([*constraints.required, *constraints.exclusions]))
             packages |= scope.packages
             kinds |= scope.kinds
             requires_any = requires_any or scope.any_package
-    return PackageIndex(frozenset(packages), frozenset(kinds), frozenset(owned), requires_any)
+    length = sum(map(len, rules))
+    return PackageIndex(frozenset(packages), frozenset(kinds), frozenset(owned), requires_any, rules_length=length)
 
 
 def group_kind_of(value: Any) -> set[GroupKind]:
@@ -112,6 +141,8 @@ class Component:
 
     requested: frozenset[str]
     packages: frozenset[str]
+    is_too_large: bool = False
+    """One of the requests leads to more than MAX_REACHED_PACKAGES: there may be others."""
 
 
 def find_components(
@@ -146,7 +177,10 @@ def find_components(
     by_group: dict[int, set[str]] = {}
     for place, here in enumerate(reached):
         by_group.setdefault(groups.find(place), set()).update(here.packages)
-    found = [Component(wanted & packages, frozenset(packages)) for packages in by_group.values()]
+    too_large = {groups.find(place) for place, here in enumerate(reached) if here.is_too_large}
+    found = [
+        Component(wanted & packages, frozenset(packages), group in too_large) for group, packages in by_group.items()
+    ]
     return sorted(found, key=lambda each: min(each.requested))
 
 
@@ -156,10 +190,14 @@ class _Reached:
     def __init__(self, root: str) -> None:
         self.packages = {root}
         self.pending = [root]
+        self.is_too_large = False
 
     def add(self, packages: frozenset[str]) -> None:
         """Add those that are new."""
         new = packages - self.packages
+        if len(self.packages) + len(new) > MAX_REACHED_PACKAGES:
+            self.is_too_large = True
+            return
         self.packages |= new
         self.pending.extend(new)
 

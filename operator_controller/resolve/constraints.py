@@ -6,7 +6,7 @@ constraint holds for one bundle at a time, as in OLM: the properties of two bund
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from olmkit.gocompat.versions import BlangRange, Version
@@ -150,14 +150,16 @@ def holds(constraint: Constraint, package: str, bundle: Bundle, rule_holds: Rule
             return rule_holds(rule, package, bundle)
 
 
-def has_rule(constraint: Constraint) -> bool:
-    """Whether a rule in CEL may have to be evaluated for it."""
-    match constraint:
-        case PackageConstraint() | KindConstraint():
-            return False
-        case CelConstraint():
-            return True
-    return any(has_rule(child) for child in constraint.constraints)
+def rules_of(constraints: Iterable[Constraint]) -> Iterator[str]:
+    """The rules in CEL that may have to be evaluated for constraints."""
+    for each in constraints:
+        match each:
+            case CelConstraint(rule=rule):
+                yield rule
+            case AllConstraint(constraints=children) | AnyConstraint(constraints=children):
+                yield from rules_of(children)
+            case NotConstraint(constraints=children):
+                yield from rules_of(children)
 
 
 def describe(constraint: Constraint) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from olmkit.gocompat.text import quoted
 from operator_controller.resolve.cluster_snapshot import CatalogSource
-from operator_controller.resolve.components import EMPTY_INDEX, PackageIndex, index_document
+from operator_controller.resolve.components import EMPTY_INDEX, PackageIndex, index_document, refuse_many_names
 from operator_controller.resolve.package import (
     GroupKind,
     InvalidDocument,
@@ -23,8 +23,9 @@ from operator_controller.resolve.package import (
 from operator_controller.resolve.package_text import AnotherForm, read_package_text
 from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogOffer, CatalogState
 
-MAX_KEPT_BYTES = 64 * 1024 * 1024
-"""Bytes of the documents that are kept, as text, before the solver reaches them. The largest real catalogs have 6 million."""
+MAX_KEPT_BYTES = 12 * 1024 * 1024
+"""Bytes of the documents that are kept, as text, before the solver reaches them. The largest real catalogs have 6 million. They
+may take 24 times as much when they are decoded, and a process that ends because of that ends for all Operators."""
 
 
 class ContentMissing(LookupError):
@@ -104,7 +105,7 @@ class ParsedDocuments:
                 self._by_digest[digest] = parsed
             return index
         try:
-            return index_document(documents.read(content, package))
+            return _checked_index(documents.read(content, package))
         except PackageTooLarge:
             return EMPTY_INDEX
 
@@ -145,6 +146,7 @@ def _read_text(
     text = documents.read_text(content, package)
     try:
         found = read_package_text(text, package, digest, content)
+        refuse_many_names(found.index)
     except (AnotherForm, PackageTooLarge):
         return None
     return ParsedPackage(found.content, size=len(text)), found.index
@@ -153,11 +155,20 @@ def _read_text(
 def _read_parsed(documents: Documents, content: str, package: str) -> ParsedPackage:
     """Read and parse the document of a package that `documents` list for the content. Raises ContentMissing."""
     try:
-        return ParsedPackage(read_package(documents.read(content, package)))
+        document = documents.read(content, package)
+        _checked_index(document)
+        return ParsedPackage(read_package(document))
     except PackageTooLarge as error:
         return ParsedPackage(too_large=str(error))
     except InvalidDocument as error:
         return ParsedPackage(invalid=f"its document of package {quoted(package)} cannot be read: {error}")
+
+
+def _checked_index(document: Any) -> PackageIndex:
+    """Raises PackageTooLarge."""
+    index = index_document(document)
+    refuse_many_names(index)
+    return index
 
 
 def _without_content(source: CatalogSource, package: str, message: str) -> CatalogOffer:

@@ -262,6 +262,7 @@ class _Indexer:
             requires_any=rest.requires_any,
             native_kinds=frozenset(self._native),
             requires_version=self._requires_version,
+            rules_length=rest.rules_length,
         )
 
 

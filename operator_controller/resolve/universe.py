@@ -26,8 +26,8 @@ from operator_controller.resolve.constraints import (
     KindConstraint,
     NotConstraint,
     PackageConstraint,
-    has_rule,
     holds,
+    rules_of,
     scope_of,
 )
 from operator_controller.resolve.package import Bundle, GroupKind, GroupVersionKind
@@ -254,7 +254,7 @@ class ComponentUniverse:
             return False
         if self._evaluations >= MAX_EVALUATIONS:
             return True
-        return self.rules.is_used_up(dependant) and has_rule(constraint)
+        return self.rules.is_used_up(dependant) and any(rules_of([constraint]))
 
     def is_unevaluated(self, package: str, constraint: Constraint) -> bool:
         """Whether a constraint of the package was not evaluated for every version, because its rules cost too much."""

@@ -228,6 +228,12 @@ def spaces(size: int) -> bytes:
             f"the packages of its catalog provide more than 100,000 kinds; {SPLIT}",
             id="kinds",
         ),
+        pytest.param(
+            lambda: lines([providing("p", *({"kind": f"K{number}" + "x" * 1_000} for number in range(9_000)))]),
+            IDENTITY,
+            f"the names of the packages and kinds of its catalog take more than 8 MiB; {SPLIT}",
+            id="names of kinds",
+        ),
     ],
 )
 def test_content_above_a_limit_is_refused(
