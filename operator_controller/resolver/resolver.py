@@ -13,14 +13,14 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from olmkit.errors import OlmError
 from olmkit.runtime.backoff import Backoff
 from olmkit.runtime.informer import Change, Informer
 from operator_controller.catalog_client.client import CatalogClient
-from operator_controller.resolve.answer import Answer, may_require, may_require_more, related_packages
+from operator_controller.resolve.answer import Answer
 from operator_controller.resolve.answer_state import AnswerState
 from operator_controller.resolve.cluster_snapshot import OperatorRequest
 from operator_controller.resolve.deletion_answers import deletion_answers
@@ -31,6 +31,7 @@ from operator_controller.resolver.catalog_reads import (
     resolution_inputs,
 )
 from operator_controller.resolver.cluster_facts import ClusterFactsReader
+from operator_controller.resolver.held_answers import HeldAnswer, HeldAnswers
 from operator_controller.resolver.metrics import RESOLUTION_TIME, RESOLUTIONS
 from operator_controller.resolver.solver_process import Snapshot, Solution, SolverProcess
 
@@ -47,27 +48,6 @@ ReadTakenNames = Callable[[], tuple[tuple[str, str], ...]]
 """The names under which no dependency can be created: ClusterSnapshot.taken_names."""
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class _Held:
-    """The answer to one request."""
-
-    request: OperatorRequest
-    answer: Answer | None
-    needs_recheck: bool
-    is_component_settled: bool
-
-    @property
-    def permits_deletion(self) -> bool:
-        """Whether nothing requires what runs."""
-        return self.answer is not None and not related_packages(self.answer, self.request.held_package)
-
-    def is_same_as(self, other: _Held | None) -> bool:
-        """Whether both tell the Operator the same, whatever they were computed from."""
-        if other is None or self.answer is None or other.answer is None:
-            return self == other
-        return self == replace(other, answer=replace(other.answer, digest=self.answer.digest))
 
 
 @dataclass(frozen=True)
@@ -103,12 +83,10 @@ class Resolver:
         self._to_read: set[str] = set()
         """The Operators whose requests may have changed."""
         self._requests: dict[str, OperatorRequest] = {}
-        self._held: dict[str, _Held] = {}
-        self._deletions: dict[str, _Held] = {}
+        self._held = HeldAnswers()
+        self._deletions = HeldAnswers()
         """The answers to Operators that are being deleted, while Snapshots cannot be solved."""
         self._held_number = 0
-        self._related: dict[str, set[str]] = {}
-        """By package: the Operators whose answers name it."""
         self._awaited: dict[str, datetime] = {}
         """Since when an Operator has waited for the answer to its present request."""
         self._number = 0
@@ -138,7 +116,7 @@ class Resolver:
     @property
     def answers(self) -> Mapping[str, Answer]:
         """All answers of the last Snapshot that was solved, by Operator. One that was not resolved has none."""
-        return {name: held.answer for name, held in self._held.items() if held.answer is not None}
+        return {name: held.solved for name, held in self._held.items() if held.solved is not None}
 
     @property
     def snapshot_number(self) -> int:
@@ -147,7 +125,7 @@ class Resolver:
 
     def related_operators(self, package: str) -> frozenset[str]:
         """The Operators that require the package, or that it requires: they observe its Operator."""
-        return frozenset(self._related.get(package, ()))
+        return frozenset(self._held.related_operators(package)).union(self._deletions.related_operators(package))
 
     def mark_dirty(self) -> None:
         """Something that resolution depends on may have changed."""
@@ -155,8 +133,9 @@ class Resolver:
 
     def clear(self) -> None:
         """Forget all answers: another process may have led since."""
-        for known in (self._requests, self._held, self._deletions, self._awaited, self._related):
-            known.clear()
+        self._held, self._deletions = HeldAnswers(), HeldAnswers()
+        self._requests.clear()
+        self._awaited.clear()
         self._held_number = 0
         self._solved = self._failure = None
         self._solver.stop()
@@ -226,7 +205,7 @@ class Resolver:
                 request = None
             if request is None:
                 self._requests.pop(name, None)
-            else:
+            elif request != self._requests.get(name):  # equal ones stay the same object
                 self._requests[name] = request
             if number % REQUESTS_PER_TURN == 0:
                 await asyncio.sleep(0)
@@ -234,24 +213,13 @@ class Resolver:
     def _hold(self, snapshot: Snapshot, solution: Solution, reads: Sequence[CatalogRead]) -> None:
         """Keep the answers, and wake the Operators for which something has changed."""
         unsettled = {read.source.name for read in reads if read.needs_recheck}
-        before, self._held = self._held | self._deletions, {}
-        self._deletions = {}
         self._held_number = snapshot.number
-        self._related = _related_operators(solution.answers.values(), snapshot.operators)
-        undecided: dict[str, list[Answer]] = {}
-        for one in solution.answers.values():
-            if may_require_more(one):
-                undecided.setdefault(one.digest, []).append(one)
-        for name, request in snapshot.operators.items():
-            selected = unsettled if request.catalogs is None else unsettled.intersection(request.catalogs)
-            answer = solution.answers.get(name)
-            is_settled = answer is not None and not any(
-                may_require(one, request.held_package) for one in undecided.get(answer.digest, ())
-            )
-            held = self._held[name] = _Held(request, answer, bool(selected), is_settled)
-            if not held.is_same_as(before.get(name)):
-                self._awaited.pop(name, None)
-                self._wake(name)
+        replaced = [name for name in self._deletions if name in snapshot.operators]
+        self._deletions = HeldAnswers()
+        changed = self._held.replace(snapshot.operators, solution.answers, unsettled)
+        for name in dict.fromkeys([*replaced, *changed]):
+            self._awaited.pop(name, None)
+            self._wake(name)
         for name in self._awaited.keys() - self._requests.keys():
             del self._awaited[name]
 
@@ -267,7 +235,7 @@ class Resolver:
             if (held := self._present(name)) is None or held.request != request:
                 self._wake(name)
 
-    def _present(self, name: str) -> _Held | None:
+    def _present(self, name: str) -> HeldAnswer | None:
         """What counts for the Operator at present."""
         return self._deletions.get(name) or self._held.get(name)
 
@@ -280,17 +248,16 @@ class Resolver:
             if held.answer is not None and name in requests and requests[name].uid == held.request.uid
         }
         answers = await asyncio.to_thread(deletion_answers, list(requests.values()), selected)
-        before, self._deletions = self._deletions, {}
-        for answer in answers:
-            name, request = answer.operator, requests[answer.operator]
-            known = self._held.get(name)
-            if known is not None and known.request == request and known.permits_deletion:
-                continue
-            held = self._deletions[name] = _Held(request, answer, needs_recheck=False, is_component_settled=False)
-            _relate(self._related, answer, request)
-            if held != before.get(name):
-                self._awaited.pop(name, None)
-                self._wake(name)
+        found = {answer.operator: answer for answer in answers if not self._permits_deletion(requests[answer.operator])}
+        changed = self._deletions.replace({name: requests[name] for name in found}, found, is_solved=False)
+        for name in changed:
+            self._awaited.pop(name, None)
+            self._wake(name)
+
+    def _permits_deletion(self, request: OperatorRequest) -> bool:
+        """Whether the answer to the present request is known, and nothing requires what runs."""
+        held = self._held.get(request.name)
+        return held is not None and held.request == request and held.permits_deletion
 
     async def _repair(self, digests: frozenset[str]) -> None:
         """Request contents again that the solver could not read, and solve again then."""
@@ -336,17 +303,3 @@ class Resolver:
             log.error("a Catalog cannot be read", extra={"error": str(error)}, exc_info=error)
         self._read_again(name for name, request in self._requests.items() if request.catalogs is not None)
         self.mark_dirty()
-
-
-def _related_operators(answers: Iterable[Answer], requests: Mapping[str, OperatorRequest]) -> dict[str, set[str]]:
-    related: dict[str, set[str]] = {}
-    for answer in answers:
-        if (request := requests.get(answer.operator)) is not None:
-            _relate(related, answer, request)
-    return related
-
-
-def _relate(related: dict[str, set[str]], answer: Answer, request: OperatorRequest) -> None:
-    """Add the Operator of the answer to those of each package that the answer names."""
-    for package in related_packages(answer, request.held_package):
-        related.setdefault(package, set()).add(answer.operator)

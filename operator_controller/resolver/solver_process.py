@@ -172,7 +172,9 @@ class SolverProcess:
     def _request(self, snapshot: Snapshot, last: Snapshot | None) -> SolveRequest:
         """The Snapshot as the difference to `last`."""
         known = last.operators if last is not None else {}
-        changed = (each for name, each in snapshot.operators.items() if known.get(name) != each)
+        changed = (
+            each for name, each in snapshot.operators.items() if known.get(name) is not each and known.get(name) != each
+        )
         return SolveRequest(
             folder=self._folder,
             number=snapshot.number,
