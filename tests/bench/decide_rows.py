@@ -1,8 +1,13 @@
-"""Rows of the Resolver: the time from a catalog's new digest until all Operators have their answers, without an API server."""
+"""Rows of the Resolver: the time from a catalog's new digest until all Operators have their answers, without an API server.
+
+The process of the measurement is operator-controller's and also serves the catalog, whose responses are made beforehand. CPU is
+apart from it that of the solver process, and of the process that forks it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -11,8 +16,16 @@ from typing import Any
 
 from aiohttp import web
 
+from devcluster.processes import process_tree_cpu, process_tree_memory
 from tests.bench.figures import Figure
-from tests.integration.operator_controller.catalog_client.test_client import catalog, response, serving, with_digest
+from tests.bench.machine import MIB
+from tests.integration.operator_controller.catalog_client.test_client import (
+    DIGEST_HEADER,
+    catalog,
+    lines,
+    serving,
+    with_digest,
+)
 from tests.integration.operator_controller.resolver.running import RunningResolver, running
 
 COUNTS = (166, 1_000)
@@ -34,43 +47,76 @@ async def _rows(count: int, reference: float) -> list[Figure]:
 
 async def _measured(count: int, reference: float, folder: Path) -> AsyncIterator[Figure]:
     newest = [VERSIONS] * count
+    bodies = {_digest(sum(newest)): _body(newest)}
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        digest = _digest(sum(newest))
-        return response(digest, *(_document(digest, place, versions) for place, versions in enumerate(newest)))
+        digest = request.query["digest"]
+        return web.Response(body=bodies[digest], headers={DIGEST_HEADER: digest})
 
     async with serving() as server, running(folder) as cluster:
         server.answer = answer
-        cluster.add_catalog(catalog(server.address, _digest(sum(newest))))
-        started = time.perf_counter()
-        for place in range(count):
-            cluster.add_operator(f"o{place:04}", packageName=f"p{place:04}")
-        await _woken(cluster, 0, count)
-        first = time.perf_counter() - started
+        with _Usage() as first:
+            cluster.add_catalog(catalog(server.address, _digest(sum(newest))))
+            for place in range(count):
+                cluster.add_operator(f"o{place:04}", packageName=f"p{place:04}")
+            await _woken(cluster, 0, count)
         newest[:] = [versions + 1 for versions in newest]
-        every = await _after_update(cluster, server.address, sum(newest), count)
+        every = await _after_update(cluster, server.address, bodies, newest, count)
         newest[0] += 1
-        one = await _after_update(cluster, server.address, sum(newest), 1)
+        one = await _after_update(cluster, server.address, bodies, newest, 1)
+        memory = process_tree_memory(os.getpid())
     what = (
         f"{count} Operators, one package of {VERSIONS} versions each, from a catalog's new digest until all are decided"
     )
-    yield Figure(f"{what}: all Operators are new", f"{first:.2f} s ({first / reference:.2f} C)")
-    yield Figure(f"{what}: every package has a new version", f"{every:.2f} s ({every / reference:.2f} C)")
-    yield Figure(f"{what}: one package has a new version", f"{one:.2f} s ({one / reference:.2f} C)")
+    yield Figure(f"{what}: all Operators are new", first.text(reference))
+    yield Figure(f"{what}: every package has a new version", every.text(reference))
+    yield Figure(f"{what}: one package has a new version", one.text(reference))
+    yield Figure(f"{what}: memory in the end, including the solver process", f"{memory / MIB:.0f} MiB")
 
 
-async def _after_update(cluster: RunningResolver, address: str, number: int, changed: int) -> float:
-    """Seconds until the Operators whose answer changes are woken."""
-    before, started = len(cluster.woken), time.perf_counter()
-    cluster.add_catalog(catalog(address, _digest(number)))
-    await _woken(cluster, before, changed)
-    return time.perf_counter() - started
+class _Usage:
+    """Seconds, and seconds of CPU, of the `with` block."""
+
+    def __enter__(self) -> _Usage:
+        self._before = self._now()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        seconds, own, tree = (after - before for before, after in zip(self._before, self._now(), strict=True))
+        self.seconds, self.own, self.solver = seconds, own, max(0.0, tree - own)
+
+    @staticmethod
+    def _now() -> tuple[float, float, float]:
+        return time.perf_counter(), time.process_time(), process_tree_cpu(os.getpid())
+
+    def text(self, reference: float) -> str:
+        """All in seconds and in C."""
+        own, solver = (f"{each:.2f} s = {each / reference:.2f} C" for each in (self.own, self.solver))
+        return f"{self.seconds:.2f} s ({self.seconds / reference:.2f} C); CPU {own}, of the solver process {solver}"
+
+
+async def _after_update(
+    cluster: RunningResolver, address: str, bodies: dict[str, bytes], newest: list[int], changed: int
+) -> _Usage:
+    """What it takes until the Operators whose answer changes are woken."""
+    digest, before = _digest(sum(newest)), len(cluster.woken)
+    bodies.clear()
+    bodies[digest] = _body(newest)
+    with _Usage() as usage:
+        cluster.add_catalog(catalog(address, digest))
+        await _woken(cluster, before, changed)
+    return usage
 
 
 async def _woken(cluster: RunningResolver, before: int, count: int) -> None:
     async with asyncio.timeout(TIMEOUT_SECONDS):
         while len(set(cluster.woken[before:])) < count:
             await cluster.next_wake()
+
+
+def _body(newest: list[int]) -> bytes:
+    digest = _digest(sum(newest))
+    return lines(_document(digest, place, versions) for place, versions in enumerate(newest))
 
 
 def _digest(number: int) -> str:
