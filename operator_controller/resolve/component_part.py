@@ -105,6 +105,31 @@ def _asked_facts(
     )
 
 
+def without_idle_catalogs(part: ComponentPart) -> ComponentPart:
+    """The part without the catalogs that neither offer nor list a package of it, and that its Operators do not come from.
+
+    An answer that refuses nothing is the same for both: see component_solver.py.
+    """
+    names = {catalog for catalog, _, _ in part.documents}
+    for each in part.operators:
+        names.add(each.preferred_catalog)
+        names.update(recorded.catalog for recorded in (each.running, each.installing) if recorded is not None)
+    packages = frozenset(part.packages)
+    catalogs = [
+        _reduced(each, packages, is_found=True)
+        for each in part.catalogs
+        if each.name in names or not packages.isdisjoint(each.package_names)
+    ]
+    kept = {each.name for each in catalogs}
+    operators = [
+        each
+        if each.catalogs is None or kept.issuperset(each.catalogs)
+        else replace(each, catalogs=tuple(name for name in each.catalogs if name in kept))
+        for each in part.operators
+    ]
+    return replace(part, catalogs=tuple(catalogs), operators=tuple(operators))
+
+
 def digest_of(part: ComponentPart) -> str:
     """The digest of the part. The digests of whole contents are left out: those of the documents are in."""
     value = vars(part) | {

@@ -10,20 +10,22 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Self
 
 from operator_controller.resolve import component_answers
-from operator_controller.resolve.answer import Answer
+from operator_controller.resolve.answer import Answer, AnswerKind
 from operator_controller.resolve.catalog_index import CatalogIndex, CatalogLost
 from operator_controller.resolve.cluster_snapshot import ClusterSnapshot, OperatorRequest
 from operator_controller.resolve.component_limits import exceeded_answers
-from operator_controller.resolve.component_part import ComponentPart, digest_of, part_of
+from operator_controller.resolve.component_part import ComponentPart, digest_of, part_of, without_idle_catalogs
 from operator_controller.resolve.components import find_components
 from operator_controller.resolve.documents import Documents, ParsedDocuments
 from operator_controller.resolve.optimum import Optimizer
 from operator_controller.resolve.package_domain import DomainCache
 from operator_controller.resolve.rule_evaluations import RulesTooCostly
 
+_NO_REFUSALS = (AnswerKind.CHOSEN, AnswerKind.UNNEEDED, AnswerKind.DELETING)
 RUNNING_RULES_TOO_COSTLY = "the rules in CEL that what is installed requires cost more than resolution permits"
 
 
@@ -55,8 +57,8 @@ def solve_components(
 class PendingComponents:
     """The components of a Snapshot, solved one after the other, so that their solver may be a process that has limits.
 
-    `exceeded` are components that are not solved, by their digests, and why; `settled` the digests of those whose answers the
-    caller has. The memory is that of one Snapshot at a time.
+    `exceeded` are components that are not solved, by what next_component was, and why; `settled` the digests of those whose
+    answers the caller has. The memory is that of one Snapshot at a time.
     """
 
     def __init__(
@@ -73,35 +75,38 @@ class PendingComponents:
         parts = find_parts(snapshot, documents, memory)
         memory.parsed.retain_only({digest for part in parts for _, _, digest in part.documents})
         memory.domains.retain_only({package for part in parts for package in part.packages})
-        self._pending: deque[tuple[str, ComponentPart]] = deque()
+        self._pending: deque[_Component] = deque()
         self.known: list[Answer] = []
         """The answers that need no solving."""
         for part in parts:
-            digest = digest_of(part)
-            reason = part.excess or (exceeded.get(digest, "") if exceeded else "")
+            component = _Component.of(part)
+            reason = part.excess or (exceeded.get(component.bare_digest, "") if exceeded else "")
             if reason:
-                self.known += _with_digest(exceeded_answers(part, reason), digest)
-            elif digest in known:
+                self.known += _with_digest(exceeded_answers(part, reason), component.bare_digest)
+            elif digest := component.known_digest(known):
                 memory.answers[digest] = known[digest]
                 self.known += known[digest]
                 self._optimizer(part)
-            elif digest not in settled:
-                self._pending.append((digest, part))
+            elif not {component.digest, component.bare_digest}.intersection(settled):
+                self._pending.append(component)
 
     @property
     def next_component(self) -> str:
         """The digest of the component that solve_next() solves; "" if there is none."""
-        return self._pending[0][0] if self._pending else ""
+        return self._pending[0].bare_digest if self._pending else ""
 
     def solve_next(self) -> tuple[Answer, ...]:
         """Solve one component."""
-        digest, part = self._pending[0]
+        component = self._pending[0]
+        part = component.part
         sources = component_answers.Sources(self._documents, self._memory.parsed, self._memory.domains)
         found: Iterable[Answer]
         try:
             found = component_answers.answer_component(part, sources, self._optimizer(part))
         except RulesTooCostly:
             found = exceeded_answers(part, RUNNING_RULES_TOO_COSTLY)
+        found = tuple(found)
+        digest = component.bare_digest if _refuse_nothing(found) else component.digest
         answers = self._memory.answers[digest] = _with_digest(found, digest)
         self._pending.popleft()
         return answers
@@ -112,6 +117,35 @@ class PendingComponents:
         optimizer = self._optimizers.get(senior) or Optimizer(component_answers.BUDGET)
         self._memory.optimizers[senior] = optimizer
         return optimizer
+
+
+@dataclass(frozen=True)
+class _Component:
+    """One component, with the digest of its part, and that of the part without idle catalogs.
+
+    The second one identifies its answers if they refuse nothing: a Catalog that is created or deleted does not change them.
+    """
+
+    part: ComponentPart
+    digest: str
+    bare_digest: str
+
+    @classmethod
+    def of(cls, part: ComponentPart) -> Self:
+        """The component with its digests."""
+        bare, digest = without_idle_catalogs(part), digest_of(part)
+        return cls(part, digest, digest if bare == part else digest_of(bare))
+
+    def known_digest(self, known: Mapping[str, tuple[Answer, ...]]) -> str:
+        """The digest under which its answers are known; "" if they are not."""
+        if self.digest in known:
+            return self.digest
+        return self.bare_digest if self.bare_digest in known and _refuse_nothing(known[self.bare_digest]) else ""
+
+
+def _refuse_nothing(answers: Iterable[Answer]) -> bool:
+    """Whether no answer is a refusal or contains one: a refusal also depends on catalogs that do not offer what it is about."""
+    return all(each.kind in _NO_REFUSALS and not each.clauses for each in answers)
 
 
 def _with_digest(answers: Iterable[Answer], digest: str) -> tuple[Answer, ...]:

@@ -57,7 +57,7 @@ from operator_controller.resolve.cluster_snapshot import (
     OperatorRequest,
     RecordedBundle,
 )
-from operator_controller.resolve.component_solver import solve_components
+from operator_controller.resolve.component_solver import SolverMemory, solve_components
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
 from operator_controller.resolve.package import read_package
 from operator_controller.resolve.snapshot import CatalogState
@@ -189,8 +189,19 @@ def requests(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> dict
 
 
 def resolve_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> dict[str, Answer]:
-    """The answers by package."""
+    """The answers by Operator."""
     documents = DocumentsInMemory()
+    snapshot = snapshot_of(case, catalogs, documents)
+    answers = solve_components(snapshot, documents)
+    backwards = replace(snapshot, operators=snapshot.operators[::-1], catalogs=snapshot.catalogs[::-1])
+    assert solve_components(backwards, documents) == answers
+    return {each.operator: each for each in answers}
+
+
+def snapshot_of(
+    case: Mapping[str, Any], catalogs: list[Mapping[str, Any]], documents: DocumentsInMemory
+) -> ClusterSnapshot:
+    """The Snapshot of a case."""
     sources = [
         CatalogSource(
             name=each["name"],
@@ -215,11 +226,7 @@ def resolve_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> 
     )
     by_name = requests(case, catalogs)
     taken = tuple(case.get("taken", {}).items())
-    snapshot = ClusterSnapshot(tuple(by_name.values()), tuple(sources), cluster, taken)
-    answers = solve_components(snapshot, documents)
-    backwards = ClusterSnapshot(snapshot.operators[::-1], snapshot.catalogs[::-1], cluster, taken)
-    assert solve_components(backwards, documents) == answers
-    return {each.operator: each for each in answers}
+    return ClusterSnapshot(tuple(by_name.values()), tuple(sources), cluster, taken)
 
 
 def load_cases() -> list[Any]:
@@ -229,6 +236,26 @@ def load_cases() -> list[Any]:
         for stem, content in files.items()
         for case in content["cases"]
     ]
+
+
+@pytest.mark.parametrize(("case", "catalogs"), load_cases())
+def test_what_is_known_before_and_after_catalogs_are_created_is_what_is_solved_anew(
+    case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]
+) -> None:
+    """Catalogs that have nothing of the case: one that is served, and two that cannot be read."""
+    documents, memory = DocumentsInMemory(), SolverMemory()
+    whole = snapshot_of(case, catalogs, documents)
+    content = documents.add({"ZZ": document("ZZ", {"1.0.0": []})})
+    idle = (
+        CatalogSource("an-idle-catalog", 5, content=content, package_names=("ZZ",), lists_all_packages=True),
+        CatalogSource("new", 7, CatalogState.PENDING, message="it is being unpacked"),
+        CatalogSource("zz-away", 9, CatalogState.UNREACHABLE, message="no answer", package_names=("ZZ",)),
+    )
+    for catalogs_now in (whole.catalogs, (*whole.catalogs, *idle), whole.catalogs):
+        now = replace(whole, catalogs=catalogs_now)
+        known = solve_components(now, documents, memory)
+        fresh = solve_components(now, documents)
+        assert known == fresh
 
 
 @pytest.mark.parametrize(("case", "catalogs"), load_cases())

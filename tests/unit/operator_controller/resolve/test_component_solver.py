@@ -158,6 +158,39 @@ def test_only_the_component_that_changed_is_solved_again() -> None:
     assert second[1].bundle.version == "2.0.0"
 
 
+@pytest.mark.parametrize("state", [CatalogState.PENDING, CatalogState.SERVING, CatalogState.UNREACHABLE])
+def test_a_catalog_that_is_created_or_deleted_concerns_those_alone_that_need_it(state: CatalogState) -> None:
+    documents, memory = DocumentsInMemory(), SolverMemory()
+    packages = {
+        "a": document("a", "1.0.0", properties=[package_required("c")]),
+        "b": document("b", "1.0.0", properties=[package_required("missing", ">=1.0.0")]),
+        "c": document("c", "1.0.0"),
+    }
+    whole = snapshot(documents, operator("a"), operator("b"), operator("missing-too"), **packages)
+    content = documents.add({"d": document("d", "1.0.0")})
+    new = CatalogSource("new", 3, state, content, "why", ("d",) if state is CatalogState.SERVING else ())
+    more = replace(whole, catalogs=(*whole.catalogs, new))
+    before = solve_components(whole, documents, memory)
+    after = solve_components(more, documents, memory)
+    assert after[0] is before[0]
+    assert {each.digest for each in after[1:]}.isdisjoint(each.digest for each in before[1:])
+    assert [each.is_final for each in after] == [True, *[state is CatalogState.SERVING] * 2]
+    again = solve_components(whole, documents, memory)
+    assert again[0] is before[0]
+    assert again == before
+
+
+def test_a_catalog_that_offers_a_dependency_concerns_its_dependants() -> None:
+    documents, memory = DocumentsInMemory(), SolverMemory()
+    whole = snapshot(
+        documents, operator("a"), a=document("a", "1.0.0", properties=[package_required("c")]), c=document("c", "1.0.0")
+    )
+    new = CatalogSource("new", 3, content=documents.add({"c": document("c", "2.0.0")}), package_names=("c",))
+    before = solve_components(whole, documents, memory)
+    after = solve_components(replace(whole, catalogs=(*whole.catalogs, new)), documents, memory)
+    assert [[one.version for one in each[0].to_install] for each in (before, after)] == [["1.0.0"], ["2.0.0"]]
+
+
 def test_what_cannot_be_proved_within_the_budget_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     documents = DocumentsInMemory()
     packages = {"a": document("a", "1.0.0", properties=[package_required("c")]), "c": document("c", "1.0.0")}
