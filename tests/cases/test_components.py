@@ -115,31 +115,37 @@ def document(package: str, content: Mapping[str, Any]) -> dict[str, Any]:
 def document_of_channels(package: str, content: Mapping[str, Any]) -> dict[str, Any]:
     """The resolution document of a package with channels by name."""
     channels: list[dict[str, Any]] = []
+    versions: dict[str, None] = {}
     for channel, listed in content["channels"].items():
         entries: list[dict[str, Any]] = []
+        before = ""
         for each in listed:
-            before = entries[-1]["name"] if entries else ""
-            fields = dict(each) if isinstance(each, dict) else {"version": each, "replaces": before}
-            name = f"{package}.v{fields.pop('version')}"
+            fields = each if isinstance(each, dict) else {"version": each, "replaces": before}
+            before = fields["version"]
             replaced = fields.get("replaces", "")
-            fields |= {"replaces": replaced if "." not in replaced or ".v" in replaced else f"{package}.v{replaced}"}
-            fields |= {"skips": [f"{package}.v{version}" for version in fields.get("skips", ())]}
-            entries.append({"name": name, **fields})
+            entries.append(
+                {
+                    "name": f"{package}.v{before}",
+                    "replaces": f"{package}.v{replaced}" if replaced else "",
+                    "skips": [f"{package}.v{version}" for version in fields.get("skips", ())],
+                    "skipRange": fields.get("skipRange", ""),
+                }
+            )
+            versions[before] = None
         channels.append({"name": channel, "entries": entries})
-    names = dict.fromkeys(entry["name"] for each in channels for entry in each["entries"])
-    required = {f"{package}.v{version}": listed for version, listed in content.get("versions", {}).items()}
+    required = content.get("versions", {})
     return {
         "package": package,
         "defaultChannel": content.get("default", channels[0]["name"]),
         "channels": channels,
         "bundles": [
             {
-                "name": name,
-                "version": name.partition(".v")[2],
-                "image": f"registry/{package}:{name.partition('.v')[2].replace('+', '-')}",
-                "properties": [property_of(each) for each in required.get(name, ())],
+                "name": f"{package}.v{version}",
+                "version": version,
+                "image": f"registry/{package}:{version.replace('+', '-')}",
+                "properties": [property_of(each) for each in required.get(version, ())],
             }
-            for name in names
+            for version in versions
         ],
         "deprecations": [
             {"reference": {"schema": "olm.bundle", "name": f"{package}.v{version}"}, "message": "do not use"}
