@@ -1,6 +1,7 @@
 """Which Operators require which, and which dependencies are deleted with the last Operator that requires them. Pure.
 
-Called by tree.py and uninstall.py. operator-controller decides again when the Operator is gone, from what the cluster has then.
+Called by install.py, uninstall.py, upgrade.py and why.py. operator-controller decides again when the Operator is gone, from
+what the cluster has then.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Names, versions and values of catalogs in messages, shortened.
 
-Called by constraints.py, explain.py, suggestions.py, operator/evaluate.py and operator/dependencies.py. Pure.
+Called by whatever writes messages, here and in operator/. Pure.
 """
 
 from __future__ import annotations

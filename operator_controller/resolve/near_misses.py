@@ -1,6 +1,7 @@
 """What exists of what a bundle requires: the versions, the nearest that would fit, and what keeps them out; or similar names.
 
-Called by refusal.py for the requirements of a conflict. Every list is limited: a person reads it. Pure.
+Made by refusal.py for one solution, asked by conflict_sentences.py about the requirements of a conflict. Every list is limited:
+a person reads it. Pure.
 """
 
 from __future__ import annotations

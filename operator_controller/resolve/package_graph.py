@@ -1,7 +1,7 @@
 """Graphs of packages: what edges lead to from a package, which packages form a cycle, and the reverse of a graph.
 
-Called by answer_maker.py, conflict_sentences.py, deletion_answers.py and move_order.py, and by olmctl. What an edge means is
-theirs to say. Pure.
+Called by answer_maker.py, dependants.py, conflict_sentences.py, deletion_answers.py and move_order.py, and by olmctl. Knows
+nothing of what an edge means. Pure.
 """
 
 from __future__ import annotations

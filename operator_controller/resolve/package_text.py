@@ -1,7 +1,8 @@
 """Resolution documents of the usual form: decoded from their JSON in one step, and their bundles made when they are reached.
 
-Called by documents.py. Nearly all documents have this form. Whatever else JSON may contain raises AnotherForm: read_package of
-package.py then reads the whole document, and says what is wrong with it. Both give the same package. Pure.
+Called by documents.py; dependency_versions.py ranks the bundles without making them. Nearly all documents have this form.
+Whatever else JSON may contain raises AnotherForm: read_package of package.py then reads the whole document, and says what is
+wrong with it. Both give the same package. Pure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""One version of a package, as the solver selects it: of bundles that may be installed, or what runs. Pure."""
+"""One version of a package, as the solver selects it: of bundles that may be installed, or what runs.
+
+Made by package_domain.py and dependency_versions.py, read through universe.py. Pure.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Plans of moving sets that their members have recorded: which of them are finished before anything else is resolved.
 
-Called by component_answers.py. A plan binds while all members have recorded it and at least one has not reached its bundle: the
-rest is installed as planned, also if the catalogs offer better bundles meanwhile. It ends when a member is deleted, or when a
-bundle of it is not permitted any more: no catalog offers it, or the spec excludes it. Pure.
+Called by component_answers.py; operator/planned_bundle.py writes and reads the records. A plan binds while all members have
+recorded it and at least one has not reached its bundle: the rest is installed as planned, also if the catalogs offer better
+bundles meanwhile. It ends when a member is deleted, or when a bundle of it is not permitted any more: no catalog offers it, or
+the spec excludes it. Pure.
 """
 
 from __future__ import annotations

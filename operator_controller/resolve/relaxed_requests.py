@@ -1,4 +1,4 @@
-"""What would fit if a refused Operator requested no version and no channel: `with_other_versions(answers, part, solve)`.
+"""What would fit if a refused Operator requested no version and no channel: `with_other_versions(answers, part, select)`.
 
 Called by component_answers.py after a solve. Each question is a solve of its own, so only a few are asked. Pure.
 """
