@@ -16,9 +16,11 @@ import orjson
 
 from olmkit.fbc.catalog import Bundle, Channel, Deprecations, Package, Property
 from olmkit.fbc.errors import BadBlob
-from olmkit.fbc.schemas import BUNDLE_OBJECT, CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE, PACKAGE_REQUIRED
+from olmkit.fbc.schemas import BUNDLE_OBJECT, CONSTRAINT, DEPRECATED, GVK, GVK_REQUIRED, PACKAGE, PACKAGE_REQUIRED
 
-RESOLUTION_PROPERTY_TYPES = frozenset({GVK, GVK_REQUIRED, PACKAGE_REQUIRED, CONSTRAINT, "olm.maxOpenShiftVersion"})
+RESOLUTION_PROPERTY_TYPES = frozenset(
+    {GVK, GVK_REQUIRED, PACKAGE_REQUIRED, CONSTRAINT, DEPRECATED, "olm.maxOpenShiftVersion"}
+)
 """The types of properties that affect resolution, of any size."""
 LEFT_OUT_PROPERTY_TYPES = frozenset({PACKAGE, BUNDLE_OBJECT, "olm.csv.metadata"})
 """The types of properties that documents do not contain: they have the version, and rules of olm.constraint see no manifests."""

@@ -8,3 +8,4 @@ PACKAGE, CHANNEL, BUNDLE, DEPRECATIONS = "olm.package", "olm.channel", "olm.bund
 BUNDLE_OBJECT = "olm.bundle.object"
 GVK, GVK_REQUIRED, PACKAGE_REQUIRED = "olm.gvk", "olm.gvk.required", "olm.package.required"
 CONSTRAINT = "olm.constraint"
+DEPRECATED = "olm.deprecated"

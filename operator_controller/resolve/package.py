@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 import orjson
 
-from olmkit.fbc.schemas import CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE, PACKAGE_REQUIRED
+from olmkit.fbc.schemas import CONSTRAINT, DEPRECATED, GVK, GVK_REQUIRED, PACKAGE, PACKAGE_REQUIRED
 from olmkit.gocompat.fields import canonical_keys
 from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version
 
@@ -200,7 +200,7 @@ class PackageContent:
     channels: tuple[Channel, ...]
     bundles: Mapping[str, Bundle]
     deprecated_bundles: Mapping[str, str]
-    """Message by bundle name."""
+    """Message by bundle name; "" for a bundle that only its property olm.deprecated marks."""
     deprecated_channels: Mapping[str, str] = field(default_factory=dict)
     """Message by channel name. Deprecated packages and channels do not affect resolution."""
     deprecation: str | None = None
@@ -219,13 +219,15 @@ def read_package(document: Any) -> PackageContent:
     channels = tuple(_channel(item) for item in items)
     display_names = _display_names(top.get("displayNames"))
     bundles = [_bundle(item, display_names) for item in _list(top, "bundles")]
+    by_name = {bundle.name: bundle for bundle in bundles}
+    marked = {name: "" for name, each in by_name.items() if any(one.type == DEPRECATED for one in each.properties)}
     deprecations = _deprecations(_list(top, "deprecations"))
     return PackageContent(
         name=_text(top, "package"),
         default_channel=_text(top, "defaultChannel"),
         channels=channels,
-        bundles={bundle.name: bundle for bundle in bundles},
-        deprecated_bundles=deprecations["olm.bundle"],
+        bundles=by_name,
+        deprecated_bundles={**marked, **deprecations["olm.bundle"]},
         deprecated_channels=deprecations["olm.channel"],
         deprecation=next(iter(deprecations["olm.package"].values()), None),
     )

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from olmkit.fbc.schemas import CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE_REQUIRED
+from olmkit.fbc.schemas import CONSTRAINT, DEPRECATED, GVK, GVK_REQUIRED, PACKAGE_REQUIRED
 from olmkit.gocompat.versions import BadRange, BadVersion, BlangRange, Order, parse_bundle_version, plain_order
 from operator_controller.resolve.components import PackageIndex, index_properties
 from operator_controller.resolve.constraints import Constraint, KindConstraint, PackageConstraint
@@ -84,7 +84,11 @@ class _MaxOpenShiftVersion(msgspec.Struct, frozen=True, tag_field="type", tag="o
     value: Any = None
 
 
-_PropertyText = _RequiredPackage | _RequiredKind | _ProvidedKind | _Constraint | _MaxOpenShiftVersion
+class _Deprecated(msgspec.Struct, frozen=True, tag_field="type", tag=DEPRECATED):
+    value: Any = None
+
+
+_PropertyText = _RequiredPackage | _RequiredKind | _ProvidedKind | _Constraint | _MaxOpenShiftVersion | _Deprecated
 
 
 class _BundleText(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -156,7 +160,7 @@ def read_package_text(text: bytes, package: str, digest: str, content: str) -> T
         default_channel=document.default_channel,
         channels=document.channels,
         bundles=bundles,
-        deprecated_bundles=deprecated["olm.bundle"],
+        deprecated_bundles={**bundles.deprecated, **deprecated["olm.bundle"]},
         deprecated_channels=deprecated["olm.channel"],
         deprecation=next(iter(deprecated["olm.package"].values()), None),
     )
@@ -182,6 +186,10 @@ class TextBundles(Mapping[str, Bundle]):
         """The bundles that have to be made to know whether they can be installed."""
         self.index = indexer.index()
         """What all bundles require and own."""
+        self.deprecated = (
+            {name: "" for name, text in self._texts.items() if _is_marked(text)} if indexer.any_marked else {}
+        )
+        """The bundles that a property marks as deprecated, with the message of each: none."""
 
     def __getitem__(self, name: str) -> Bundle:
         found = self._made.get(name)
@@ -225,6 +233,8 @@ class _Indexer:
         self._native: set[str] = set()
         self._requires_version = False
         self._plain_ranges: set[str] = set()
+        self.any_marked = False
+        """Whether a property marks one of the bundles as deprecated."""
 
     def add(self, text: _BundleText) -> bool:
         """Whether it is certain without making the bundle that it can be read, recorded and installed."""
@@ -243,6 +253,8 @@ class _Indexer:
             elif type(each) is _Constraint:
                 self._constraints.append((CONSTRAINT, each.value))
                 is_usual = False
+            elif type(each) is _Deprecated:
+                self.any_marked = True
         return is_usual and len(text.properties) <= MAX_PLAIN_PROPERTIES
 
     def _is_plain(self, value: _PackageValue) -> bool:
@@ -265,6 +277,10 @@ class _Indexer:
             requires_version=self._requires_version,
             rules_length=rest.rules_length,
         )
+
+
+def _is_marked(text: _BundleText) -> bool:
+    return any(type(each) is _Deprecated for each in text.properties)
 
 
 def _is_plain_range(text: str) -> bool:

@@ -14,14 +14,22 @@ from tests.unit.operator_controller.resolve.one_package import resolve
 
 
 def offer(*deprecated: tuple[str, str, str], **changes: Any) -> CatalogOffer:
-    """Versions 1.0.0 and 1.1.0 in channels stable and beta; `deprecated`: schema, name and message."""
+    """Versions 1.0.0 and 1.1.0 in channels stable and beta; `deprecated`: schema, name and message; `marked`: the versions with
+    the property olm.deprecated."""
+    marked = changes.pop("marked", ())
     entries = [{"name": "p.v1.0.0"}, {"name": "p.v1.1.0", "replaces": "p.v1.0.0"}]
     document = {
         "package": "p",
         "defaultChannel": "stable",
         "channels": [{"name": name, "entries": entries} for name in ("stable", "beta")],
         "bundles": [
-            {"name": f"p.v{version}", "version": version, "image": f"r/p:{version}"} for version in ("1.0.0", "1.1.0")
+            {
+                "name": f"p.v{version}",
+                "version": version,
+                "image": f"r/p:{version}",
+                "properties": [{"type": "olm.deprecated", "value": {}}] if version in marked else [],
+            }
+            for version in ("1.0.0", "1.1.0")
         ],
         "deprecations": [
             {"reference": {"schema": f"olm.{schema}", "name": name}, "message": message}
@@ -81,6 +89,27 @@ UNKNOWN = CatalogOffer("community", state=CatalogState.UNREACHABLE)
             RUNNING,
             Deprecations(NO_REASON, "", "x" * (MAX_DEPRECATION_BYTES - 3) + "…"),
             id="messages that are empty or too long",
+        ),
+        pytest.param(
+            PackageRequest("p"),
+            (offer(marked=["1.0.0"]),),
+            RUNNING,
+            Deprecations(bundle=NO_REASON),
+            id="a property marks the bundle",
+        ),
+        pytest.param(
+            PackageRequest("p"),
+            (offer(OLD, marked=["1.0.0"]),),
+            RUNNING,
+            Deprecations(bundle="has a bug"),
+            id="a property marks the bundle, and a deprecation has a message",
+        ),
+        pytest.param(
+            PackageRequest("p"),
+            (offer(marked=["1.0.0"]),),
+            None,
+            Deprecations(),
+            id="a property marks another bundle than the chosen one",
         ),
     ],
 )

@@ -54,7 +54,15 @@ values = st.one_of(
     st.sampled_from([{}, None, 1, {"Kind": "K", "group": "g"}, {"gvk": {"group": "g", "version": "v1", "kind": "K"}}]),
 )
 types = st.sampled_from(
-    ["olm.gvk", "olm.gvk.required", "olm.package.required", "olm.constraint", "olm.maxOpenShiftVersion", "other"]
+    [
+        "olm.gvk",
+        "olm.gvk.required",
+        "olm.package.required",
+        "olm.constraint",
+        "olm.maxOpenShiftVersion",
+        "olm.deprecated",
+        "other",
+    ]
 )
 bundle_documents = st.fixed_dictionaries(
     {"name": st.sampled_from(["a", "b", "c"]), "image": st.sampled_from(["r/a", "r/b", ""]), "version": texts},
@@ -120,6 +128,9 @@ def test_any_document_that_is_decoded_gives_what_the_whole_document_gives(found:
         pytest.param(
             {"version": "1.0.0", "properties": [{"type": "olm.constraint", "value": {"cel": {"rule": "true"}}}]},
             id="a rule",
+        ),
+        pytest.param(
+            {"version": "1.0.0", "properties": [{"type": "olm.deprecated", "value": {}}]}, id="a mark of deprecation"
         ),
     ],
 )
