@@ -186,7 +186,8 @@ class AvailableBundle(Model):
     catalog: str = Field(description="The Catalog that offers it.")
     channel: str = Field(description="The channel it was chosen from.")
     reason: str = Field(
-        description="Why it waits: ApprovalRequired, Paused, RequirementsNotSatisfied, NotInstallable or VersionExcluded."
+        description="Why it waits: ApprovalRequired, Paused, RequirementsNotSatisfied, NotInstallable, VersionExcluded or "
+        "NoUpgradeEdge."
     )
     message: Annotated[str, Field(max_length=MAX_RESOLUTION_LENGTH)] = Field(
         description="What it waits for, and why it was chosen."

@@ -75,6 +75,7 @@ class KeptOutBy(StrEnum):
     CONFLICT = "RequirementsNotSatisfied"  # its requirements, or those of others
     CLUSTER = "NotInstallable"  # the cluster lacks what it requires, or its properties are invalid
     VERSION = "VersionExcluded"  # spec.version
+    EDGE = "NoUpgradeEdge"  # no sequence of upgrade edges leads to it from what runs
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,7 @@ class Answer:
     available_reason: str = ""
     """Why it is not, in one sentence."""
     available: AvailableUpgrade | None = None
-    """The upgrade of the installed bundle that requirements, the cluster or spec.version keep out."""
+    """The upgrade of the installed bundle that requirements, the cluster, spec.version or a missing edge keep out."""
     deprecations: Deprecations | None = None
     """What is deprecated of what is followed; None if it is not known."""
     dependencies: tuple[Dependency, ...] = ()

@@ -1,4 +1,4 @@
-"""The best upgrade that is kept out of what was selected, and by what: requirements, the cluster, or spec.version.
+"""The best upgrade that is kept out of what was selected, and by what: requirements, the cluster, spec.version, a missing edge.
 
 Called by answer_maker.py for an Operator with an installed bundle. Approvals and pauses are not known here: operator/approval.py
 reports those. Pure.
@@ -12,6 +12,7 @@ from operator_controller.resolve.answer import AvailableUpgrade, KeptOutBy
 from operator_controller.resolve.candidates import Candidate, CatalogCandidates
 from operator_controller.resolve.formatting import quoted_value
 from operator_controller.resolve.package_domain import PackageDomain
+from operator_controller.resolve.spec_hints import ignored_policy, no_edge
 
 
 def available_upgrade(domain: PackageDomain, selected: Candidate, conflict: str) -> AvailableUpgrade | None:
@@ -26,7 +27,11 @@ def available_upgrade(domain: PackageDomain, selected: Candidate, conflict: str)
         return _upgrade(best.candidate, KeptOutBy.CONFLICT, conflict)
     for catalog in domain.permitted.catalogs:
         if catalog.offer.catalog == selected.catalog:
-            return _ruled_out(catalog, selected) or _pinned(domain, catalog, selected)
+            return (
+                _ruled_out(catalog, selected)
+                or _pinned(domain, catalog, selected)
+                or _unreachable(domain, catalog, selected)
+            )
     return None
 
 
@@ -50,6 +55,18 @@ def _pinned(domain: PackageDomain, catalog: CatalogCandidates, selected: Candida
         return None
     pin = quoted_value(domain.operator.version)
     return _upgrade(best, KeptOutBy.VERSION, f"{best.version} is available too, but spec.version is {pin}")
+
+
+def _unreachable(domain: PackageDomain, catalog: CatalogCandidates, selected: Candidate) -> AvailableUpgrade | None:
+    """What no upgrade edges lead to, directly or in several steps."""
+    running = domain.snapshot.running
+    reached = max(each.target.rank for each in domain.permitted.choices)
+    best = _newest(catalog, selected, (one for one in catalog.matching if one.rank > reached))
+    if best is None or running is None:
+        return None
+    text = f"{best.version} is available too, but no upgrade edge leads to it from {running.version_text}"
+    edge = no_edge(best.bundle.name, running.name)
+    return _upgrade(best, KeptOutBy.EDGE, f"{text}: {edge}; {ignored_policy(best.version)}")
 
 
 def _newest(catalog: CatalogCandidates, selected: Candidate, among: Iterable[Candidate]) -> Candidate | None:

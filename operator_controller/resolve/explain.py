@@ -273,11 +273,11 @@ def _how_to_continue(resolution: Resolution, outcome: NoDirectUpgrade) -> str:
         first = outcome.path[0]
         return (
             f"the upgrade path is {steps}; set spec.version to {first} first, or to a range that contains all of them; "
-            f"{ignored_policy(outcome)}"
+            f"{ignored_policy(outcome.wanted.version)}"
         )
     is_older = _is_older(resolution, outcome)
     parts = _how_to_downgrade(outcome) if is_older else missing_edge(resolution, outcome)
-    return "; ".join([*parts, _possible_upgrades(resolution, outcome), ignored_policy(outcome)])
+    return "; ".join([*parts, _possible_upgrades(resolution, outcome), ignored_policy(outcome.wanted.version)])
 
 
 def _how_to_downgrade(outcome: NoDirectUpgrade) -> list[str]:

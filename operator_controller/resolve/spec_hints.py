@@ -6,6 +6,7 @@ Called by explain.py and suggestions.py. Each sentence is made from the Resoluti
 from __future__ import annotations
 
 from olmkit.gocompat.text import quoted
+from olmkit.gocompat.versions import Version
 from operator_controller.resolve.bundle_identity import has_same_name_and_version
 from operator_controller.resolve.formatting import join_names
 from operator_controller.resolve.resolution import (
@@ -80,12 +81,17 @@ def missing_edge(resolution: Resolution, outcome: NoDirectUpgrade) -> list[str]:
     running = resolution.snapshot.running
     if running is None or outcome.path:
         return []
-    return [f"bundle {quoted(outcome.wanted.bundle.name)} neither replaces nor skips {quoted(running.name)}"]
+    return [no_edge(outcome.wanted.bundle.name, running.name)]
 
 
-def ignored_policy(outcome: NoDirectUpgrade) -> str:
+def no_edge(wanted: str, running: str) -> str:
+    """Which upgrade edge does not exist, between two bundles by name."""
+    return f"bundle {quoted(wanted)} neither replaces nor skips {quoted(running)}"
+
+
+def ignored_policy(wanted: Version) -> str:
     """What upgradeConstraintPolicy Ignore would allow."""
     return (
-        f"with spec.upgradeConstraintPolicy Ignore, {outcome.wanted.version} would be installed without an upgrade edge, which "
-        "publishers do not test"
+        f"with spec.upgradeConstraintPolicy Ignore, {wanted} would be installed without an upgrade edge, which publishers do not "
+        "test"
     )

@@ -32,6 +32,13 @@ def with_newest(**fields: Any) -> dict[str, Any]:
     return package
 
 
+def without_edge() -> dict[str, Any]:
+    """Versions 1.0.0 and 1.1.0, and no upgrade between them."""
+    package = document("a", "1.0.0", "1.1.0")
+    package["channels"][0]["entries"] = [{"name": each["name"]} for each in package["bundles"]]
+    return package
+
+
 def kept_out(by: KeptOutBy, reason: str) -> AvailableUpgrade:
     return AvailableUpgrade("1.1.0", "a.v1.1.0", "registry/a:1.1.0", "community", "stable", by, reason)
 
@@ -71,6 +78,19 @@ def kept_out(by: KeptOutBy, reason: str) -> AvailableUpgrade:
             kept_out(KeptOutBy.VERSION, '1.1.0 is available too, but spec.version is "<1.1.0"'),
             id="a range excludes it",
         ),
+        pytest.param(
+            without_edge(),
+            {},
+            kept_out(
+                KeptOutBy.EDGE,
+                '1.1.0 is available too, but no upgrade edge leads to it from 1.0.0: bundle "a.v1.1.0" neither replaces nor '
+                'skips "a.v1.0.0"; with spec.upgradeConstraintPolicy Ignore, 1.1.0 would be installed without an upgrade edge, '
+                "which publishers do not test",
+            ),
+            id="no upgrade edge leads to it",
+        ),
+        pytest.param(without_edge(), {"ignores_upgrade_edges": True}, None, id="no upgrade edge is required"),
+        pytest.param(document("a", "1.0.0", "1.0.1", "1.1.0"), {}, None, id="it is reached in two steps"),
         pytest.param(with_newest(), {"version": "1.0.0", "running": None}, None, id="nothing is installed"),
         pytest.param(
             with_newest()
