@@ -119,6 +119,24 @@ def test_a_version_that_waits_for_something_else_is_not_approved(command: str, t
     assert "operators.operatorframework.io/approved-version" not in desk.get(OPERATORS, name)["metadata"]["annotations"]
 
 
+@pytest.mark.parametrize(
+    ("version", "text"),
+    [
+        (
+            "1.0.0",
+            "it is pinned to 1.0.0, which keeps out 1.1.0; choose another version with --version, or '' to follow",
+        ),
+        (
+            "<1.1.0",
+            "it follows versions <1.1.0, which keeps out 1.1.0; choose another version with --version, or '' to",
+        ),
+    ],
+)
+def test_a_pin_that_keeps_out_an_upgrade_says_so(version: str, text: str, desk: Desk) -> None:
+    name = desk.operator("a", available("VersionExcluded"), version=version)
+    assert f"unchanged: {text}" in desk.olm("upgrade", name)[1]
+
+
 def test_a_channel_or_version_that_the_package_does_not_have_is_set_only_by_force(desk: Desk) -> None:
     package = desk.package("b", "stable", versions="1.0.0")
     resource = {"apiVersion": "operators.operatorframework.io/v1alpha1", "kind": "Operator"}
