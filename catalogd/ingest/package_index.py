@@ -37,7 +37,7 @@ MAX_PROBLEM_LENGTH = 500
 MAX_PACKAGES = 10_000
 """The most packages of one catalog: each is an object of the cluster. The largest public catalogs have 400."""
 MAX_BLOBS_PER_PACKAGE = 20_000
-"""The most blobs of one package, which are in memory together; larger packages are left out. The largest public packages have
+"""The most blobs of one package, which are in memory together; larger packages are not read. The largest public packages have
 500."""
 
 MAX_QUOTED_NAME_LENGTH = 100
@@ -123,6 +123,8 @@ class PackageIndexWriter:
         self._icons: dict[str, tuple[int, int, str]] = {}
         self._providers: dict[str, list[str]] = {}
         self._bundle_count = 0
+        self._too_large: set[str] = set()
+        """The packages of more than MAX_BLOBS_PER_PACKAGE blobs."""
 
     def write(self) -> dict[str, Any]:
         """Write all files. Returns the byte ranges in them for content.json."""
@@ -133,7 +135,10 @@ class PackageIndexWriter:
                 for name in (PACKAGES_FILE, RESOLUTION_FILE, ICONS_FILE, SUMMARIES_FILE)
             )
             summaries.write(b'{"packages":[')
-            for name in sorted(packages):
+            for name in sorted({*packages, *self._too_large}):
+                if name in self._too_large:
+                    self._write_refusal(name, documents)
+                    continue
                 package = self._read(name, packages[name])
                 self._check(package)
                 if name:  # blobs without a package are reported by the check
@@ -167,6 +172,7 @@ class PackageIndexWriter:
         for name in [each for each, numbers in found.items() if numbers.count > MAX_BLOBS_PER_PACKAGE]:
             del found[name]
             self._problem_count += 1
+            self._too_large.update([name] if name else [])
             self._keep_problem(
                 f"package {quoted(name, MAX_QUOTED_NAME_LENGTH)} has more than {MAX_BLOBS_PER_PACKAGE:,} blobs: "
                 "they are served unchanged, and none of them can be installed"
@@ -224,9 +230,16 @@ class PackageIndexWriter:
             errors,
         )
         document = resolution_document.build_document(parts, self._digest)
-        self._documents.append((package.name, file.tell(), len(document)))
         for kind in sorted(resolution_document.provided_kinds(document)):
             self._providers.setdefault(kind, []).append(package.name)
+        self._add_document(package.name, document, file)
+
+    def _write_refusal(self, name: str, file: IO[bytes]) -> None:
+        limit = f"it has more than {MAX_BLOBS_PER_PACKAGE:,} blobs, which is the limit; ask its publisher to remove old entries"
+        self._add_document(name, resolution_document.build_refusal(name, limit, self._digest), file)
+
+    def _add_document(self, name: str, document: bytes, file: IO[bytes]) -> None:
+        self._documents.append((name, file.tell(), len(document)))
         self._expansion.count_written(len(document))
         file.write(document)
 

@@ -99,6 +99,16 @@ def build_document(parts: ResolutionBlobs, catalog_digest: str) -> bytes:
     }
     if display_names:
         rest["displayNames"] = display_names
+    return _with_digests(rest, catalog_digest)
+
+
+def build_refusal(package: str, too_large: str, catalog_digest: str) -> bytes:
+    """The document of a package that is too large for one: without bundles; `tooLarge` says which limit the package exceeds."""
+    rest = {"package": package, "defaultChannel": "", "channels": [], "bundles": [], "deprecations": []}
+    return _with_digests({**rest, "tooLarge": too_large}, catalog_digest)
+
+
+def _with_digests(rest: dict[str, Any], catalog_digest: str) -> bytes:
     digest = hashlib.sha256(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS)).hexdigest()
     whole = {**rest, "catalogDigest": catalog_digest, "digest": f"sha256:{digest}"}
     return orjson.dumps(whole, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)

@@ -214,6 +214,8 @@ class PackageContent:
 def read_package(document: Any) -> PackageContent:
     """Parse a resolution document. Raises InvalidDocument, or PackageTooLarge before any edge is built."""
     top = _mapping(document, "the document")
+    if too_large := _text(top, "tooLarge"):
+        raise PackageTooLarge(too_large)
     items = _list(top, "channels")
     _refuse_large_entries([entry for item in items for entry in _list(_mapping(item, "a channel"), "entries")])
     channels = tuple(_channel(item) for item in items)

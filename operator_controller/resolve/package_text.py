@@ -25,6 +25,7 @@ from operator_controller.resolve.package import (
     Channel,
     GroupVersionKind,
     PackageContent,
+    PackageTooLarge,
     Property,
     recording_problem,
     refuse_too_large,
@@ -125,6 +126,7 @@ class _Document(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     bundles: tuple[_BundleText, ...] = ()
     deprecations: tuple[_Deprecation, ...] = ()
     display_names: dict[str, str] = msgspec.field(default_factory=dict)
+    too_large: str = ""
 
 
 _DECODER = msgspec.json.Decoder(_Document)
@@ -148,6 +150,8 @@ def read_package_text(text: bytes, package: str, digest: str, content: str) -> T
         raise AnotherForm from error
     if (document.package, document.digest, document.catalog_digest) != (package, digest, content):
         raise AnotherForm
+    if document.too_large:
+        raise PackageTooLarge(document.too_large)
     if len(text) > MAX_SMALL_BYTES:
         _check_limits(document.channels)
     deprecated: dict[str, dict[str, str]] = {"olm.package": {}, "olm.channel": {}, "olm.bundle": {}}

@@ -20,6 +20,7 @@ from olmkit.fbc.blobs import Blob, parse_blob
 from olmkit.fbc.documents import Document
 from olmkit.fbc.errors import BadCatalog
 from olmkit.store.checksums import compute_checksums
+from operator_controller.resolve.package import PackageTooLarge, read_package
 
 DIGEST = "sha256:" + "c" * 64
 Value = dict[str, Any]
@@ -446,7 +447,9 @@ def test_a_package_of_too_many_blobs_affects_only_itself(tmp_path: Path) -> None
     )
     assert "q" in written.summary.package_names
     assert "large" not in written.summary.package_names
-    assert written.resolution_range("large") is None
+    assert written.resolution_range("large") is not None
+    with pytest.raises(PackageTooLarge, match="it has more than 20,000 blobs, which is the limit; ask its publisher"):
+        read_package(json.loads(written.resolution_path.read_bytes().splitlines()[0]))
     assert written.resolution_range("q") is not None
     assert written.summary.blob_count == 20_004
     assert len(written.index.byte_ranges(written.index.find(package="large"))) >= 1

@@ -156,6 +156,8 @@ def test_a_package_that_is_too_large_is_rejected() -> None:
     channels = [{"name": "a", "entries": [{"name": "b"}] * 50_001}]
     with pytest.raises(PackageTooLarge, match="it has 50,001 entries"):
         read({"channels": channels})
+    with pytest.raises(PackageTooLarge, match="it has more than 20,000 blobs"):
+        read({"tooLarge": "it has more than 20,000 blobs"})
 
 
 def test_a_bundle_takes_over_another_image() -> None:
