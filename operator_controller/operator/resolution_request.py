@@ -32,7 +32,10 @@ def make_request(world: World) -> OperatorRequest | None:
         return None
     metadata, spec, deployment = world.operator.metadata, world.operator.spec, world.owned_bundle_deployment
     annotations = deployment.annotations if deployment else {}
+    running = _recorded(world.running) if world.running is not None else None
     own = annotations if annotations.get(PACKAGE_ANNOTATION) == spec.package_name else {}
+    template = _template_bundle(deployment) if deployment is not None and own else None
+    is_upgrading = template is not None and _is_upgrading(world)
     approved = approved_version(world.operator)
     return OperatorRequest(
         name=metadata.name,
@@ -49,8 +52,9 @@ def make_request(world: World) -> OperatorRequest | None:
         is_dependency=world.is_dependency,
         is_deleting=metadata.deleting,
         is_resolvable=is_resolvable,
-        running=_recorded(world.running) if world.running is not None else None,
-        installing=_template_bundle(deployment) if deployment is not None and own and _is_upgrading(world) else None,
+        running=running,
+        installing=template if is_upgrading else None,
+        requested=template if _is_other(template, running) and not is_upgrading else None,
         planned=pending_plan(deployment) if deployment is not None else None,
         preferred_catalog=own.get(CATALOG_ANNOTATION, ""),
     )
@@ -100,6 +104,11 @@ def _template_bundle(deployment: ObservedBundleDeployment) -> RecordedBundle:
         channel=annotations.get(CHANNEL_ANNOTATION, ""),
         properties=annotations.get(PROPERTIES_ANNOTATION, ""),
     )
+
+
+def _is_other(template: RecordedBundle | None, running: RecordedBundle | None) -> bool:
+    """Whether the template requests another bundle than the one that runs."""
+    return template is not None and running is not None and template.name not in ("", running.name)
 
 
 def _is_upgrading(world: World) -> bool:

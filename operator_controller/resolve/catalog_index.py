@@ -46,7 +46,7 @@ class CatalogIndex:
         self._digests = {name: self._digests_of(source, documents) for name, source in self._sources.items()}
         self._recorded = {}
         for operator in operators:
-            for recorded in filter(None, (operator.running, operator.installing)):
+            for recorded in filter(None, (operator.running, operator.installing, operator.requested)):
                 own = self._recorded.get(operator.held_package, EMPTY_INDEX)
                 self._recorded[operator.held_package] = own.merged(_index_recorded(recorded))
         self._refresh()

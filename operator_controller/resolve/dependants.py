@@ -6,9 +6,11 @@ Called by answer_maker.py for each Operator. What runs requires what it recorded
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 
 from operator_controller.resolve.package_graph import reachable, reversed_graph, strongly_connected
+from operator_controller.resolve.rule_evaluations import RulesTooCostly
 from operator_controller.resolve.universe import ComponentUniverse
 
 
@@ -77,12 +79,21 @@ class Dependants:
 
     @cached_property
     def _running_holders(self) -> dict[str, list[list[str]]]:
-        """By package that runs: the packages that run and satisfy each requirement of what runs of it."""
+        """By package that runs: the packages that run and satisfy each requirement of what runs of it, or is requested next."""
         universe = self._universe
         return {
-            package: [universe.holders(package, each) for each in universe.required(package, 0)]
+            package: [
+                *(universe.holders(package, each) for each in universe.required(package, 0)),
+                *self._holders_for_request(package),
+            ]
             for package in universe.running
         }
+
+    def _holders_for_request(self, package: str) -> Iterable[list[str]]:
+        """The same for each requirement of the bundle that its BundleDeployment requests; none for a rule that is too costly."""
+        for each in self._universe.required_by_request(package):
+            with suppress(RulesTooCostly):
+                yield self._universe.holders(package, each)
 
     @cached_property
     def _leaving_dependants(self) -> dict[str, set[str]]:

@@ -31,7 +31,7 @@ from operator_controller.resolve.constraints import (
     scope_of,
 )
 from operator_controller.resolve.package import Bundle, GroupKind, GroupVersionKind
-from operator_controller.resolve.package_domain import PackageDomain, intervals_of
+from operator_controller.resolve.package_domain import PackageDomain, intervals_of, recorded_bundle
 from operator_controller.resolve.package_version import PackageVersion
 from operator_controller.resolve.problem import Asked, Exclusion, Goal, Interval, Requirement, VersionSet
 from operator_controller.resolve.requirements import constraints_of
@@ -224,6 +224,13 @@ class ComponentUniverse:
             )
             if not self._satisfies_itself(each, package, index) and not self._cluster_satisfies(each)
         ]
+
+    def required_by_request(self, package: str) -> list[Constraint]:
+        """The requirements of the bundle that its BundleDeployment requests, if neither that nor a part of it is known to run."""
+        operator = self.domain(package).operator
+        requested = operator.requested if operator is not None else None
+        found = constraints_of(recorded_bundle(requested)).required if requested is not None else ()
+        return [each for each in found if not self._cluster_satisfies(each)]
 
     def _satisfies_itself(self, constraint: Constraint, package: str, index: int) -> bool:
         if index == 0 and package in self._runs:

@@ -79,6 +79,11 @@ CERTAIN = [
         id="two packages are required",
     ),
     pytest.param(
+        [leaves("a"), runs("b", requested=runs("b", package_required("a")).running)],
+        {"a": (("b",), ())},
+        id="the bundle that is requested next requires it, and may be installed in part",
+    ),
+    pytest.param(
         [leaves("a"), runs("b", constraint({"not": {"constraints": [package("a")]}}))], {"a": FREE}, id="it is excluded"
     ),
     pytest.param(

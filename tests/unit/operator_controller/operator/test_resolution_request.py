@@ -1,0 +1,30 @@
+"""What of an Operator resolution depends on, while its BundleDeployment requests another bundle than the one that runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from operator_controller.operator.resolution_request import make_request
+from tests.unit.operator_controller.operator.worlds import deployment, world
+
+UPGRADING = ("Reconciling", "True", "Upgrading", "phase 2 of 7")
+PENDING = ("Reconciling", "True", "UnpackPending", "waiting for its Bundle")
+
+
+@pytest.mark.parametrize(
+    ("requested", "condition", "installing", "next_"),
+    [
+        pytest.param("1.1.0", UPGRADING, "p.v1.1.0", None, id="a part of it is installed"),
+        pytest.param(
+            "1.1.0", PENDING, None, "p.v1.1.0", id="its Bundle is unpacked, or was deleted in the middle of the upgrade"
+        ),
+        pytest.param("1.0.0", PENDING, None, None, id="it runs already"),
+    ],
+)
+def test_the_bundle_of_the_template_counts(
+    requested: str, condition: tuple[str, str, str, str], installing: str | None, next_: str | None
+) -> None:
+    request = make_request(world(runs="1.0.0", bundle_deployment=deployment(requested, [condition])))
+    assert request is not None
+    assert (request.installing.name if request.installing else None) == installing
+    assert (request.requested.name if request.requested else None) == next_
