@@ -19,13 +19,14 @@ from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
 from operator_controller.resolve.formatting import join_names
 from operator_controller.resolve.move_order import MoveOrder, find_order
 from operator_controller.resolve.operator_answer import make_answer
-from operator_controller.resolve.optimum import Solution
+from operator_controller.resolve.optimum import Level, Solution
 from operator_controller.resolve.package_domain import PackageDomain
 from operator_controller.resolve.package_graph import reachable
 from operator_controller.resolve.problem import Goal
 from operator_controller.resolve.refusal import Refusals
 from operator_controller.resolve.resolution import Chosen, Resolution
 from operator_controller.resolve.resolver import with_alternatives
+from operator_controller.resolve.undecided import undecided_message
 from operator_controller.resolve.universe import ComponentUniverse
 
 MAX_DEPENDENCIES_SHOWN = 5
@@ -152,12 +153,7 @@ class AnswerMaker:
         return make_answer(operator, _resolution(domain, choice))
 
     def _undecided(self) -> str:
-        level = self._solution.exhausted
-        where = f" (level {level.value})" if level else ""
-        return (
-            f"the solver reached its limit before a set of versions was proved to be the best{where}: nothing changes; set "
-            "spec.version or spec.channel to leave fewer choices"
-        )
+        return undecided_message(self._solution.exhausted or Level.SATISFIED, len(self._goal.asked))
 
     # --- other packages
 
