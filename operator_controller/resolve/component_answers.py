@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from operator_controller.resolve.answer import Answer
 from operator_controller.resolve.answer_maker import AnswerMaker
@@ -138,7 +139,6 @@ class _Domains:
         for catalog, package, _ in part.documents:
             self._catalogs_of.setdefault(package, []).append(catalog)
         self._taken = dict(part.taken_names)
-        self._home: tuple[str, ...] | None = None
 
     def domain(self, package: str) -> PackageDomain:
         """The domain of a package."""
@@ -148,7 +148,7 @@ class _Domains:
         return pinned(domain, self._planned.get(package))
 
     def _requested(self, operator: OperatorRequest) -> Snapshot:
-        order = self._home_catalogs() if operator.is_dependency else None
+        order = self._home_catalogs if operator.is_dependency else None
         return Snapshot(
             request=package_request(operator),
             offers=tuple(self._offer(source, operator) for source in self._part.catalogs),
@@ -177,7 +177,7 @@ class _Domains:
         return Snapshot(
             PackageRequest(package, is_dependency=True),
             offers,
-            catalog_order=self._home_catalogs(),
+            catalog_order=self._home_catalogs,
             facts=self._facts,
         )
 
@@ -190,19 +190,21 @@ class _Domains:
         return ""
 
     def home_place(self, package: str) -> int:
-        """The place of the best catalog of a package among those of the Operators."""
-        order = self._home_catalogs()
+        """The place of the best catalog of a package among those of the Operators. All other catalogs share the last place."""
+        order = self._own_catalogs
         return min(
             (order.index(each) for each in self._catalogs_of.get(package, ()) if each in order), default=len(order)
         )
 
+    @cached_property
     def _home_catalogs(self) -> tuple[str, ...]:
         """The catalogs of the Operators, the senior one first; then the others by name."""
-        if self._home is None:
-            found = dict.fromkeys(filter(None, (self._catalog_of(each) for each in self._part.operators)))
-            found |= dict.fromkeys(each.name for each in self._part.catalogs)
-            self._home = tuple(found)
-        return self._home
+        return tuple(dict.fromkeys([*self._own_catalogs, *(each.name for each in self._part.catalogs)]))
+
+    @cached_property
+    def _own_catalogs(self) -> tuple[str, ...]:
+        """The catalogs of the Operators, the senior one first."""
+        return tuple(dict.fromkeys(filter(None, map(self._catalog_of, self._part.operators))))
 
     def _catalog_of(self, operator: OperatorRequest) -> str:
         """The catalog that an Operator's package comes from, or most probably will."""
