@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +114,42 @@ def test_the_first_catalog_has_priority(guide: str, tmp_path: Path, capsys: pyte
     mirror = catalog(tmp_path / "mirror", blobs("c", {"0.1.0": []}))
     assert main(["resolve", "--catalog", mirror, "--catalog", guide, "c"]) == 0
     assert "c 0.1.0 (c.v0.1.0, catalog mirror)\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "version"),
+    [
+        pytest.param([], "0.2.0", id="what is not known of the cluster excludes no version"),
+        pytest.param(["--kube-version", "1.34"], "0.1.0", id="the cluster is too old for the newest"),
+        pytest.param(["--kube-version", "v1.40.1"], "0.2.0", id="the cluster is new enough"),
+    ],
+)
+def test_the_version_of_kubernetes_excludes_versions(
+    arguments: list[str], version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = blobs("a", {"0.1.0": [], "0.2.0": []})
+    package[-1]["properties"].append({"type": "olm.csv.metadata", "value": {"minKubeVersion": "1.40.0"}})
+    assert main(["resolve", "--catalog", catalog(tmp_path / "community", package), *arguments, "a"]) == 0
+    assert capsys.readouterr().out.startswith(f"a {version} (a.v{version}, catalog community)\n")
+
+
+@pytest.mark.parametrize(
+    ("packages", "status"),
+    [
+        pytest.param(["a@0.1.0"], 0, id="resolved"),
+        pytest.param(["a@0.1.0", "b"], 1, id="refused"),
+        pytest.param(["a@junk"], 2, id="wrong input"),
+    ],
+)
+def test_the_module_prints_what_the_command_prints(packages: list[str], status: int, guide: str) -> None:
+    arguments = ["--catalog", guide, "-o", "json", *packages]
+    module, command = (
+        subprocess.run([sys.executable, "-m", *start, *arguments], capture_output=True, text=True, check=False)
+        for start in (["operator_controller.resolve"], ["olmctl", "resolve"])
+    )
+    assert (module.returncode, command.returncode) == (status, status)
+    assert module.stdout == command.stdout
+    assert bool(module.stdout) is (status < 2)
 
 
 @pytest.mark.parametrize(

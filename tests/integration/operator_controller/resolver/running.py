@@ -41,8 +41,8 @@ class RunningResolver:
 
     def __init__(self, client: Client, catalog_client: CatalogClient, worker: KeptWorker) -> None:
         self.informers = make_informers(lambda kind: Informer(client, kind))
-        definitions = Informer(client, customresourcedefinitions.KIND, transform=customresourcedefinitions.trim)
-        facts = ClusterFactsReader(client, definitions)
+        self._definitions = Informer(client, customresourcedefinitions.KIND, transform=customresourcedefinitions.trim)
+        facts = ClusterFactsReader(client, self._definitions)
         solver = SolverProcess(worker, catalog_client.folder)
         self.resolver = Resolver(solver, catalog_client, self.informers.catalogs, facts)
         self.reconciler = make_reconciler(client, self.informers, self.resolver)
@@ -51,7 +51,7 @@ class RunningResolver:
         self._changed = asyncio.Event()
         self.resolver.connect(self.reconciler.read_request, lambda: (), self._wake)
         self._versions = itertools.count(1)
-        for informer in (*vars(self.informers).values(), definitions):
+        for informer in (*vars(self.informers).values(), self._definitions):
             informer.synced.set()
 
     def _wake(self, name: str) -> None:
@@ -61,6 +61,18 @@ class RunningResolver:
     def add_catalog(self, raw: dict[str, Any]) -> None:
         """Create or change a Catalog."""
         self.informers.catalogs.record_write(self._with_version(raw))
+
+    def add_definition(self, group: str, kind: str, *, established: bool = True, deleting: bool = False) -> None:
+        """Create or change a CustomResourceDefinition with version v1."""
+        plural = f"{kind.lower()}s"
+        metadata: dict[str, Any] = {"name": f"{plural}.{group}", "uid": plural}
+        metadata |= {"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleting else {}
+        version = {"name": "v1", "served": True, "storage": True}
+        names = {"kind": kind, "plural": plural}
+        spec = {"group": group, "names": names, "scope": "Namespaced", "versions": [version]}
+        status = {"conditions": [{"type": "Established", "status": str(established)}]}
+        raw = self._with_version({"metadata": metadata, "spec": spec, "status": status})
+        self._definitions.record_write(raw)
 
     def add_operator(self, name: str, generation: int = 1, **spec: Any) -> None:
         """Create or change an Operator, by default for package p."""

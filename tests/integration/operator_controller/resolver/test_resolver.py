@@ -173,6 +173,32 @@ async def test_a_selected_catalog_is_the_only_one_that_counts(server: Server, tm
         await cluster.until("alpha", lambda state: bool(state.answer and not state.answer.is_resolved))
 
 
+async def test_a_kind_of_the_cluster_counts_while_it_is_served(server: Server, tmp_path: Path) -> None:
+    needing = document(FIRST)
+    kind = {"group": "example.com", "version": "v1", "kind": "Thing"}
+    needing["bundles"][0]["properties"] = [{"type": "olm.gvk.required", "value": kind}]
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return response(FIRST, with_digest(FIRST, needing), document(FIRST, package="q"))
+
+    server.answer = answer
+    async with running(tmp_path) as cluster:
+        cluster.add_catalog(catalog(server.address))
+        cluster.add_operator("alpha")
+        cluster.add_operator("beta", packageName="q")
+        cluster.add_definition("example.com", "Thing", established=False)
+        refused = (await cluster.answered("alpha")).answer
+        assert refused is not None
+        assert not refused.is_resolved
+        await cluster.answered("beta")
+        cluster.woken.clear()
+        cluster.add_definition("example.com", "Thing")
+        await cluster.until("alpha", lambda state: bool(state.answer and state.answer.is_resolved))
+        cluster.add_definition("example.com", "Thing", deleting=True)
+        await cluster.until("alpha", lambda state: bool(state.answer and not state.answer.is_resolved))
+        assert cluster.woken == ["alpha", "alpha"]
+
+
 async def test_a_process_that_is_killed_is_replaced(server: Server, tmp_path: Path) -> None:
     async with running(tmp_path) as cluster:
         cluster.add_catalog(catalog(server.address))

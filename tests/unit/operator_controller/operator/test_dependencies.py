@@ -206,6 +206,10 @@ def test_a_dependency_stays_while_it_is_required_or_in_use(observed: World, expe
     assert isinstance(decide(observed).plan, expected)
 
 
+def test_a_dependency_is_deleted_only_as_it_was_observed() -> None:
+    assert decide(dependency(count=FRESH, counts=NONE)).plan == DeleteDependency("alpha", "uid-alpha", "7")
+
+
 def held(observed: World, reason: str) -> World:
     """The World in which the BundleDeployment has the annotation that holds its deletion."""
     assert observed.bundle_deployment is not None
