@@ -135,6 +135,16 @@ class Site:
         await self.request("a")
         await self.until("a and b are installed", lambda: self.is_installed("a") and self.is_installed("b"))
 
+    async def apply(self, letter: str) -> None:
+        """Apply an Operator for a package, as a person whose manifest has its name and package alone."""
+        body = {
+            "apiVersion": operators.KIND.api_version,
+            "kind": operators.KIND.kind,
+            "metadata": {"name": self.package(letter)},
+            "spec": {"packageName": self.package(letter)},
+        }
+        self.operators.record_write(await self.client.apply(operators.KIND, body, "person"))
+
     async def delete(self, letter: str, kind: Kind = operators.KIND) -> None:
         """Delete the Operator of a package, or its BundleDeployment."""
         await self.client.delete(kind, self.package(letter))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from olmkit.api import bundledeployments
-from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION
+from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION
+from olmkit.api.operators import INSTALLED_FOR_LABEL
 from tests.cluster.operator_controller.operator.site import CHAIN, Requirements, Site
 
 CIRCLE: dict[str, Requirements] = {"a": {"1.0.0": ["b 1.0.0"]}, "b": {"1.0.0": ["a 1.0.0"]}}
@@ -14,6 +15,12 @@ CIRCLE: dict[str, Requirements] = {"a": {"1.0.0": ["b 1.0.0"]}, "b": {"1.0.0": [
 def hold(site: Site, letter: str) -> str:
     """Why rukpak holds the deletion of the BundleDeployment."""
     return site.annotation(letter, DELETION_HOLD_ANNOTATION)
+
+
+def labels(site: Site, letter: str) -> dict[str, str]:
+    """The labels of the Operator."""
+    found = site.operator(letter)
+    return dict(found["metadata"].get("labels") or {}) if found is not None else {}
 
 
 def is_deleting(site: Site, letter: str) -> bool:
@@ -102,6 +109,22 @@ async def test_an_operator_that_is_deleted_and_created_again_at_once_is_another_
     owners = (site.deployment("a") or {})["metadata"]["ownerReferences"]
     assert [each["uid"] for each in owners] == [(site.operator("a") or {})["metadata"]["uid"]]
     assert (site.deployment("b") or {})["metadata"]["uid"] == dependency["metadata"]["uid"]
+
+
+@pytest.mark.timeout(400)
+async def test_a_dependency_that_a_person_applies_is_kept(site: Site) -> None:
+    async with site.controller():
+        await site.install(CHAIN)
+        assert labels(site, "b") == {INSTALLED_FOR_LABEL: ""}
+        await site.apply("b")
+        await site.until("the label is removed", lambda: labels(site, "b") == {})
+        await site.delete("a")
+        await site.until("what required it is gone", lambda: site.is_gone("a"))
+        await site.until("nothing holds its deletion", lambda: hold(site, "b") == "")
+        assert site.is_installed("b")
+        assert site.annotation("b", COUNT_ANNOTATION) == ""
+        await site.delete("b")
+        await site.until("it is deleted when the person deletes it", lambda: site.is_gone("b"))
 
 
 @pytest.mark.timeout(400)

@@ -19,6 +19,11 @@ def test_what_keeps_an_upgrade_out_is_reported_until_it_is_installed(scene: Scen
     )
     assert triple(old, "Ready")[:2] == ("True", "Succeeded")
 
+    served = {"group": "apps", "version": "v1", "kind": "Deployment"}
+    _push(scene, {"nativeAPIs": [served, {"group": "absent.example.com", "version": "v1", "kind": "Absent"}]})
+    why = "it requires the native API absent.example.com/v1 Absent, which the cluster does not serve"
+    _waits(scene, name, "NotInstallable", f"1.1.0 is available too, but it cannot be installed: {why}")
+
     _push(scene, {}, [package_required("absent")])
     why = f'1.1.0 is available too, but {scene.name} v1.1.0 requires absent ">=1.0.0", which no catalog offers'
     _waits(scene, name, "RequirementsNotSatisfied", why)
@@ -28,7 +33,7 @@ def test_what_keeps_an_upgrade_out_is_reported_until_it_is_installed(scene: Scen
     assert triple(pinned, "Ready")[:2] == ("True", "Succeeded")
     assert pinned["status"]["wantedVersion"] == "1.0.0"
 
-    _push(scene, {})
+    _push(scene, {"nativeAPIs": [served], "minKubeVersion": "1.20.0"})
     scene.patch_operator(name, {"version": None, "approval": "Manual"})
     _waits(scene, name, "ApprovalRequired", "1.1.0 waits for approval")
     scene.patch_operator(name, {"approval": None, "paused": True})
