@@ -15,6 +15,7 @@ from devcluster.demo import full_catalog
 from devcluster.demo.printer import Printer
 from devcluster.images import Catalog, Content, Registry
 from devcluster.suite import Suite
+from olmkit.gocompat.versions import BlangRange, parse_version
 
 INSTALLED_AT_LEAST = 100
 
@@ -49,6 +50,12 @@ class Refused:
         assert subject, f"the message does not name what requires it: {self.why}"
         bundles = self._bundles(subject[1]).values()
         return [item["value"] for blob in bundles for item in blob["properties"] if item["type"] == kind]
+
+    def catalog_has(self, kind: str, matches: Callable[[dict[str, Any]], bool]) -> bool:
+        """Whether some bundle of the catalog has a property of this type with such a value."""
+        packages = self._content.packages()
+        found = (blob["properties"] for package in packages for blob in self._bundles(package).values())
+        return any(item["type"] == kind and matches(item["value"]) for items in found for item in items)
 
     def bundles(self) -> list[Blob]:
         """The bundles of the package in the catalog of the corpus."""
@@ -99,16 +106,28 @@ def _has_the_api_services(refused: Refused) -> bool:
 
 
 def _requires_what_is_not_there(refused: Refused) -> bool:
-    """Some bundle of the package requires the kind or the package that the message names."""
-    kind = re.search(r"requires a provider of (\S*?)/(\S+) (\w+)", refused.why)
-    package = re.search(r"requires (\S+) (?:v|\")", refused.why)
+    """Some bundle of the package requires the kind or the package that the message names, and no bundle of the catalog is it."""
+    kind = re.search(r"requires a provider of (\S*?)/(\S+) (\w+)(, which no catalog offers)?", refused.why)
+    package = re.search(r"requires (\S+) (?:v(\S+?)|\"([^\"]+)\")(?=[,; ]|$)", refused.why)
     if kind is not None:
         asked: Any = {"group": kind[1], "version": kind[2], "kind": kind[3]}
-        return any({**value, **asked} == value for value in refused.properties("olm.gvk.required"))
+        is_required = any({**value, **asked} == value for value in refused.properties("olm.gvk.required"))
+        return is_required and not (
+            kind[4] and refused.catalog_has("olm.gvk", lambda value: {**value, **asked} == value)
+        )
     assert package, refused.why
     constraints = json.dumps(refused.properties("olm.constraint"))
     required = [value["packageName"] for value in refused.properties("olm.package.required")]
-    return package[1] in required or f'"packageName": "{package[1]}"' in constraints
+    is_required = package[1] in required or f'"packageName": "{package[1]}"' in constraints
+    return is_required and not (
+        "which no catalog offers" in refused.why and refused.catalog_has("olm.package", _is_version(package))
+    )
+
+
+def _is_version(named: re.Match[str]) -> Callable[[dict[str, Any]], bool]:
+    """Whether the value of a property olm.package is the package in the version or range that a message names."""
+    versions = BlangRange.parse(named[2] or named[3])
+    return lambda value: value["packageName"] == named[1] and versions.matches(parse_version(value["version"]))
 
 
 def _has_no_image_in_the_registry(refused: Refused) -> bool:
