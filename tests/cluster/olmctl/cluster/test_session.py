@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -48,6 +52,23 @@ def test_who_may_do_nothing_is_refused(arguments: tuple[str, ...], desk: Desk) -
     status, out, err = desk.olm(*arguments, "--as", "nobody-in-particular")
     assert (status, out, err.count("\n")) == (5, "", 1)
     assert 'User "nobody-in-particular" cannot' in err
+
+
+def test_kubectl_runs_and_completes_it_as_a_plugin(desk: Desk, tmp_path: Path) -> None:
+    for program, function in (("kubectl-olm", "main"), ("kubectl_complete-olm", "kubectl_completion_main")):
+        script = f"#!{sys.executable}\nimport sys\nfrom olmctl.main import {function}\nsys.exit({function}())\n"
+        (tmp_path / program).write_text(script)
+        (tmp_path / program).chmod(0o755)
+    programs = [desk.cluster.state.programs, str(tmp_path), os.environ["PATH"]]
+    environment = {**os.environ, "PATH": os.pathsep.join(programs), "KUBECONFIG": str(desk.cluster.kubeconfig)}
+
+    def kubectl(*arguments: str) -> str:
+        command = ["kubectl", *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+    name = desk.operator("a")
+    assert name in [line.split()[0] for line in kubectl("olm", "list", "--no-headers").splitlines()]
+    assert name in [line.split("\t")[0] for line in kubectl("__complete", "olm", "why", name[:-1]).splitlines()]
 
 
 def test_who_may_only_view_changes_nothing(desk: Desk) -> None:
