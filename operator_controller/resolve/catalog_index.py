@@ -34,6 +34,8 @@ class CatalogIndex:
         self._sources: dict[str, CatalogSource] = {}
         self._digests: dict[str, Mapping[str, str]] = {}
         self._recorded: dict[str, PackageIndex] = {}
+        self._by_properties: dict[str, PackageIndex] = {}
+        """The indexes of what runs, by the properties that were recorded."""
         self._by_package: dict[str, PackageIndex] = {}
         self._providers: Mapping[GroupKind, Collection[str]] | None = None
 
@@ -45,10 +47,12 @@ class CatalogIndex:
         self._sources = {source.name: source for source in catalogs}
         self._digests = {name: self._digests_of(source, documents) for name, source in self._sources.items()}
         self._recorded = {}
+        known, self._by_properties = self._by_properties, {}
         for operator in operators:
             for recorded in filter(None, (operator.running, operator.installing, operator.requested)):
-                own = self._recorded.get(operator.held_package, EMPTY_INDEX)
-                self._recorded[operator.held_package] = own.merged(_index_recorded(recorded))
+                text, own = recorded.properties, self._recorded.get(operator.held_package)
+                index = self._by_properties[text] = known.get(text) or _index_recorded(recorded)
+                self._recorded[operator.held_package] = index if own is None else own.merged(index)
         self._refresh()
 
     def lose(self, catalog: str) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable
-from dataclasses import dataclass, is_dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
+
+import msgspec
 
 from operator_controller.resolve.catalog_index import CatalogIndex
-from operator_controller.resolve.cluster_facts import ClusterFacts
+from operator_controller.resolve.cluster_facts import ClusterFacts, ClusterKind
 from operator_controller.resolve.cluster_snapshot import CatalogSource, ClusterSnapshot, OperatorRequest
 from operator_controller.resolve.components import MAX_REACHED_PACKAGES, Component, PackageIndex
+from operator_controller.resolve.package import GroupKind
 from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogState
 
 MAX_RULES_LENGTH = 5_000_000
@@ -39,37 +40,65 @@ class ComponentPart:
     """Which limit the component exceeds, so that it is not solved."""
 
 
-def part_of(
-    snapshot: ClusterSnapshot, component: Component, operators: Iterable[OperatorRequest], index: CatalogIndex
-) -> ComponentPart:
-    """The part of one component; `operators` are its own."""
-    members = tuple(operators)
-    catalogs = sorted(snapshot.catalogs, key=lambda each: each.name)
-    packages = tuple(sorted(component.packages))
-    documents = [
-        (catalog.name, package, digest)
-        for catalog in catalogs
-        for package in packages
-        if (digest := index.digest(catalog.name, package)) is not None
-    ]
-    offered = {package for _, package, _ in documents}
-    is_found = offered.issuperset(packages) and all(each.package in offered for each in members)
-    kinds = frozenset[tuple[str, str]]().union(*(index.of_package(each).kinds for each in packages))
-    owned = {
-        kind: tuple(each for each in index.providers[kind] if each in component.packages)
-        for kind in kinds
-        if kind in index.providers
-    }
-    return ComponentPart(
-        operators=members,
-        catalogs=tuple(_reduced(each, component.packages, is_found) for each in catalogs),
-        facts=_asked_facts(snapshot.facts, kinds, [index.of_package(each) for each in packages]),
-        taken_names=tuple(sorted(each for each in snapshot.taken_names if each[0] in component.packages)),
-        packages=packages,
-        documents=tuple(documents),
-        providers=tuple(sorted(owned.items())),
-        excess=_excess(component, [index.of_package(each) for each in packages]),
-    )
+class PartMaker:
+    """Makes the parts of one Snapshot: `part_of(component, operators)`. What all components share is read once."""
+
+    def __init__(self, snapshot: ClusterSnapshot, index: CatalogIndex) -> None:
+        self._index = index
+        self._catalogs = [_Catalog(each) for each in sorted(snapshot.catalogs, key=lambda each: each.name)]
+        self._facts = snapshot.facts
+        self._native = frozenset(snapshot.facts.native_kinds or ())
+        self._custom: dict[GroupKind, list[ClusterKind]] = {}
+        for kind in snapshot.facts.custom_kinds:
+            self._custom.setdefault((kind.group, kind.kind), []).append(kind)
+        self._taken: dict[str, list[tuple[str, str]]] = {}
+        for name in snapshot.taken_names:
+            self._taken.setdefault(name[0], []).append(name)
+
+    def part_of(self, component: Component, operators: Iterable[OperatorRequest]) -> ComponentPart:
+        """The part of one component; `operators` are its own. Raises CatalogLost."""
+        members, index = tuple(operators), self._index
+        packages = tuple(sorted(component.packages))
+        documents = [
+            (catalog.name, package, digest)
+            for catalog in self._catalogs
+            for package in packages
+            if (digest := index.digest(catalog.name, package)) is not None
+        ]
+        offered = {package for _, package, _ in documents}
+        is_found = offered.issuperset(packages) and all(each.package in offered for each in members)
+        indexes = [index.of_package(each) for each in packages]
+        kinds = frozenset[GroupKind]().union(*(each.kinds for each in indexes))
+        return ComponentPart(
+            operators=members,
+            catalogs=tuple(each.reduced(packages if is_found else None) for each in self._catalogs),
+            facts=self._asked_facts(kinds, indexes),
+            taken_names=tuple(sorted(each for package in packages for each in self._taken.get(package, ()))),
+            packages=packages,
+            documents=tuple(documents),
+            providers=tuple(sorted(self._owned(kinds, component.packages))) if kinds else (),
+            excess=_excess(component, indexes),
+        )
+
+    def _owned(
+        self, kinds: frozenset[GroupKind], packages: frozenset[str]
+    ) -> Iterable[tuple[GroupKind, tuple[str, ...]]]:
+        providers = self._index.providers
+        for kind in kinds:
+            if kind in providers:
+                yield kind, tuple(each for each in providers[kind] if each in packages)
+
+    def _asked_facts(self, kinds: frozenset[GroupKind], indexes: Iterable[PackageIndex]) -> ClusterFacts:
+        """The facts without what nothing requires."""
+        facts, native, requires_version = self._facts, set[str](), False
+        for each in indexes:
+            native |= each.native_kinds & self._native
+            requires_version = requires_version or each.requires_version
+        return ClusterFacts(
+            kube_version=facts.kube_version if requires_version else "",
+            custom_kinds=tuple(one for kind in sorted(kinds) for one in self._custom.get(kind, ())),
+            native_kinds=None if facts.native_kinds is None else tuple(sorted(native)),
+        )
 
 
 def _excess(component: Component, indexes: Iterable[PackageIndex]) -> str:
@@ -83,30 +112,31 @@ def _excess(component: Component, indexes: Iterable[PackageIndex]) -> str:
     return ""
 
 
-def _reduced(source: CatalogSource, packages: frozenset[str], is_found: bool) -> CatalogSource:
-    """The catalog with the names of packages that count: all of them only if a similar name may have to be suggested."""
-    names = source.package_names if not is_found else tuple(each for each in source.package_names if each in packages)
-    has_content = source.state in STATES_WITH_CONTENT
-    message = "" if source.state is CatalogState.SERVING else source.message
-    return replace(source, package_names=names, message=message, content=source.content if has_content else "")
+class _Catalog:
+    """A catalog as the parts of components have it. Equal ones are the same object."""
 
+    def __init__(self, source: CatalogSource) -> None:
+        self.name = source.name
+        has_content = source.state in STATES_WITH_CONTENT
+        message = "" if source.state is CatalogState.SERVING else source.message
+        self._source = replace(source, message=message, content=source.content if has_content else "")
+        self._places = {package: place for place, package in enumerate(source.package_names)}
+        self._by_names: dict[tuple[str, ...], CatalogSource] = {source.package_names: self._source}
 
-def _asked_facts(
-    facts: ClusterFacts, kinds: frozenset[tuple[str, str]], indexes: Iterable[PackageIndex]
-) -> ClusterFacts:
-    """The facts without what nothing requires."""
-    indexes = list(indexes)
-    asked = [each for each in facts.custom_kinds if (each.group, each.kind) in kinds]
-    native = frozenset[str]().union(*(each.native_kinds for each in indexes))
-    return ClusterFacts(
-        kube_version=facts.kube_version if any(each.requires_version for each in indexes) else "",
-        custom_kinds=tuple(sorted(asked, key=lambda each: (each.group, each.kind))),
-        native_kinds=None if facts.native_kinds is None else tuple(sorted(native.intersection(facts.native_kinds))),
-    )
+    def reduced(self, packages: Iterable[str] | None) -> CatalogSource:
+        """With the names of these packages alone; with all of them if None, because a similar name may have to be suggested."""
+        if packages is None:
+            return self._source
+        names = tuple(sorted((each for each in packages if each in self._places), key=self._places.__getitem__))
+        known = self._by_names.get(names)
+        if known is None:
+            known = self._by_names[names] = replace(self._source, package_names=names)
+        return known
 
 
 def without_idle_catalogs(part: ComponentPart) -> ComponentPart:
-    """The part without the catalogs that neither offer nor list a package of it, and that its Operators do not come from.
+    """The part without the catalogs that neither offer nor list a package of it, and that its Operators do not come from; the
+    same object if that changes nothing.
 
     An answer that refuses nothing is the same for both: see component_solver.py.
     """
@@ -115,19 +145,27 @@ def without_idle_catalogs(part: ComponentPart) -> ComponentPart:
         names.add(each.preferred_catalog)
         names.update(recorded.catalog for recorded in (each.running, each.installing) if recorded is not None)
     packages = frozenset(part.packages)
-    catalogs = [
-        _reduced(each, packages, is_found=True)
+    catalogs = tuple(
+        _limited(each, packages)
         for each in part.catalogs
         if each.name in names or not packages.isdisjoint(each.package_names)
-    ]
+    )
     kept = {each.name for each in catalogs}
-    operators = [
+    operators = tuple(
         each
         if each.catalogs is None or kept.issuperset(each.catalogs)
         else replace(each, catalogs=tuple(name for name in each.catalogs if name in kept))
         for each in part.operators
-    ]
-    return replace(part, catalogs=tuple(catalogs), operators=tuple(operators))
+    )
+    is_same = (catalogs, operators) == (part.catalogs, part.operators)
+    return part if is_same else replace(part, catalogs=catalogs, operators=operators)
+
+
+def _limited(source: CatalogSource, packages: frozenset[str]) -> CatalogSource:
+    """The catalog without the names of other packages."""
+    if packages.issuperset(source.package_names):
+        return source
+    return replace(source, package_names=tuple(each for each in source.package_names if each in packages))
 
 
 def digest_of(part: ComponentPart) -> str:
@@ -135,21 +173,10 @@ def digest_of(part: ComponentPart) -> str:
     value = vars(part) | {
         "catalogs": [
             {name: each for name, each in vars(source).items() if name != "content"} for source in part.catalogs
-        ],
-        "operators": [_plain(vars(each)) for each in part.operators],
-        "facts": _plain(vars(part.facts)),
+        ]
     }
-    text = json.dumps([FORMAT, value], sort_keys=True, separators=(",", ":"))
-    return "sha256:" + hashlib.sha256(text.encode(errors="replace")).hexdigest()
-
-
-def _plain(fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields whose dataclasses are dictionaries, without the copy of everything else that dataclasses.asdict makes."""
-    return {
-        name: vars(value)
-        if is_dataclass(value)
-        else [vars(each) for each in value]
-        if isinstance(value, tuple) and value and is_dataclass(value[0])
-        else value
-        for name, value in fields.items()
-    }
+    try:
+        text = msgspec.json.encode([FORMAT, value])
+    except UnicodeEncodeError:  # a text that UTF-8 cannot hold
+        text = repr([FORMAT, value]).encode(errors="backslashreplace")
+    return "sha256:" + hashlib.sha256(text).hexdigest()

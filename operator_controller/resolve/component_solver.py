@@ -18,7 +18,7 @@ from operator_controller.resolve.answer import Answer, AnswerKind
 from operator_controller.resolve.catalog_index import CatalogIndex, CatalogLost
 from operator_controller.resolve.cluster_snapshot import ClusterSnapshot, OperatorRequest
 from operator_controller.resolve.component_limits import exceeded_answers
-from operator_controller.resolve.component_part import ComponentPart, digest_of, part_of, without_idle_catalogs
+from operator_controller.resolve.component_part import ComponentPart, PartMaker, digest_of, without_idle_catalogs
 from operator_controller.resolve.components import find_components
 from operator_controller.resolve.documents import Documents, ParsedDocuments
 from operator_controller.resolve.optimum import Optimizer
@@ -134,7 +134,7 @@ class _Component:
     def of(cls, part: ComponentPart) -> Self:
         """The component with its digests."""
         bare, digest = without_idle_catalogs(part), digest_of(part)
-        return cls(part, digest, digest if bare == part else digest_of(bare))
+        return cls(part, digest, digest if bare is part else digest_of(bare))
 
     def known_digest(self, known: Mapping[str, tuple[Answer, ...]]) -> str:
         """The digest under which its answers are known; "" if they are not."""
@@ -175,7 +175,8 @@ def _find_parts(
     first_of = {package: min(each.requested) for each in components for package in each.requested}
     for package, operator in by_package.items():
         members[first_of[package]].append(operator)
-    return [part_of(snapshot, each, members[min(each.requested)], index) for each in components]
+    maker = PartMaker(snapshot, index)
+    return [maker.part_of(each, members[min(each.requested)]) for each in components]
 
 
 def _by_seniority(snapshot: ClusterSnapshot) -> Sequence[OperatorRequest]:

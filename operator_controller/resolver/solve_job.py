@@ -100,7 +100,8 @@ def _begin(state: _State, request: SolveRequest) -> _Solving:
 
 def _result(state: _State, solving: _Solving, found: Sequence[Answer]) -> SolveResult:
     """What has changed; at the end of a Snapshot also which answers are gone."""
-    changed = [answer for answer in found if state.answers.get(answer.operator) != answer]
+    before = state.answers
+    changed = [one for one in found if before.get(one.operator) is not one and before.get(one.operator) != one]
     state.answers.update((answer.operator, answer) for answer in changed)
     solving.names.update(answer.operator for answer in found)
     removed: Sequence[str] = ()
