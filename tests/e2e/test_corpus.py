@@ -17,7 +17,7 @@ from devcluster.images import Catalog, Content, Registry
 from devcluster.suite import Suite
 from olmkit.gocompat.versions import BlangRange, parse_version
 
-INSTALLED_AT_LEAST = 100
+INSTALLED_AT_LEAST = 125
 
 Blob = dict[str, Any]
 Check = Callable[["Refused"], bool]
