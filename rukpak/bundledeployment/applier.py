@@ -30,6 +30,7 @@ from rukpak.bundledeployment.render_cache import Bodies, RenderCache
 from rukpak.bundledeployment.rendered_bundle import RenderedObject
 from rukpak.bundledeployment.rest_mapper import RestMapper
 from rukpak.bundledeployment.shared_namespaces import namespace_body
+from rukpak.bundledeployment.template import foreign_annotations
 from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, LastApplied, World, manager_name
 from rukpak.format.objects import ObjectKey
 
@@ -89,7 +90,12 @@ class Applier:
         name = body["metadata"]["name"]
         precondition = apply_precondition(None if plan.is_new else world.bundles[name].uid)
         body["metadata"] = {**body["metadata"], **precondition}
-        self.informers.bundles.record_write(await self.client.apply(bundles.KIND, body, manager_name(world.name)))
+        applied = await self.client.apply(bundles.KIND, body, manager_name(world.name))
+        foreign = foreign_annotations(applied["metadata"], plan.body["metadata"])
+        if foreign and not plan.is_new:  # an apply removes only what this field manager applied before
+            removal = {"uid": applied["metadata"]["uid"], "annotations": dict.fromkeys(foreign)}
+            applied = await self.client.patch(bundles.KIND, name, {"metadata": removal})
+        self.informers.bundles.record_write(applied)
         if plan.is_new and name == world.active_bundle:
             change = ObjectChange(ObjectKey(bundles.KIND.group, bundles.KIND.kind, "", name), Verb.RECREATED, DELETED)
             log.info("%s", change)

@@ -112,9 +112,16 @@ def derive_record(world: World, operator: OperatorStatus) -> BundleRecord | None
 
 def differs(bundle: BundleInfo, desired: Mapping[str, Any]) -> bool:
     """Whether a label or annotation of the desired metadata is missing, or one of ours is no longer in the template."""
-    annotations = desired.get("annotations", {})
     return (
         not desired["labels"].items() <= bundle.labels.items()
-        or not annotations.items() <= bundle.annotations.items()
-        or any(name.startswith(ANNOTATION_PREFIX) and name not in annotations for name in bundle.annotations)
+        or not desired.get("annotations", {}).items() <= bundle.annotations.items()
+        or bool(foreign_annotations({"annotations": bundle.annotations}, desired))
+    )
+
+
+def foreign_annotations(metadata: Mapping[str, Any], desired: Mapping[str, Any]) -> list[str]:
+    """The annotations that describe a bundle and are not in the template, whoever wrote them."""
+    wanted = desired.get("annotations") or {}
+    return sorted(
+        name for name in metadata.get("annotations") or {} if name.startswith(ANNOTATION_PREFIX) and name not in wanted
     )

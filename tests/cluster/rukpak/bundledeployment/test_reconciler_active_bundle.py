@@ -87,6 +87,23 @@ async def test_the_record_of_what_runs_comes_in_the_write_that_names_it(at: Harn
     assert all(("activeBundle" in status) == ("installed" in status) for status in named)
 
 
+async def test_an_annotation_that_describes_another_bundle_is_removed_whoever_wrote_it(
+    at: Harness, running: Client
+) -> None:
+    """An apply would not remove it, and would be repeated for ever."""
+    await at.install(at.push(plain(namespace(at.name), config_map("log", at.name))))
+    active = (await at.until(READY))["status"]["activeBundle"]
+    forged = f"{bundledeployments.ANNOTATION_PREFIX}bundle-version"
+    await at.client.patch(bundles.KIND, active, {"metadata": {"annotations": {forged: "9.9.9", "mine": "kept"}}})
+
+    def is_removed(raw: Object | None) -> bool:
+        return raw is not None and forged not in raw["metadata"]["annotations"]
+
+    found = await at.when(bundles.KIND, active, "", is_removed)
+    assert found is not None
+    assert found["metadata"]["annotations"]["mine"] == "kept"
+
+
 async def test_recorded_properties_are_copied_unchanged_up_to_their_limit(at: Harness, running: Client) -> None:
     """To the Bundle, to the record of what runs, and from there to a Bundle that is made again."""
     start, end = '[{"type":"olm.constraint","value":"\\u00e9 \\" é ', '"}]'
