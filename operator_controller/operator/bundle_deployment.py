@@ -76,6 +76,11 @@ def _own_annotations(existing: ObservedBundleDeployment) -> dict[str, str]:
     return {key: text for key, text in existing.annotations.items() if key.startswith(ANNOTATION_PREFIX)}
 
 
+def foreign_annotations(existing: ObservedBundleDeployment, desired: Mapping[str, Any]) -> list[str]:
+    """The annotations of the template that describe a bundle and that the desired BundleDeployment does not have."""
+    return sorted(_own_annotations(existing).keys() - desired["spec"]["template"]["metadata"]["annotations"].keys())
+
+
 def differs(existing: ObservedBundleDeployment, desired: Mapping[str, Any]) -> bool:
     """Whether a field of this controller differs. Fields that others added are ignored."""
     spec: Mapping[str, Any] = existing.raw["spec"]

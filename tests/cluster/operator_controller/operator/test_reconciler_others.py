@@ -1,5 +1,6 @@
 """Operators and BundleDeployments that are in each other's way: a defined outcome, and no other Operator notices."""
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -8,8 +9,8 @@ import pytest
 from devcluster.cluster import Cluster
 from devcluster.demo.full_catalog import catalog_object
 from devcluster.suite import Suite
-from devcluster.watch import BUNDLE_DEPLOYMENTS, CATALOGS, OPERATORS, is_true
-from tests.cluster.operator_controller.conftest import FINALIZER, Scene, blobs, image_of, wanted_catalog
+from devcluster.watch import BUNDLE_DEPLOYMENTS, CATALOGS, OPERATORS, Object, is_true
+from tests.cluster.operator_controller.conftest import FINALIZER, HEALTHY, Scene, blobs, image_of, wanted_catalog
 from tests.cluster.operator_controller.operator.bystander import Bystander, bystander
 from tests.conditions import triple
 from tests.e2e.packages import catalog_file
@@ -270,3 +271,23 @@ def _chain(package: str, replaces: Mapping[str, str], without: str = "") -> list
         for version, before in replaces.items()
     ]
     return [blob for blob in content if not without or blob.get("name") != f"{package}.v{without}"]
+
+
+def test_an_annotation_that_describes_another_bundle_is_removed_from_the_template(scene: Scene) -> None:
+    """An apply would not remove it, and the Operator would wait for a change that never comes."""
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    name = scene.operator(scene.name)
+    bundle = scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+    forged = "operators.operatorframework.io/forged"
+    template = {"metadata": {"annotations": {forged: "x", "mine": "kept"}}}
+    patch = json.dumps({"spec": {"template": template}})
+    scene.cluster.kubectl("patch", "bundledeployment", name, "--type=merge", "--patch", patch)
+
+    def removed(objects: Mapping[str, Object]) -> Mapping[str, str] | None:
+        annotations: Mapping[str, str] = objects[name]["spec"]["template"]["metadata"]["annotations"]
+        return None if forged in annotations else annotations
+
+    assert scene.until(BUNDLE_DEPLOYMENTS, f"{forged} is removed", removed)["mine"] == "kept"
+    scene.set_status(name, HEALTHY, active=bundle)
+    scene.ready_operator(name, "1.0.0")
