@@ -55,6 +55,14 @@ class CatalogIndex:
                 self._recorded[operator.held_package] = index if own is None else own.merged(index)
         self._refresh()
 
+    def of_catalogs(self, names: Collection[str]) -> CatalogIndex:
+        """The index of some of the catalogs, and of everything that runs."""
+        found = CatalogIndex(self._parsed)
+        found._documents, found._recorded = self._documents, self._recorded
+        found._sources = {name: source for name, source in self._sources.items() if name in names}
+        found._digests = {name: digests for name, digests in self._digests.items() if name in names}
+        return found
+
     def lose(self, catalog: str) -> None:
         """A document of the catalog is missing: it counts as unreadable."""
         self._digests[catalog] = {}

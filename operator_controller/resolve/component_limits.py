@@ -21,7 +21,7 @@ MAX_PACKAGES_SHOWN = 5
 
 def exceeded_answers(part: ComponentPart, reason: str) -> Iterable[Answer]:
     """The answers for the Operators of a component; `reason` says which limit it exceeds."""
-    message = _message(part, reason)
+    message = part.unsolved or exceeded_message(part, reason)
     yield from deletion_answers(part.operators)
     for each in part.operators:
         if each.is_resolvable and not each.is_deleting:
@@ -29,7 +29,8 @@ def exceeded_answers(part: ComponentPart, reason: str) -> Iterable[Answer]:
             yield Answer(each.name, each.uid, "", AnswerKind.UNDECIDED, is_resolved=False, message=message, text=text)
 
 
-def _message(part: ComponentPart, reason: str) -> str:
+def exceeded_message(part: ComponentPart, reason: str) -> str:
+    """The message for the Operators of a component that exceeds a limit."""
     names = [plain_value(each.held_package) for each in part.operators]
     if len(names) > MAX_PACKAGES_SHOWN:
         names[MAX_PACKAGES_SHOWN:] = [f"{len(names) - MAX_PACKAGES_SHOWN:,} more"]

@@ -38,6 +38,8 @@ class ComponentPart:
     """The packages among them that may own a kind."""
     excess: str = ""
     """Which limit the component exceeds, so that it is not solved."""
+    unsolved: str = ""
+    """If it is part of a component that is not solved: the message for what cannot be had from the catalogs in it."""
 
 
 class PartMaker:

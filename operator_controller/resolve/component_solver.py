@@ -17,10 +17,11 @@ from operator_controller.resolve import component_answers
 from operator_controller.resolve.answer import Answer, AnswerKind
 from operator_controller.resolve.catalog_index import CatalogIndex, CatalogLost
 from operator_controller.resolve.cluster_snapshot import ClusterSnapshot, OperatorRequest
-from operator_controller.resolve.component_limits import exceeded_answers
+from operator_controller.resolve.component_limits import exceeded_answers, exceeded_message
 from operator_controller.resolve.component_part import ComponentPart, PartMaker, digest_of, without_idle_catalogs
 from operator_controller.resolve.components import find_components
 from operator_controller.resolve.documents import Documents, ParsedDocuments
+from operator_controller.resolve.home_catalogs import accepted_answers, home_catalogs
 from operator_controller.resolve.optimum import Optimizer
 from operator_controller.resolve.package_domain import DomainCache
 from operator_controller.resolve.rule_evaluations import RulesTooCostly
@@ -38,6 +39,8 @@ class SolverMemory:
         self.domains = DomainCache()
         self.answers: dict[str, tuple[Answer, ...]] = {}
         """The answers of each component of the last call, by its digest."""
+        self.unproved: dict[str, str] = {}
+        """The message of each component of the last call that was solved with fewer catalogs instead, by its digest."""
         self.optimizers: dict[str, Optimizer] = {}
         """What solved each component of the last call, by the package of its senior Operator."""
 
@@ -77,18 +80,49 @@ class PendingComponents:
         memory.domains.retain_only({package for part in parts for package in part.packages})
         self._pending: deque[_Component] = deque()
         self.known: list[Answer] = []
-        """The answers that need no solving."""
+        """The answers that need no solving. solve_next() empties it."""
+        self._snapshot, self._exceeded, self._settled, self._before = snapshot, exceeded or {}, settled, known
+        unproved, memory.unproved = memory.unproved, {}
         for part in parts:
             component = _Component.of(part)
-            reason = part.excess or (exceeded.get(component.bare_digest, "") if exceeded else "")
-            if reason:
+            message = unproved.get(component.bare_digest, "")
+            if message and not self._is_exceeding(component):
+                memory.unproved[component.bare_digest] = message
+                self._add_home_parts(part, message)
+            else:
+                self._add(component)
+
+    def _is_exceeding(self, component: _Component) -> bool:
+        return bool(component.part.excess) or component.bare_digest in self._exceeded
+
+    def _add(self, component: _Component) -> None:
+        """Solve the component later, unless its answers are known."""
+        part = component.part
+        if self._is_exceeding(component):
+            reason = part.excess or self._exceeded[component.bare_digest]
+            if not self._add_home_parts(part, exceeded_message(part, reason)):
                 self.known += _with_digest(exceeded_answers(part, reason), component.bare_digest)
-            elif digest := component.known_digest(known):
-                memory.answers[digest] = known[digest]
-                self.known += known[digest]
-                self._optimizer(part)
-            elif not {component.digest, component.bare_digest}.intersection(settled):
-                self._pending.append(component)
+        elif digest := component.known_digest(self._before):
+            self._memory.answers[digest] = self._before[digest]
+            self.known += self._before[digest]
+            self._optimizer(part)
+        elif not {component.digest, component.bare_digest}.intersection(self._settled):
+            self._pending.append(component)
+
+    def _add_home_parts(self, part: ComponentPart, message: str) -> bool:
+        """Solve a component later with the catalogs alone that its Operators come from. Whether it has others."""
+        homes = home_catalogs(part) if not part.unsolved else frozenset[str]()
+        if not homes:
+            return False
+        catalogs = tuple(each for each in self._snapshot.catalogs if each.name in homes)
+        try:
+            index = self._memory.index.of_catalogs(homes)
+            parts = _find_parts(replace(self._snapshot, catalogs=catalogs), part.operators, index)
+        except CatalogLost:
+            return False
+        for each in parts:
+            self._add(_Component.of(replace(each, unsolved=message)))
+        return True
 
     @property
     def next_component(self) -> str:
@@ -105,7 +139,12 @@ class PendingComponents:
             found = component_answers.answer_component(part, sources, self._optimizer(part))
         except RulesTooCostly:
             found = exceeded_answers(part, RUNNING_RULES_TOO_COSTLY)
-        found = tuple(found)
+        found = accepted_answers(part, found) if part.unsolved else tuple(found)
+        undecided, self.known = [each for each in found if each.kind is AnswerKind.UNDECIDED], []
+        if undecided and self._add_home_parts(part, undecided[0].message):
+            self._memory.unproved[component.bare_digest] = undecided[0].message
+            self._pending.popleft()
+            return tuple(self.known)
         digest = component.bare_digest if _refuse_nothing(found) else component.digest
         answers = self._memory.answers[digest] = _with_digest(found, digest)
         self._pending.popleft()

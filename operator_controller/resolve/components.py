@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from olmkit.fbc.schemas import CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE_REQUIRED
@@ -156,7 +157,8 @@ def find_components(
     `index` is that of a package in all catalogs, and of what runs of it; `providers` are the packages that may own a kind.
     """
     wanted = frozenset(requested)
-    reached = [_Reached(root) for root in sorted(wanted)]
+    exist = cache(lambda: wanted.union(all_packages()))
+    reached = [_Reached(root, exist) for root in sorted(wanted)]
     places: dict[str, int] = {}  # of each package, the first request that reached it
     owners: dict[GroupKind, str] = {}
     groups = _DisjointSets()
@@ -187,17 +189,18 @@ def find_components(
 class _Reached:
     """The packages that one request leads to, as far as no request before it does."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, exist: Callable[[], frozenset[str]]) -> None:
+        self._exist = exist
         self.packages = {root}
         self.pending = [root]
         self.is_too_large = False
 
     def add(self, packages: frozenset[str]) -> None:
-        """Add those that are new."""
+        """Add those that are new; beyond the limit only those that exist, because other requests may lead to them too."""
         new = packages - self.packages
         if len(self.packages) + len(new) > MAX_REACHED_PACKAGES:
             self.is_too_large = True
-            return
+            new &= self._exist()
         self.packages |= new
         self.pending.extend(new)
 

@@ -148,9 +148,7 @@ class SolverProcess:
             del self._exceeded[next(iter(self._exceeded))]
 
     def _retry_after(self) -> timedelta | None:
-        present = {answer.digest for answer in self._answers.values()}
-        exceeded = (each for digest, each in self._exceeded.items() if digest in present)
-        times = [each.retry_at for each in exceeded if each.retry_at is not None]
+        times = [each.retry_at for each in self._exceeded.values() if each.retry_at is not None]
         return timedelta(seconds=max(0.0, min(times) - time.monotonic())) if times else None
 
     async def _run(self, request: SolveRequest) -> SolveResult:

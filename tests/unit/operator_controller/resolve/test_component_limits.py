@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from operator_controller.resolve import component_part, components
+from operator_controller.resolve import component_answers, component_part, components
 from operator_controller.resolve.answer import Answer, AnswerKind
-from operator_controller.resolve.component_solver import solve_components
+from operator_controller.resolve.budget import Budget
+from operator_controller.resolve.cluster_snapshot import CatalogSource, ClusterSnapshot, OperatorRequest, RecordedBundle
+from operator_controller.resolve.component_solver import PendingComponents, SolverMemory, solve_components
 from tests.bundle_properties import package_required
 from tests.unit.operator_controller.resolve.documents import DocumentsInMemory, TextsInMemory
 from tests.unit.operator_controller.resolve.test_component_solver import document, operator, snapshot
@@ -61,3 +64,74 @@ def test_rules_that_take_too_long_to_be_compiled_refuse_their_component_alone(mo
     found = solved(DocumentsInMemory(), "a", "d", a=ruled("a", *long), c=document("c", "1.0.0"), d=d)
     assert [each.kind for each in found.values()] == [AnswerKind.UNDECIDED, AnswerKind.CHOSEN]
     assert "its bundles require rules in CEL of 130 characters, and at most 100 are compiled" in found["a"].message
+
+
+KIND = {"group": "example.com", "version": "v1", "kind": "Kind"}
+NEEDS_KIND = {"type": "olm.gvk.required", "value": KIND}
+OWNS_KIND = {"type": "olm.gvk", "value": KIND}
+BARE_RULE = {"type": "olm.constraint", "value": {"cel": {"rule": "true"}}}
+
+
+def with_hostile_catalog(documents: DocumentsInMemory, *operators: OperatorRequest) -> ClusterSnapshot:
+    """A catalog of low priority whose package provides a kind that is required, and leads to everything and to far too much."""
+    good = {
+        "a": document("a", "1.0.0", properties=[NEEDS_KIND]),
+        "b": document("b", "1.0.0"),
+        "k": document("k", "1.0.0", properties=[OWNS_KIND]),
+        "m": requiring("m", "only-there"),
+    }
+    hostile = {f"p{number}": requiring(f"p{number}", f"p{number + 1}") for number in range(25)}
+    hostile["h"] = document("h", "1.0.0", properties=[OWNS_KIND, BARE_RULE, package_required("p0")])
+    hostile["only-there"] = document("only-there", "1.0.0")
+    sources = [
+        CatalogSource(name, priority, content=documents.add(packages), package_names=tuple(packages))
+        for name, priority, packages in (("good", 0, good), ("hostile", -1, hostile))
+    ]
+    return ClusterSnapshot(operators, tuple(sources))
+
+
+@pytest.mark.parametrize("limit", ["packages", "steps", "process"])
+def test_a_catalog_of_which_nobody_requests_anything_keeps_nobody_from_being_resolved(
+    limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents, memory = DocumentsInMemory(), SolverMemory()
+    whole = with_hostile_catalog(documents, *map(operator, "abm"))
+    exceeded: dict[str, str] = {}
+    if limit == "packages":
+        monkeypatch.setattr(components, "MAX_REACHED_PACKAGES", 20)
+    elif limit == "steps":
+        monkeypatch.setattr(component_answers, "BUDGET", Budget(clauses=1))
+    else:
+        exceeded[PendingComponents(whole, documents, SolverMemory()).next_component] = "it needs too much memory"
+    for _ in range(2):  # the second time from what is known
+        pending = PendingComponents(whole, documents, memory, exceeded)
+        answers = [*pending.known]
+        while pending.next_component:
+            answers += pending.solve_next()
+        found = {each.operator: each for each in answers}
+        assert len(found) == len(answers) == 3
+        assert [found[name].kind for name in "abm"] == [AnswerKind.CHOSEN, AnswerKind.CHOSEN, AnswerKind.UNDECIDED]
+        assert [each.package for each in found["a"].to_install] == ["k"]
+        assert "nothing changes" in found["m"].message
+    assert not PendingComponents(whole, documents, memory, exceeded).next_component
+
+
+def test_a_catalog_of_which_a_package_is_requested_is_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(components, "MAX_REACHED_PACKAGES", 20)
+    documents = DocumentsInMemory()
+    whole = with_hostile_catalog(documents, *map(operator, ("a", "only-there")))
+    assert {each.kind for each in solve_components(whole, documents)} == {AnswerKind.UNDECIDED}
+
+
+def test_what_may_still_be_needed_is_not_deleted_while_a_component_is_not_solved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(components, "MAX_REACHED_PACKAGES", 20)
+    documents = DocumentsInMemory()
+    k = RecordedBundle("k.v1.0.0", "registry/k:1.0.0", "k", "1.0.0", "good", "stable", "[]")
+    whole = with_hostile_catalog(documents, operator("m"), operator("a"), operator("k", running=k, is_dependency=True))
+    found = {each.operator: each.kind for each in solve_components(whole, documents)}
+    assert found["a"] is AnswerKind.CHOSEN
+    alone = replace(whole, operators=(whole.operators[0], whole.operators[2]))
+    found = {each.operator: each.kind for each in solve_components(alone, documents)}
+    assert AnswerKind.UNNEEDED not in found.values()
