@@ -7,9 +7,9 @@ wrong with it. Both give the same package. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import msgspec
@@ -40,6 +40,9 @@ MAX_PLAIN_PROPERTIES = 32
 MAX_PLAIN_NAME_LENGTH = 64
 MAX_PLAIN_RANGE_LENGTH = 64
 """A bundle with so many properties at most, whose requirements are so short, certainly can be recorded in an annotation."""
+
+MAX_KEPT_RANGES = 4_096
+"""Ranges of which it is kept whether they can be read."""
 
 
 class AnotherForm(ValueError):
@@ -77,15 +80,15 @@ class _ProvidedKind(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag
     value: _KindValue
 
 
-class _Constraint(msgspec.Struct, frozen=True, tag_field="type", tag=CONSTRAINT):
+class _Constraint(msgspec.Struct, frozen=True, eq=False, tag_field="type", tag=CONSTRAINT):
     value: Any = None
 
 
-class _MaxOpenShiftVersion(msgspec.Struct, frozen=True, tag_field="type", tag="olm.maxOpenShiftVersion"):
+class _MaxOpenShiftVersion(msgspec.Struct, frozen=True, eq=False, tag_field="type", tag="olm.maxOpenShiftVersion"):
     value: Any = None
 
 
-class _Deprecated(msgspec.Struct, frozen=True, tag_field="type", tag=DEPRECATED):
+class _Deprecated(msgspec.Struct, frozen=True, eq=False, tag_field="type", tag=DEPRECATED):
     value: Any = None
 
 
@@ -185,14 +188,13 @@ class TextBundles(Mapping[str, Bundle]):
         self._texts = {text.name: text for text in texts}
         self._common_names = common_names
         self._made: dict[str, Bundle] = {}
-        indexer = _Indexer()
-        self._unusual = {text.name for text in texts if not indexer.add(text)}
+        properties = set[_PropertyText]().union(*[text.properties for text in texts])
+        self._unusual = _unusual_bundles(texts, properties)
         """The bundles that have to be made to know whether they can be installed."""
-        self.index = indexer.index()
+        self.index = _index(texts, properties)
         """What all bundles require and own."""
-        self.deprecated = (
-            {name: "" for name, text in self._texts.items() if _is_marked(text)} if indexer.any_marked else {}
-        )
+        any_marked = any(type(each) is _Deprecated for each in properties)
+        self.deprecated = {name: "" for name, text in self._texts.items() if _is_marked(text)} if any_marked else {}
         """The bundles that a property marks as deprecated, with the message of each: none."""
 
     def __getitem__(self, name: str) -> Bundle:
@@ -226,67 +228,64 @@ class TextBundles(Mapping[str, Bundle]):
         return bool(text.min_kube_version or text.native_apis) or name in self._unusual
 
 
-class _Indexer:
-    """Collects what the bundles of a package require and own."""
+def _unusual_bundles(texts: Iterable[_BundleText], properties: Iterable[_PropertyText]) -> Collection[str]:
+    """The names of those of which it is not certain without making them that they can be read, recorded and installed.
 
-    def __init__(self) -> None:
-        self._packages: set[str] = set()
-        self._required: set[_KindValue] = set()
-        self._owned: set[_KindValue] = set()
-        self._constraints: list[tuple[str, Any]] = []
-        self._native: set[str] = set()
-        self._requires_version = False
-        self._plain_ranges: set[str] = set()
-        self.any_marked = False
-        """Whether a property marks one of the bundles as deprecated."""
+    `properties` are those of all bundles, equal ones once.
+    """
+    required = [each.value for each in properties if type(each) is _RequiredPackage]
+    are_plain = _are_plain(required)  # nearly always, and faster than one by one
+    unusual = {each for each in properties if not ((are_plain and type(each) is _RequiredPackage) or _is_plain(each))}
+    return {
+        text.name
+        for text in texts
+        if not text.image
+        or text.problem
+        or text.release
+        or len(text.properties) > MAX_PLAIN_PROPERTIES
+        or (unusual and not unusual.isdisjoint(text.properties))
+    }
 
-    def add(self, text: _BundleText) -> bool:
-        """Whether it is certain without making the bundle that it can be read, recorded and installed."""
-        self._native.update(f"{kind.group}/{kind.version}/{kind.kind}" for kind in text.native_apis)
-        self._requires_version = self._requires_version or bool(text.min_kube_version)
-        is_usual = bool(text.image) and not (text.problem or text.release)
-        for each in text.properties:
-            if type(each) is _ProvidedKind:
-                self._owned.add(each.value)
-            elif type(each) is _RequiredPackage:
-                self._packages.add(each.value.package_name)
-                is_usual = self._is_plain(each.value) and is_usual
-            elif type(each) is _RequiredKind:
-                self._required.add(each.value)
-                is_usual = is_usual and _is_plain_kind(each.value)
-            elif type(each) is _Constraint:
-                self._constraints.append((CONSTRAINT, each.value))
-                is_usual = False
-            elif type(each) is _Deprecated:
-                self.any_marked = True
-        return is_usual and len(text.properties) <= MAX_PLAIN_PROPERTIES
 
-    def _is_plain(self, value: _PackageValue) -> bool:
-        """Whether it is the short value of a requirement that can be read."""
-        if value.version_range not in self._plain_ranges:
-            if not _is_plain_range(value.version_range):
-                return False
-            self._plain_ranges.add(value.version_range)
-        return 0 < len(value.package_name) <= MAX_PLAIN_NAME_LENGTH
+def _are_plain(required: Iterable[_PackageValue]) -> bool:
+    """Whether all are short values of requirements that can be read."""
+    lengths = {len(each.package_name) for each in required}
+    return all(0 < each <= MAX_PLAIN_NAME_LENGTH for each in lengths) and all(
+        map(_is_plain_range, [each.version_range for each in required])
+    )
 
-    def index(self) -> PackageIndex:
-        """Of all bundles together."""
-        rest = index_properties(self._constraints)
-        return PackageIndex(
-            packages=rest.packages | self._packages,
-            kinds=rest.kinds | {(value.group, value.kind) for value in self._required},
-            owned=frozenset((value.group, value.kind) for value in self._owned),
-            requires_any=rest.requires_any,
-            native_kinds=frozenset(self._native),
-            requires_version=self._requires_version,
-            rules_length=rest.rules_length,
-        )
+
+def _is_plain(each: _PropertyText) -> bool:
+    """Whether it is no requirement, or the short value of one that can be read."""
+    if type(each) is _RequiredPackage:
+        return _are_plain([each.value])
+    if type(each) is _RequiredKind:
+        return _is_plain_kind(each.value)
+    return type(each) is not _Constraint
+
+
+def _index(texts: Iterable[_BundleText], properties: Iterable[_PropertyText]) -> PackageIndex:
+    """What the bundles require and own together. `properties` are those of all bundles, equal ones once."""
+    required = {each.value.package_name for each in properties if type(each) is _RequiredPackage}
+    rest = [each for each in properties if type(each) is not _RequiredPackage]
+    constraints = index_properties((CONSTRAINT, each.value) for each in rest if type(each) is _Constraint)
+    native = [kind for text in texts if text.native_apis for kind in text.native_apis]
+    return PackageIndex(
+        packages=constraints.packages | required,
+        kinds=constraints.kinds | {(each.value.group, each.value.kind) for each in rest if type(each) is _RequiredKind},
+        owned=frozenset((each.value.group, each.value.kind) for each in rest if type(each) is _ProvidedKind),
+        requires_any=constraints.requires_any,
+        native_kinds=frozenset(f"{kind.group}/{kind.version}/{kind.kind}" for kind in native),
+        requires_version=any([text.min_kube_version for text in texts]),
+        rules_length=constraints.rules_length,
+    )
 
 
 def _is_marked(text: _BundleText) -> bool:
     return any(type(each) is _Deprecated for each in text.properties)
 
 
+@lru_cache(maxsize=MAX_KEPT_RANGES)
 def _is_plain_range(text: str) -> bool:
     """Whether it is a short range."""
     if not 0 < len(text) <= MAX_PLAIN_RANGE_LENGTH:
