@@ -114,7 +114,9 @@ class AnswerMaker:
         if choice is None:  # index 0 is what runs, and choices follow it
             raise ValueError(f"index {index} of {domain.package} is what runs")
         is_best = index == len(domain.versions) - 1
-        answer = self._explained(operator, domain, replace(choice, is_best=is_best))
+        answer = domain.explained.get(index)
+        if answer is None:
+            answer = domain.explained[index] = self._explained(operator, domain, replace(choice, is_best=is_best))
         dependencies, conflict = self._dependencies(domain.package), ""
         notes = _dependency_notes(dependencies)
         if not is_best:

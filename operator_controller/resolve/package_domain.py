@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from olmkit.gocompat.versions import BlangRange, Precedence
+from operator_controller.resolve.answer import Answer
 from operator_controller.resolve.candidates import is_same_bundle
 from operator_controller.resolve.cluster_facts import ClusterFacts
 from operator_controller.resolve.cluster_snapshot import OperatorRequest, RecordedBundle
 from operator_controller.resolve.dependency_versions import DependencyVersions, dependency_versions
 from operator_controller.resolve.package import Bundle, GroupVersionKind, Property, parse_recorded_properties
 from operator_controller.resolve.package_version import PackageVersion
-from operator_controller.resolve.problem import Interval
+from operator_controller.resolve.problem import Interval, VersionSet
 from operator_controller.resolve.requests import parsed_version
 from operator_controller.resolve.resolution import Chosen
 from operator_controller.resolve.resolver import Permitted, permitted
@@ -68,6 +69,14 @@ class PackageDomain:
             found = self._intervals[versions.text] = self._find_intervals(versions)
         return found
 
+    def sets_in(self, versions: BlangRange) -> tuple[VersionSet, ...]:
+        """The versions in a range as alternatives of a requirement: none or one set."""
+        found = self._sets.get(versions.text)
+        if found is None:
+            intervals = self.intervals_in(versions)
+            found = self._sets[versions.text] = (VersionSet(self.package, intervals),) if intervals else ()
+        return found
+
     def _find_intervals(self, versions: BlangRange) -> tuple[Interval, ...]:
         if isinstance(self.versions, DependencyVersions) and self.versions.is_ascending:
             slices = list(versions.slices(self.versions.precedences))
@@ -78,6 +87,16 @@ class PackageDomain:
     @cached_property
     def _intervals(self) -> dict[str, tuple[Interval, ...]]:
         """Those that were requested before, by range."""
+        return {}
+
+    @cached_property
+    def _sets(self) -> dict[str, tuple[VersionSet, ...]]:
+        """Those that were requested before, by range."""
+        return {}
+
+    @cached_property
+    def explained(self) -> dict[int, Answer]:
+        """What was explained of versions of its Operator without regard to other packages, by index. Kept by answer_maker.py."""
         return {}
 
     def _indices_in(self, versions: BlangRange) -> list[int]:

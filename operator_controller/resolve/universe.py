@@ -222,7 +222,8 @@ class ComponentUniverse:
             for each in dict.fromkeys(
                 constraint for bundle in bundles for constraint in constraints_of(bundle).required
             )
-            if not self._satisfies_itself(each, package, index) and not self._cluster_satisfies(each)
+            if (isinstance(each, PackageConstraint) and each.package != package)
+            or (not self._satisfies_itself(each, package, index) and not self._cluster_satisfies(each))
         ]
 
     def required_by_request(self, package: str) -> list[Constraint]:
@@ -272,6 +273,11 @@ class ComponentUniverse:
 
         Packages that are being deleted count only for a version that runs.
         """
+        if isinstance(constraint, PackageConstraint):  # nearly all: found at once, and kept with the domain
+            other = constraint.package
+            if other == package or (not is_running and self.is_deleting(other)):
+                return ()
+            return self.domain(other).sets_in(constraint.versions)
         key = package, constraint, is_running
         known = self._alternatives.get(key)
         if known is None:
