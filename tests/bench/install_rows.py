@@ -70,10 +70,11 @@ def _install(cluster: Cluster, image: str, packages: list[str]) -> tuple[list[fl
         }
         for package in packages
     ]
-    started = last = time.perf_counter()
+    started = time.perf_counter()
     # An Operator may be there already, as the dependency of one before it.
     items = json.dumps({"apiVersion": "v1", "kind": "List", "items": operators})
     cluster.kubectl("apply", "--server-side", "-f", "-", input=items)
+    last = time.perf_counter()
     seen: dict[str, float] = {}
     while (now := time.perf_counter()) - last < SETTLED_SECONDS and now - started < TIMEOUT_SECONDS:
         for item in json.loads(cluster.kubectl("get", OPERATORS, "-o", "json"))["items"]:
