@@ -47,6 +47,7 @@ async def build(manager: Manager) -> None:
     facts = ClusterFactsReader(manager.client, definitions)
     resolver = Resolver(SolverProcess(worker, catalog_client.folder), catalog_client, informers.catalogs, facts)
     reconciler = make_reconciler(manager.client, informers, resolver)
+    manager.on_started_leading(worker.warm_up)
     manager.on_started_leading(reconciler.start_leading)
     metrics = OperatorMetrics(lambda: informers.operators.objects.values(), lambda: manager.is_leading)
     metrics.register()

@@ -54,6 +54,21 @@ async def test_one_process_runs_task_after_task(worker: KeptWorker) -> None:
     assert worker.started == 1
 
 
+def child_processes() -> set[int]:
+    """The process IDs of the children of this process."""
+    return {int(pid) for each in Path("/proc/self/task").iterdir() for pid in (each / "children").read_text().split()}
+
+
+async def test_a_worker_that_is_warmed_up_has_its_fork_server_and_no_process(worker: KeptWorker) -> None:
+    before = child_processes()
+    worker.warm_up()
+    fork_server = child_processes() - before
+    assert len(fork_server) == 1
+    assert worker.started == 0
+    await pid_of(worker)
+    assert child_processes() - before == fork_server
+
+
 async def test_the_process_is_replaced_after_a_number_of_tasks(worker: KeptWorker) -> None:
     pids = [await pid_of(worker) for _ in range(6)]
     assert len(set(pids[:-1])) == 1
