@@ -20,9 +20,8 @@ from olmctl.commands import REFUSED, CommandError
 from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.meta import Object
+from operator_controller.resolve.answer import KeptOutBy
 
-_VERSION_EXCLUDED = "VersionExcluded"
-"""The value of status.available.reason for a version that spec.version excludes."""
 _OTHER_VERSION = "choose another version with --version, or '' to follow the channel"
 
 
@@ -102,7 +101,7 @@ def _nothing_to_do(found: Object) -> str:
     if refused:
         return f"it follows {_followed(version)}, has {runs} and is {refused}"
     if (pending := available_version(found)) and pending != text_at(found, "status", "installed", "version"):
-        if text_at(found, "status", "available", "reason") == _VERSION_EXCLUDED:
+        if text_at(found, "status", "available", "reason") == KeptOutBy.VERSION:
             pin = f"is pinned to {version}" if pinned_version(version) else f"follows versions {version}"
             return f"it {pin}, which keeps out {pending}; {_OTHER_VERSION}"
         return f"{pending} is available and not installed: {text_at(found, 'status', 'available', 'message')}"

@@ -1,7 +1,7 @@
 """The answers of a component that is not solved because it exceeds a limit as a whole: nothing that is installed changes.
 
-Called by component_solver.py. Reads no documents and evaluates no rules, which may be what exceeds the limits. Who needs an
-installed package is known from recorded requirements, so that its Operator can be deleted. Pure.
+Called by component_solver.py and home_catalogs.py. Reads no documents and evaluates no rules, which may be what exceeds the
+limits. Who needs an installed package is known from recorded requirements, so that its Operator can be deleted. Pure.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from olmkit.api.conditions import truncate
-from operator_controller.resolve.answer import Answer, AnswerKind
+from operator_controller.resolve.answer import Answer, AnswerKind, Member
 from operator_controller.resolve.component_part import ComponentPart
 from operator_controller.resolve.deletion_answers import deletion_answers
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
@@ -25,8 +25,13 @@ def exceeded_answers(part: ComponentPart, reason: str) -> Iterable[Answer]:
     yield from deletion_answers(part.operators)
     for each in part.operators:
         if each.is_resolvable and not each.is_deleting:
-            text = truncate(message, MAX_EXPLANATION_BYTES)
-            yield Answer(each.name, each.uid, "", AnswerKind.UNDECIDED, is_resolved=False, message=message, text=text)
+            yield unsolved_answer(each.name, each.uid, message)
+
+
+def unsolved_answer(operator: str, uid: str, message: str, members: tuple[Member, ...] = ()) -> Answer:
+    """The answer for an Operator of such a component, for which nothing changes. Its digest is set by component_solver.py."""
+    text = truncate(message, MAX_EXPLANATION_BYTES)
+    return Answer(operator, uid, "", AnswerKind.UNDECIDED, False, message, text, members=members)
 
 
 def exceeded_message(part: ComponentPart, reason: str) -> str:

@@ -87,14 +87,13 @@ def _answer(
 
 
 def _read(operator: OperatorRequest) -> _Running:
-    recorded = [each for each in (operator.running, operator.installing) if each is not None]
+    providing = [each for each in (operator.running, operator.installing) if each is not None]
+    recorded = [*providing, *([operator.requested] if operator.requested is not None else [])]
     bundles = tuple(map(recorded_bundle, recorded))
-    known = [*recorded, *([operator.requested] if operator.requested is not None else [])]
-    requiring = [*bundles, *map(recorded_bundle, known[len(recorded) :])]
-    constraints = [read_constraints(each.properties, checks_rules=False) for each in requiring]
+    constraints = [read_constraints(each.properties, checks_rules=False) for each in bundles]
     required = dict.fromkeys(each for found in constraints for each in found.required)
-    is_readable = all(map(_is_list, known, requiring)) and not any(each.problem for each in constraints)
-    return _Running(bundles, tuple(required), is_readable)
+    is_readable = all(map(_is_list, recorded, bundles)) and not any(each.problem for each in constraints)
+    return _Running(bundles[: len(providing)], tuple(required), is_readable)
 
 
 def _is_list(recorded: RecordedBundle, bundle: Bundle) -> bool:

@@ -7,13 +7,11 @@ packages are left out, and the Operators that this satisfies are answered. For t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
-from olmkit.api.conditions import truncate
 from operator_controller.resolve.answer import Answer, AnswerKind
 from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest
+from operator_controller.resolve.component_limits import unsolved_answer
 from operator_controller.resolve.component_part import ComponentPart
-from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
 
 _ACCEPTED = (AnswerKind.CHOSEN, AnswerKind.DELETING)
 
@@ -46,10 +44,6 @@ def accepted_answers(part: ComponentPart, answers: Iterable[Answer]) -> tuple[An
     return tuple(
         each
         if each.kind in _ACCEPTED and not each.clauses
-        else replace(
-            Answer(each.operator, each.uid, each.digest, AnswerKind.UNDECIDED, False, part.unsolved, ""),
-            text=truncate(part.unsolved, MAX_EXPLANATION_BYTES),
-            members=each.members,
-        )
+        else unsolved_answer(each.operator, each.uid, part.unsolved, each.members)
         for each in answers
     )
