@@ -335,32 +335,28 @@ async def test_a_catalog_that_answers_late_delays_no_operator_for_long(
         released.set()
 
 
-async def test_content_that_is_damaged_on_disk_is_requested_again(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def damage_files(folder: Path) -> None:
+    for file in folder.glob("sha256-*/content/*"):
+        file.write_bytes(b"damaged")
+
+
+def remove_folder(folder: Path) -> None:
+    folder.rename(folder.with_name("removed"))
+
+
+@pytest.mark.parametrize("lose", [damage_files, remove_folder], ids=["its files are damaged", "its folder is removed"])
+async def test_content_that_is_lost_on_disk_is_requested_again(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lose: Callable[[Path], None]
 ) -> None:
     monkeypatch.setattr(resolver_module, "CATALOG_RETRY_DELAY", timedelta(seconds=0.1))
     async with running(tmp_path) as cluster:
         cluster.add_catalog(catalog(server.address))
         cluster.add_operator("alpha")
         await cluster.answered("alpha")
-        for file in (tmp_path / "resolution").glob("sha256-*/content/*"):
-            file.write_bytes(b"damaged")
+        lose(tmp_path / "resolution")
         cluster.add_operator("beta", packageName="q")
         await cluster.until("beta", lambda state: bool(state.answer and state.answer.is_resolved))
         assert server.requested == [FIRST, FIRST]
-
-
-async def test_content_whose_folder_is_removed_is_requested_again(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(resolver_module, "CATALOG_RETRY_DELAY", timedelta(seconds=0.1))
-    async with running(tmp_path) as cluster:
-        cluster.add_catalog(catalog(server.address))
-        cluster.add_operator("alpha")
-        await cluster.answered("alpha")
-        (tmp_path / "resolution").rename(tmp_path / "removed")
-        cluster.add_operator("beta", packageName="q")
-        await cluster.until("beta", lambda state: bool(state.answer and state.answer.is_resolved))
 
 
 async def test_a_new_leader_has_no_answers(server: Server, tmp_path: Path) -> None:
