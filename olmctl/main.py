@@ -31,6 +31,7 @@ from olmctl.cluster.upgrade import upgrade
 from olmctl.cluster.why import why
 from olmctl.commands import SETTINGS, run
 from olmctl.resolve import resolve
+from olmkit.runtime.flags import DISTRIBUTION
 
 PROGRAMS = ("olm", "kubectl-olm")
 """Names under which the command is installed."""
@@ -40,7 +41,7 @@ _FILES_COMPLETED, _NOTHING_ELSE_COMPLETED = 0, 4
 
 
 @click.group("olm", context_settings=SETTINGS)
-@click.version_option(package_name="olm-suite", message="olm %(version)s")
+@click.version_option(package_name=DISTRIBUTION, message="olm %(version)s")
 def olm() -> None:
     """Find, install and explain Operators on a cluster, and work with catalogs and bundles without one."""
 

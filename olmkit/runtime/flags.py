@@ -13,6 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+DISTRIBUTION = "olm-suite"
+"""The name under which the suite is installed. Its version stands in pyproject.toml alone."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -42,10 +45,28 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
         return action.help if action.default in (None, "", []) else super()._get_help_string(action)
 
 
+class _VersionAction(argparse.Action):
+    """`--version`: prints the name of the program and the version of the suite, and ends the process."""
+
+    def __call__(
+        self,
+        parser: ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        from importlib.metadata import version  # slow to import, and only used here
+
+        print(f"{parser.prog} {version(DISTRIBUTION)}")
+        parser.exit()
+
+
 def make_parser(name: str) -> ArgumentParser:
     """The flags that all components have."""
     parser = ArgumentParser(prog=name, formatter_class=_HelpFormatter)
+    parser.register("action", "version", _VersionAction)
     add = parser.add_argument
+    add("--version", action="version", nargs=0, default=argparse.SUPPRESS, help="print the version and exit")
     add("--kubeconfig", help="kubeconfig file; without it $KUBECONFIG, the pod's account or ~/.kube/config")
     add(
         "--system-namespace",
