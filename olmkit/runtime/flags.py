@@ -48,6 +48,9 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
 class _VersionAction(argparse.Action):
     """`--version`: prints the name of the program and the version of the suite, and ends the process."""
 
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help="print the version and exit")
+
     def __call__(
         self,
         parser: ArgumentParser,
@@ -61,12 +64,18 @@ class _VersionAction(argparse.Action):
         parser.exit()
 
 
+class _Parser(ArgumentParser):
+    """A parser with `--version`."""
+
+    def __init__(self, prog: str, formatter_class: type[argparse.HelpFormatter]) -> None:
+        super().__init__(prog=prog, formatter_class=formatter_class)
+        self.add_argument("--version", action=_VersionAction)
+
+
 def make_parser(name: str) -> ArgumentParser:
     """The flags that all components have."""
-    parser = ArgumentParser(prog=name, formatter_class=_HelpFormatter)
-    parser.register("action", "version", _VersionAction)
+    parser = _Parser(prog=name, formatter_class=_HelpFormatter)
     add = parser.add_argument
-    add("--version", action="version", nargs=0, default=argparse.SUPPRESS, help="print the version and exit")
     add("--kubeconfig", help="kubeconfig file; without it $KUBECONFIG, the pod's account or ~/.kube/config")
     add(
         "--system-namespace",
