@@ -1,6 +1,7 @@
-"""Builds the programs of a cluster with Go: one multi-call Kubernetes out of binaries/, kwok and the image registry.
+"""Builds programs with Go: those of a cluster (one multi-call Kubernetes out of binaries/, kwok, the image registry), and others.
 
-Called by devcluster.programs when they are not available otherwise. Writes to the folder that it is given and nowhere else.
+Called by devcluster.programs and devcluster.optional_programs for what is not in the cache. Writes to the folder that it is
+given and nowhere else.
 """
 
 import os
@@ -11,6 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from devcluster.errors import DevclusterError
@@ -31,6 +33,7 @@ INSTALLED = {
 }
 
 _SOURCES = Path(__file__).resolve().parent / "binaries"
+"""The Go module of the cluster; its folders with a go.mod are modules of optional programs."""
 _VERSION_PACKAGE = "k8s.io/component-base/version"
 # Without a gitVersion the server reports v0.0.0-master and every minKubeVersion fails.
 _KUBERNETES_LDFLAGS = (
@@ -38,6 +41,20 @@ _KUBERNETES_LDFLAGS = (
     f"-X {_VERSION_PACKAGE}.gitCommit=0 -X {_VERSION_PACKAGE}.gitTreeState=clean"
 )
 _PROGRESS_SECONDS = 15.0
+
+
+@dataclass(frozen=True)
+class GoProgram:
+    """A program that is built by itself, from a main package of a module.
+
+    `version` is set if `go install` accepts that module. Otherwise, because its go.mod replaces other modules, the folder
+    binaries/<name> has a go.mod that requires the package as a tool and repeats those lines, and a go.sum.
+    """
+
+    name: str
+    package: str
+    version: str | None = None
+    ldflags: str = "-s -w"
 
 
 def recipe() -> list[bytes]:
@@ -49,6 +66,12 @@ def recipe() -> list[bytes]:
     ]
     settings = (_KUBERNETES_LDFLAGS, *KUBERNETES_NAMES, *INSTALLED.values())
     return [*sources, *(text.encode() for text in settings)]
+
+
+def program_recipe(program: GoProgram) -> list[bytes]:
+    """Everything that `build_program` depends on."""
+    files = () if program.version else ("go.mod", "go.sum")
+    return [repr(program).encode(), *((_SOURCES / program.name / file).read_bytes() for file in files)]
 
 
 def minimum_go() -> str:
@@ -84,6 +107,27 @@ def build_all(
         (folder / name).symlink_to("kubernetes")
 
 
+def build_program(
+    go: str,
+    folder: Path,
+    program: GoProgram,
+    report: Callable[[str], None],
+    environment: Mapping[str, str] = os.environ,
+) -> None:
+    """Build one program into the empty folder, under its name. Raises DevclusterError with Go's output."""
+    flags = ["-trimpath", "-ldflags", program.ldflags]
+    with tempfile.TemporaryDirectory(prefix="go-", dir=folder) as work:
+        settings = {**_go_environment(environment, Path(work)), "GOBIN": str(folder)}
+        if program.version:
+            command, directory = [go, "install", *flags, f"{program.package}@{program.version}"], _SOURCES
+        else:
+            command = [go, "build", *flags, "-o", str(folder / program.name), program.package]
+            directory = _SOURCES / program.name
+        _run(command, settings, program.name, report, directory)
+    if not (folder / program.name).exists():
+        raise DevclusterError(f"the package {program.package} has another name than {program.name}")
+
+
 def _go_environment(environment: Mapping[str, str], work: Path) -> dict[str, str]:
     # Without the user's settings of targets, workspaces and vendoring, which would build something else.
     kept = {name: value for name, value in environment.items() if name not in ("GOOS", "GOARCH", "GOBIN")}
@@ -91,7 +135,13 @@ def _go_environment(environment: Mapping[str, str], work: Path) -> dict[str, str
     return {**kept, **settings}
 
 
-def _run(command: Sequence[str], environment: Mapping[str, str], title: str, report: Callable[[str], None]) -> None:
+def _run(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    title: str,
+    report: Callable[[str], None],
+    directory: Path = _SOURCES,
+) -> None:
     started = time.monotonic()
     report(f"  {title} ...")
     with tempfile.TemporaryFile("w+") as output:

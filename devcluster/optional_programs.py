@@ -1,0 +1,49 @@
+"""Programs written in Go that some tests and targets need beside a cluster: helm, promtool and the GitOps tools.
+
+Called by those tests and targets; each program is built when it is first asked for, into the cache folder. A cluster needs
+none of them, and they are no part of the suite.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from devcluster import build
+from devcluster.build import GoProgram
+from devcluster.cache import cache_folder, publish_once
+from devcluster.errors import DevclusterError
+
+OPTIONAL_PROGRAMS: Mapping[str, GoProgram] = {
+    program.name: program for program in (GoProgram("helm", "helm.sh/helm/v3/cmd/helm", "v3.22.0"),)
+}
+
+
+def optional_program(
+    name: str, report: Callable[[str], None] = print, environment: Mapping[str, str] = os.environ
+) -> Path:
+    """Return the executable `name` of OPTIONAL_PROGRAMS; build it if it is not in the cache, which takes minutes.
+
+    `report` gets progress messages. Raises DevclusterError if Go is missing or cannot build it.
+    """
+    program = OPTIONAL_PROGRAMS[name]
+    target = cache_folder(environment) / "binaries" / f"{name}-{_digest(program)[:12]}"
+    if not (target / name).exists():
+        go = build.find_go(environment)
+        if go is None:
+            raise DevclusterError(
+                f"{name} is built with Go, which is not on PATH: install Go {build.minimum_go()} or newer (https://go.dev/dl)."
+            )
+        publish_once(
+            target,
+            lambda folder: build.build_program(go, folder, program, report, environment),
+            lambda: report(f"Another process builds programs; {name} waits for it ..."),
+        )
+    return target / name
+
+
+def _digest(program: GoProgram) -> str:
+    digest = hashlib.sha256()
+    for part in build.program_recipe(program):
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()
