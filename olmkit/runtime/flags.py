@@ -51,13 +51,7 @@ class _VersionAction(argparse.Action):
     def __init__(self, option_strings: Sequence[str], dest: str) -> None:
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help="print the version and exit")
 
-    def __call__(
-        self,
-        parser: ArgumentParser,
-        namespace: argparse.Namespace,
-        values: object,
-        option_string: str | None = None,
-    ) -> None:
+    def __call__(self, parser: ArgumentParser, *_: object, **__: object) -> None:
         from importlib.metadata import version  # slow to import, and only used here
 
         print(f"{parser.prog} {version(DISTRIBUTION)}")
