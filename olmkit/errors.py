@@ -48,7 +48,10 @@ class Waiting(OlmError):
 
 
 class ApiError(Exception):
-    """What the API server answered. `status` is the HTTP code, 0 when there was no answer; `reason` is metav1.Status.reason."""
+    """What the API server answered. `status` is the HTTP code, 0 when there was no answer; `reason` is metav1.Status.reason;
+    `retry_after` are the seconds of the header Retry-After, None without it."""
+
+    retry_after: int | None = None
 
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(message or reason)

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from olmctl.cluster.retrying_client import RetryingClient
 from olmctl.commands import FAILED, CommandError, ObjectName, file_path, reports_errors
 from olmkit.errors import NotFound, Unavailable
 from olmkit.runtime.client import NO_ANSWER, Client
@@ -36,7 +37,7 @@ class Session:
 def client_of(options: dict[str, Any]) -> Client:
     """The client for the values of the connection options, which are taken out of `options`. The caller closes it."""
     kubeconfig = options.pop("kubeconfig", None)
-    return Client(
+    return RetryingClient(
         str(kubeconfig) if kubeconfig else None,
         context=options.pop("context", None),
         impersonate=options.pop("impersonate", None),

@@ -304,7 +304,8 @@ class Client:
             method, self._url(path, query or {}), limits, headers=headers, data=data
         ) as response:
             if response.status >= 400:
-                raise parse_failure(response.status, response.reason or "", await response.read())
+                retry_after = response.headers.get("Retry-After", "")
+                raise parse_failure(response.status, response.reason or "", await response.read(), retry_after)
             raw = await response.read()
         return parse_object(raw)
 

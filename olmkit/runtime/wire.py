@@ -46,8 +46,17 @@ def parse_object(raw: bytes) -> Object:
     return answer
 
 
-def parse_failure(code: int, phrase: str, raw: bytes) -> ApiError:
-    """The error of a response with status 400 or above: that of its metav1.Status if it has one, else the start of its body."""
+def parse_failure(code: int, phrase: str, raw: bytes, retry_after: str = "") -> ApiError:
+    """The error of a response with status 400 or above: that of its metav1.Status if it has one, else the start of its body.
+
+    `retry_after` is its header Retry-After. A date, which the API server never sends, counts as a missing header.
+    """
+    error = _parse_status(code, phrase, raw)
+    error.retry_after = int(retry_after) if re.fullmatch("[0-9]{1,9}", retry_after) else None
+    return error
+
+
+def _parse_status(code: int, phrase: str, raw: bytes) -> ApiError:
     try:
         status = orjson.loads(raw)
     except orjson.JSONDecodeError:
