@@ -1,18 +1,53 @@
-# One image, three entry points: catalogd, rukpak, operator-controller. A Deployment's `command` picks one.
-FROM python:3.11-slim AS build
+# The image of the suite: catalogd, rukpak, operator-controller and olm. A Deployment's `command` picks one. There is no shell in it.
+#
+# `make image` runs this file with buildah. It replaces BASE and the stage `wheels` by what it makes itself, and needs no registry.
+# `docker build .` pulls both bases. They differ from those of `make image` in nothing that this file depends on: Debian 12 with
+# its /usr/bin/python3, and the same wheels, by hash. docs/decisions/0039.
+ARG BASE=gcr.io/distroless/python3-debian12
+ARG DEVELOPMENT_BASE=gcr.io/distroless/python3-debian12:debug
+
+FROM python:3.11-slim-bookworm AS wheels
 WORKDIR /src
-COPY requirements.lock ./
-RUN pip download --quiet --no-deps --require-hashes --requirement requirements.lock --dest /wheels
+COPY requirements.lock pyproject.toml ./
+COPY release release
+RUN python -m release.wheels /wheels && mv /wheels/* /
+
+FROM ${BASE} AS build
+USER 0
+WORKDIR /src
+COPY --from=wheels /*.whl /runtime.lock /wheels/
 COPY pyproject.toml README.md LICENSE ./
+COPY release/application.py /application.py
 COPY olmkit olmkit
 COPY catalogd catalogd
 COPY rukpak rukpak
 COPY operator_controller operator_controller
 COPY olmctl olmctl
-# Only what the three need at run time, and only from the files whose hashes were checked.
-RUN python -m venv /app && /app/bin/pip install --quiet --no-index --find-links /wheels .
+RUN ["/usr/bin/python3", "/application.py"]
 
-FROM python:3.11-slim
-COPY --from=build /app /app
-ENV PATH=/app/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+# For Tilt: a shell and tar (busybox), and an /app that its user may change. Python compiles the suite's modules when they change.
+# `docker build --target development`, or `python -m release.image --target development`.
+FROM ${DEVELOPMENT_BASE} AS development
+COPY --from=build --chown=65532:65532 /app /app
+ENV PATH=/app/bin:/usr/bin:/busybox SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt PYTHONUNBUFFERED=1
+RUN ["/busybox/sh", "-c", "cd /app/lib/python3.11/site-packages && \
+     find olmkit catalogd rukpak operator_controller olmctl -name __pycache__ -prune -exec rm -r {} +"]
 USER 65532:65532
+WORKDIR /
+ENTRYPOINT []
+CMD ["olm", "--help"]
+
+FROM ${BASE}
+ARG VERSION=0
+ARG REVISION=
+LABEL org.opencontainers.image.title="olm-suite" \
+      org.opencontainers.image.description="An operator lifecycle suite for Kubernetes" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+COPY --from=build /app /app
+ENV PATH=/app/bin:/usr/bin SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+USER 65532:65532
+WORKDIR /
+ENTRYPOINT []
+CMD ["olm", "--help"]

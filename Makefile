@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
-CODE := olmkit catalogd rukpak operator_controller olmctl devcluster tests
+CODE := olmkit catalogd rukpak operator_controller olmctl devcluster release tests
 # `make e2e KUBECONFIG=...`, or the environment: the tests use this cluster.
 TEST_CLUSTER := $(if $(filter command line,$(origin KUBECONFIG)),$(KUBECONFIG),$(OLM_KUBECONFIG))
 # Processes share the test files in this order (slow tiers come first), each with its own cluster. With TEST_CLUSTER there is one.
@@ -10,7 +10,7 @@ workers = $(if $(TEST_CLUSTER),,-n $(1) --dist loadfile --no-loadscope-reorder)
 DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock format generate check unit integration cluster e2e corpus buildah test bench demo clean
+.PHONY: image help setup lock format generate check unit integration cluster e2e corpus buildah test bench demo clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -62,8 +62,12 @@ corpus: setup ## tests over real catalogs and bundles (OLM_CORPUS, default ../sh
 
 test: check ## everything: check, unit, cases, integration, cluster, e2e, corpus
 	$(if $(OLM_KUBECONFIG),,$(BIN)/python -m devcluster build)
-	$(BIN)/pytest $(call workers,3) --ignore=tests/e2e tests
+	$(BIN)/pytest $(call workers,3) --ignore=tests/e2e --ignore=tests/image tests
 	$(BIN)/pytest $(call workers,2) tests/e2e
+
+image: setup ## build the image without a Docker engine and run it; REFRESH=1 looks for newer Debian packages
+	$(BIN)/python -m release.image $(if $(REFRESH),--refresh)
+	$(BIN)/pytest -s tests/image
 
 bench: setup ## measure the figures and describe the machine
 	$(BIN)/python -m tests.bench

@@ -3,47 +3,19 @@
 Called by tests/e2e and by `make buildah`. Clusters start without it.
 """
 
-import os
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from devcluster import debian
 from devcluster.errors import DevclusterError
 
-_KEEP_CONFIGURATION = ("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold")
-"""Keep changed configuration files (for example policy.json of containers) without asking."""
 _HINT = "Install buildah (on Debian: `make buildah` as root)."
 
 
 def find_or_install(report: Callable[[str], None]) -> Path:
     """Return the path of buildah; install it with apt-get, which needs root, if it is missing. Raises DevclusterError."""
-    found = shutil.which("buildah")
-    if found:
-        return Path(found)
-    installer = shutil.which("apt-get")
-    if installer is None:
-        raise DevclusterError(f"buildah is not installed, and there is no apt-get to install it. {_HINT}")
-    if os.geteuid() != 0:
-        raise DevclusterError(f"buildah is not installed, and only root can install it. {_HINT}")
-    report("Installing buildah with apt-get ...")
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for arguments in (("update",), ("install", "-y", *_KEEP_CONFIGURATION, "buildah")):
-        done = subprocess.run(
-            [installer, *arguments],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode != 0:
-            raise DevclusterError(f"apt-get {' '.join(arguments)}: {done.stderr.strip()}\n{_HINT}")
-    found = shutil.which("buildah")
-    if not found:
-        raise DevclusterError(f"apt-get installed no buildah. {_HINT}")
-    return Path(found)
+    return debian.find_or_install("buildah", report, _HINT)
 
 
 def shim(program: Path, folder: Path) -> str:

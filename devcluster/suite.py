@@ -162,12 +162,16 @@ class Suite:
         self.stop()
 
     def _launch(self, name: str) -> subprocess.Popen[bytes]:
+        """Start the process of a controller. Tests of the image override it."""
+        arguments = ["-m", COMPONENTS[self._components[name]], *self._flags(name, self.folder / f"{name}-cache")]
+        return start_logged(with_parent_death_signal(sys.executable, arguments), self.log(name), python_environment())
+
+    def _flags(self, name: str, cache: Path) -> list[str]:
         addresses, component = self.addresses[name], self._components[name]
         arguments = [
-            *("-m", COMPONENTS[component]),
             *("--kubeconfig", str(self._cluster.token_kubeconfig(NAMESPACE, component))),
             *("--system-namespace", NAMESPACE),
-            *("--cache-dir", str(self.folder / f"{name}-cache")),
+            *("--cache-dir", str(cache)),
             *("--registries-conf", str(self._cluster.registries_conf)),
             # The registry and catalogd are on this machine.
             *("--allow-source-cidr", "127.0.0.0/8"),
@@ -185,8 +189,7 @@ class Suite:
             ]
         if addresses.debug is not None:
             arguments += ["--debug-bind-address", addresses.debug]
-        arguments += self._more.get(component, ())
-        return start_logged(with_parent_death_signal(sys.executable, arguments), self.log(name), python_environment())
+        return [*arguments, *self._more.get(component, ())]
 
     def _listening_address(self, name: str) -> str:
         """Where a catalogd serves: for the proxy of its Service the first one listens on all addresses of this machine."""

@@ -49,7 +49,7 @@ class _VersionAction(argparse.Action):
     """`--version`: prints the name of the program and the version of the suite, and ends the process."""
 
     def __init__(self, option_strings: Sequence[str], dest: str) -> None:
-        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help="print the version and exit")
+        super().__init__(option_strings, dest, nargs=0, help="print the version and exit")
 
     def __call__(self, parser: ArgumentParser, *_: object, **__: object) -> None:
         from importlib.metadata import version  # slow to import, and only used here

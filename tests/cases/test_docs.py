@@ -110,7 +110,8 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
             "olm resolve --catalog catalog/ --installed cert-manager=1.16.5 --kube-version 1.34 party-operator "
             'greeter@">=1.0.0":beta',
         ),
-        ("docs/install.md", "docker build -t registry.example.com/olm-suite:v0.1.0 ."),
+        ("docs/install.md", "make image"),
+        ("docs/install.md", "docker build --build-arg VERSION=0.1.0 -t registry.example.com/olm-suite:v0.1.0 ."),
         ("docs/install.md", "make demo"),
         (
             "docs/install.md",

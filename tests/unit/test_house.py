@@ -17,6 +17,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PRODUCTS = ("olmkit", "catalogd", "rukpak", "operator_controller", "olmctl")
+TOOLS = ("devcluster", "release")
+"""Never shipped."""
 MAX_FILE_LINES = 400
 MAX_TEST_FILE_LINES = 850
 """Tables of cases are data, and longer."""
@@ -69,7 +71,7 @@ def is_protocol(node: ast.ClassDef) -> bool:
 @pytest.mark.parametrize(
     ("folders", "limit"),
     [
-        pytest.param((*PRODUCTS, "devcluster"), MAX_FILE_LINES, id="code"),
+        pytest.param((*PRODUCTS, *TOOLS), MAX_FILE_LINES, id="code"),
         pytest.param(("tests",), MAX_TEST_FILE_LINES, id="tests"),
     ],
 )
@@ -80,7 +82,7 @@ def test_no_file_is_too_long(folders: tuple[str, ...], limit: int) -> None:
 def test_no_function_is_too_long() -> None:
     found = [
         f"{relative(path)}: {node.name}: {body_lines(node)}"
-        for path in files(*PRODUCTS, "devcluster")
+        for path in files(*PRODUCTS, *TOOLS)
         for node in ast.walk(tree(path))
         if isinstance(node, Function) and body_lines(node) > MAX_FUNCTION_LINES
     ]
@@ -89,7 +91,7 @@ def test_no_function_is_too_long() -> None:
 
 def test_what_is_public_has_a_docstring() -> None:
     found = []
-    for path in files(*PRODUCTS, "devcluster"):
+    for path in files(*PRODUCTS, *TOOLS):
         for node in public(tree(path).body):
             inner = public(node.body) if isinstance(node, ast.ClassDef) and not is_protocol(node) else ()
             found += [f"{relative(path)}: {each.name}" for each in (node, *inner) if not ast.get_docstring(each)]
@@ -98,8 +100,8 @@ def test_what_is_public_has_a_docstring() -> None:
 
 def test_a_test_stands_at_the_path_of_what_it_tests() -> None:
     """tests/<tier>/package/test_module.py or test_module_aspect.py is about package/module.py, or about the package `module`."""
-    subjects = {relative(path).removesuffix(".py") for path in files(*PRODUCTS, "devcluster")}
-    subjects |= {relative(path.parent) for path in files(*PRODUCTS, "devcluster")} | {"config"}
+    subjects = {relative(path).removesuffix(".py") for path in files(*PRODUCTS, *TOOLS)}
+    subjects |= {relative(path.parent) for path in files(*PRODUCTS, *TOOLS)} | {"config"}
     found = []
     for path in files(*(f"tests/{tier}" for tier in TIERS)):
         if not path.name.startswith("test_") or path == Path(__file__):
@@ -119,7 +121,7 @@ def test_each_controller_has_the_same_files(folder: str) -> None:
 
 def test_the_words_are_plain() -> None:
     texts = [
-        *(path for path in files(*PRODUCTS, "devcluster", "tests") if path != Path(__file__)),
+        *(path for path in files(*PRODUCTS, *TOOLS, "tests") if path != Path(__file__)),
         *(path for folder in ("docs", "config") for kind in ("*.md", "*.yaml") for path in (ROOT / folder).rglob(kind)),
         *ROOT.glob("*.md"),
         ROOT / "Makefile",

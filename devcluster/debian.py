@@ -1,0 +1,48 @@
+"""Finds programs that Debian packages, or installs them with apt-get. Called where a test or a release needs one.
+
+Clusters start without any of them.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from devcluster.errors import DevclusterError
+
+_KEEP_CONFIGURATION = ("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold")
+"""Keep changed configuration files (for example policy.json of containers) without asking."""
+
+
+def find_or_install(program: str, report: Callable[[str], None], hint: str = "") -> Path:
+    """Return the path of `program`; install the package of that name, which needs root, if it is missing.
+
+    `hint` ends the message of each error. Raises DevclusterError.
+    """
+    hint = hint or f"Install {program} (on Debian: `apt-get install {program}` as root)."
+    found = shutil.which(program)
+    if found:
+        return Path(found)
+    installer = shutil.which("apt-get")
+    if installer is None:
+        raise DevclusterError(f"{program} is not installed, and there is no apt-get to install it. {hint}")
+    if os.geteuid() != 0:
+        raise DevclusterError(f"{program} is not installed, and only root can install it. {hint}")
+    report(f"Installing {program} with apt-get ...")
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for arguments in (("update",), ("install", "-y", *_KEEP_CONFIGURATION, program)):
+        done = subprocess.run(
+            [installer, *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise DevclusterError(f"apt-get {' '.join(arguments)}: {done.stderr.strip()}\n{hint}")
+    found = shutil.which(program)
+    if not found:
+        raise DevclusterError(f"apt-get installed no {program}. {hint}")
+    return Path(found)

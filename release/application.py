@@ -1,0 +1,119 @@
+"""Installs the suite and its wheels into /app, in the build stage of the Dockerfile. Standard library only.
+
+/app is a virtual environment, so that jobs, which get few environment variables, find it too. Nothing is downloaded. The same
+sources and wheels give the same bytes: what names a folder or a time of the build is removed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+APPLICATION = Path("/app")
+WHEELS = Path("/wheels")
+SOURCES = Path("/src")
+PYTHON = Path("/usr/bin/python3")
+"""The interpreter of the base. There is no other in the image."""
+UNUSED = (
+    "kubernetes_asyncio/client/api",  # docs/decisions/0031
+    "kubernetes_asyncio/client/models",
+    "zstandard/_cffi*.so",  # for PyPy; CPython uses backend_c
+    "pysat/examples",
+    "*.md",
+    "*/tests",
+    "*/test",
+    "**/*.pyi",
+    "**/*.pyx",
+    "**/*.pxd",
+    "**/*.[ch]",
+)
+"""What wheels contain and nothing imports."""
+_OF_THE_BUILD = ("direct_url.json", "REQUESTED")
+
+
+def main() -> int:
+    """Fill /app. Returns the exit status."""
+    site = APPLICATION / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    make_environment(APPLICATION, site)
+    install(APPLICATION / "bin" / "python")
+    keep_own_programs(site, APPLICATION / "bin")
+    clean(site)
+    compile_all(site)
+    return 0
+
+
+def make_environment(folder: Path, site: Path) -> None:
+    """Write an empty virtual environment. The module venv would copy what differs between interpreters."""
+    site.mkdir(parents=True)
+    (folder / "bin").mkdir()
+    for name in ("python", "python3"):
+        (folder / "bin" / name).symlink_to(PYTHON)
+    (folder / "pyvenv.cfg").write_text(f"home = {PYTHON.parent}\ninclude-system-site-packages = false\n")
+
+
+def install(python: Path) -> None:
+    """Install the wheels, whose hashes are checked again, and then the suite."""
+    (pip,) = WHEELS.glob("pip-*.whl")
+    wanted = WHEELS.parent / "tmp" / "runtime.lock"
+    lines = (WHEELS / "runtime.lock").read_text()
+    wanted.write_text(_without_installers(lines))
+    command = [str(python), f"{pip}/pip", "install", "--quiet", "--no-index", f"--find-links={WHEELS}", "--no-deps"]
+    command += ["--no-compile", "--no-cache-dir", "--disable-pip-version-check", "--root-user-action=ignore"]
+    environment = {
+        "PATH": os.environ.get("PATH", ""),
+        "PIP_CONFIG_FILE": os.devnull,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "HOME": "/tmp",
+    }
+    for what in (("--require-hashes", f"--requirement={wanted}"), (str(SOURCES),)):
+        subprocess.run([*command, *what], check=True, env=environment, stdin=subprocess.DEVNULL)
+    wanted.unlink()
+
+
+def _without_installers(lock: str) -> str:
+    kept, skip = [], False
+    for line in lock.splitlines():
+        if not line.startswith(" "):
+            skip = line.startswith(("pip==", "setuptools=="))
+        if not skip:
+            kept.append(line)
+    return "\n".join(kept) + "\n"
+
+
+def keep_own_programs(site: Path, programs: Path) -> None:
+    """Remove the programs of other packages."""
+    (listed,) = site.glob("olm_suite-*.dist-info/entry_points.txt")
+    own = {line.partition(" =")[0] for line in listed.read_text().splitlines() if " = " in line}
+    for path in programs.iterdir():
+        if path.name not in own and not path.is_symlink():
+            path.unlink()
+
+
+def clean(site: Path) -> None:
+    """Remove what nothing uses and what differs from build to build."""
+    for pattern in UNUSED:
+        for path in sorted(site.glob(pattern)):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for record in sorted(site.glob("*.dist-info/RECORD")):
+        for name in _OF_THE_BUILD:
+            (record.parent / name).unlink(missing_ok=True)
+        lines = [line for line in record.read_text().splitlines() if (site / _recorded(line)).exists()]
+        record.write_text("".join(f"{line}\n" for line in sorted(lines)))
+
+
+def _recorded(line: str) -> str:
+    """The path of a line of RECORD, which ends with a hash and a size."""
+    return line.rsplit(",", 2)[0].strip('"')
+
+
+def compile_all(site: Path) -> None:
+    """Compile all modules. Python never compares these files with their sources, so times do not matter."""
+    command = [sys.executable, "-m", "compileall", "-q", "-f", "--invalidation-mode=unchecked-hash", str(site)]
+    subprocess.run(command, check=True, env={"PYTHONHASHSEED": "0"}, stdin=subprocess.DEVNULL)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""Reads and rewrites OCI archives: a tar of an image layout, as buildah writes it. Called by release.image and tests/image."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tarfile
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+REFERENCE_NAME = "org.opencontainers.image.ref.name"
+
+
+def write_archive(layout: Path, target: Path, tags: Sequence[str], time: int) -> str:
+    """Write the layout (a folder with one image) as an archive in which each of `tags` names the image. Returns its digest.
+
+    Equal images give equal archives: files are sorted and have the time `time`, in seconds since 1970.
+    """
+    index = json.loads((layout / "index.json").read_text())
+    (manifest,) = index["manifests"]
+    manifest.pop("annotations", None)
+    index["manifests"] = [{**manifest, "annotations": {REFERENCE_NAME: tag}} for tag in tags]
+    with tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as archive:
+        for path in sorted(path for path in layout.rglob("*") if path.is_file()):
+            content = json.dumps(index).encode() if path.name == "index.json" else path.read_bytes()
+            member = tarfile.TarInfo(path.relative_to(layout).as_posix())
+            member.size, member.mtime, member.mode = len(content), time, 0o644
+            archive.addfile(member, BytesIO(content))
+    digest: str = manifest["digest"]
+    return digest
+
+
+class Image:
+    """An image in an OCI archive. Reads only what is asked for."""
+
+    def __init__(self, archive: Path) -> None:
+        """Raises OSError, tarfile.TarError, KeyError or ValueError for what is no OCI archive."""
+        self._archive = archive
+        self.index: dict[str, Any] = self._json("index.json")
+        self.digest: str = self.index["manifests"][0]["digest"]
+        self.manifest: dict[str, Any] = self._json(_blob(self.digest))
+        self.configuration: dict[str, Any] = self._json(_blob(self.manifest["config"]["digest"]))
+
+    @property
+    def compressed_size(self) -> int:
+        """Bytes that a node pulls."""
+        return sum(layer["size"] for layer in self.manifest["layers"])
+
+    def unpack(self, folder: Path) -> None:
+        """Unpack the layers to a new folder. They must not delete files of each other (no whiteouts). Needs root."""
+        folder.mkdir(parents=True)
+        with tarfile.open(self._archive) as outer:
+            for layer in self.manifest["layers"]:
+                content = outer.extractfile(_blob(layer["digest"]))
+                with tarfile.open(fileobj=content) as inner:
+                    inner.extractall(folder, filter="fully_trusted", numeric_owner=True)
+
+    def _json(self, name: str) -> dict[str, Any]:
+        with tarfile.open(self._archive) as outer:
+            found: dict[str, Any] = json.load(outer.extractfile(name) or BytesIO())
+            return found
+
+
+def _blob(digest: str) -> str:
+    return f"blobs/{digest.replace(':', '/')}"
+
+
+def unpacked_size(folder: Path) -> int:
+    """Bytes of the files below a folder."""
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder, if it exists."""
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,190 @@
+"""`make image`, or `python -m release.image`: builds the image of the suite without a Docker engine, as an OCI archive.
+
+mmdebstrap downloads the packages of the base, pip the wheels, and buildah runs the Dockerfile on them. One commit, one set of
+packages and one set of wheels give one digest. The programs are installed from Debian if they are missing, which needs root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from devcluster import buildah
+from devcluster.cache import cache_folder, publish_once
+from devcluster.errors import DevclusterError
+from devcluster.processes import REPOSITORY
+from release import base, debian_packages, wheels
+from release.archive import write_archive
+from release.runtime_lock import INSTALLERS, versions
+from release.sbom import SUITE, make_sbom
+
+FOLDER = REPOSITORY / "build"
+BASE_NAME = "localhost/base:latest"
+RUNTIME, DEVELOPMENT = "runtime", "development"
+"""The stages of the Dockerfile that can be built: the image, and the one with a shell for Tilt."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a build wrote: the archive, its image's digest and tags, and the software bill of materials."""
+
+    archive: Path
+    digest: str
+    tags: tuple[str, ...]
+    sbom: Path
+
+
+@dataclass(frozen=True)
+class _Commit:
+    revision: str
+    time: int
+
+
+def build(
+    folder: Path,
+    report: Callable[[str], None] = print,
+    refresh: bool = False,
+    target: str = RUNTIME,
+) -> Built:
+    """Build the image into `folder`. `refresh` looks for newer Debian packages. Raises DevclusterError."""
+    program = buildah.find_or_install(report)
+    packages = debian_packages.fetch(report, refresh)
+    lock = wheels.read_runtime_lock(REPOSITORY)
+    found = _wheels(lock, report)
+    version, commit = suite_version(), _commit()
+    tags = tuple(f"{SUITE}:{tag}" for tag in _tags(version, target))
+    folder.mkdir(parents=True, exist_ok=True)
+    name = SUITE if target == RUNTIME else f"{SUITE}-{target}"
+    with tempfile.TemporaryDirectory(prefix="olm-suite-image-") as scratch:
+        engine = _Engine(program, Path(scratch))
+        report("Making the base out of Debian packages ...")
+        engine.base(packages, development=target == DEVELOPMENT)
+        report("Building the image ...")
+        layout = engine.image(found, version, commit, target)
+        archive = folder / f"{name}-{version}.tar"
+        digest = write_archive(layout, archive, tags, commit.time)
+    installed = {name: each for name, each in versions(lock).items() if name not in INSTALLERS} | {SUITE: version}
+    time = datetime.fromtimestamp(commit.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    contained = [each for each in packages if target == DEVELOPMENT or each.name != debian_packages.SHELL]
+    document = make_sbom(version, digest, time, contained, installed)
+    sbom = folder / f"{name}-{version}.cdx.json"
+    sbom.write_text(json.dumps(document, indent=1) + "\n")
+    return Built(archive, digest, tags, sbom)
+
+
+def suite_version() -> str:
+    """The version in pyproject.toml."""
+    version: str = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
+    return version
+
+
+def _tags(version: str, target: str) -> tuple[str, ...]:
+    return (f"v{version}", "latest") if target == RUNTIME else (f"v{version}-{target}",)
+
+
+def _commit() -> _Commit:
+    revision = _git("rev-parse", "HEAD").strip()
+    changed = "-dirty" if _git("status", "--porcelain", "--untracked-files=no") else ""
+    return _Commit(revision + changed, int(_git("show", "--no-patch", "--format=%ct", "HEAD")))
+
+
+def _git(*arguments: str) -> str:
+    return _run("git", "-C", str(REPOSITORY), *arguments)
+
+
+def _run(*command: str) -> str:
+    """The output of a command. Raises DevclusterError with its error output."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise DevclusterError(f"{' '.join(command[:3])} failed:\n{done.stderr.strip()}")
+    return done.stdout
+
+
+def _wheels(lock: str, report: Callable[[str], None]) -> Path:
+    folder = cache_folder() / "image" / f"wheels-{hashlib.sha256(lock.encode()).hexdigest()[:16]}"
+
+    def fill(staging: Path) -> None:
+        report("Downloading the wheels of the image ...")
+        try:
+            wheels.download(lock, staging)
+        except subprocess.CalledProcessError as error:
+            raise DevclusterError(f"pip download ended with exit code {error.returncode}.") from error
+
+    return publish_once(folder, fill, lambda: report("Another process downloads the wheels; waiting ..."))
+
+
+class _Engine:
+    """buildah with its data in a folder of its own: no containers, no storage driver of the kernel."""
+
+    def __init__(self, program: Path, folder: Path) -> None:
+        self._folder = folder
+        root, state = folder / "storage", folder / "run"
+        self._command = (str(program), "--storage-driver", "vfs", "--root", str(root), "--runroot", str(state))
+
+    def base(self, packages: Sequence[debian_packages.DebianPackage], development: bool) -> None:
+        """Make the image BASE_NAME. Its layer depends on the packages alone, so that releases share it."""
+        tree, context = self._folder / "tree", self._folder / "base"
+        context.mkdir()
+        time = base.make_base(packages, tree, with_shell=development)
+        base.write_tar(tree, context / "base.tar", time)
+        shutil.rmtree(tree)
+        (context / "Dockerfile").write_text("FROM scratch\nADD base.tar /\n")
+        self._build(context, time, "--tag", BASE_NAME)
+
+    def image(self, found: Path, version: str, commit: _Commit, target: str) -> Path:
+        """Run the Dockerfile and return the folder of the image's layout."""
+        context, layout = self._folder / "sources", self._folder / "layout"
+        _export(context)
+        name = f"localhost/{SUITE}:built"
+        self._build(
+            *(context, commit.time, "--tag", name, "--build-context", f"wheels={found}"),
+            *("--build-arg", f"BASE={BASE_NAME}", "--build-arg", f"VERSION={version}"),
+            *("--build-arg", f"REVISION={commit.revision}", "--build-arg", f"DEVELOPMENT_BASE={BASE_NAME}"),
+            *(("--target", target) if target != RUNTIME else ()),
+        )
+        _run(*self._command, "push", "--quiet", "--format", "oci", name, f"oci:{layout}")
+        return layout
+
+    def _build(self, context: Path, time: int, *arguments: str) -> None:
+        flags = ("--isolation", "chroot", "--format", "oci", "--identity-label=false", "--timestamp", str(time))
+        environment = ("--build-arg", f"SOURCE_DATE_EPOCH={time}")
+        _run(*self._command, "build", *flags, *environment, *arguments, str(context))
+
+
+def _export(folder: Path) -> None:
+    """Copy what git tracks, as it is in the working tree."""
+    for name in _git("ls-files", "-z").split("\0"):
+        source = REPOSITORY / name
+        if name and source.is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, folder / name)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build, and print the archive, its tags and its digest. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m release.image", description="Build the image of the suite.")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where the files are written (default: build)")
+    parser.add_argument("--refresh", action="store_true", help="look for newer Debian packages of the base")
+    parser.add_argument("--target", choices=(RUNTIME, DEVELOPMENT), default=RUNTIME, help="the stage of the Dockerfile")
+    given = parser.parse_args(arguments)
+    try:
+        built = build(given.folder, refresh=given.refresh, target=given.target)
+    except DevclusterError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{built.archive}\n{built.sbom}\n{' '.join(built.tags)}\n{built.digest}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""The image, built twice from this commit, and containers of it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from devcluster import debian
+from devcluster.errors import DevclusterError
+from release import image
+from release.archive import Image, unpacked_size
+from release.container import bundle, command
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """A built image and its files."""
+
+    built: image.Built
+    content: Image
+    tree: Path
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return unpacked_size(self.tree)
+
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unpacked]:
+    """The image of this working tree."""
+    folder = tmp_path_factory.mktemp("image")
+    try:
+        built = image.build(folder, print)
+    except DevclusterError as error:
+        pytest.fail(str(error), pytrace=False)
+    content = Image(built.archive)
+    content.unpack(folder / "tree")
+    yield Unpacked(built, content, folder / "tree")
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def runc() -> Path:
+    """The program that runs containers."""
+    try:
+        return debian.find_or_install("runc", print)
+    except DevclusterError as error:
+        pytest.fail(str(error), pytrace=False)
+
+
+@pytest.fixture
+def run(unpacked: Unpacked, runc: Path, tmp_path: Path) -> Run:
+    """Runs a command in a container of the image until it ends."""
+    numbers = count()
+
+    def once(*arguments: str) -> subprocess.CompletedProcess[str]:
+        configuration = bundle(unpacked.tree, unpacked.content.configuration["config"], arguments)
+        started = command(runc, tmp_path / f"container-{next(numbers)}", configuration)
+        return subprocess.run(started, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+    return once

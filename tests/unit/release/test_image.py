@@ -1,0 +1,46 @@
+"""The Dockerfile and the Deployments agree, and the Dockerfile builds on any base."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import yaml
+
+from devcluster.processes import REPOSITORY
+from devcluster.suite import COMPONENTS
+from release.base import USER
+from release.wheels import PYTHON_VERSION
+
+DOCKERFILE = (REPOSITORY / "Dockerfile").read_text()
+RUNTIME = DOCKERFILE.rpartition("\nFROM ")[2]
+PROJECT_PROGRAMS = ("catalogd", "rukpak", "operator-controller")
+
+
+def test_the_image_is_the_last_stage_and_runs_nothing_while_it_is_built() -> None:
+    assert RUNTIME.startswith("${BASE}\n")
+    assert re.findall(r"(?m)^(RUN|ADD)\b", RUNTIME) == []
+    assert f"\nUSER {USER}:{USER}\n" in RUNTIME
+
+
+def test_the_stage_that_make_image_replaces_is_named_wheels() -> None:
+    assert re.search(r"(?m)^FROM python:[0-9.]+\S* AS wheels$", DOCKERFILE)
+    assert f"FROM python:{PYTHON_VERSION}-" in DOCKERFILE
+
+
+def test_no_stage_on_the_base_needs_a_shell() -> None:
+    stages = re.split(r"(?m)^FROM ", DOCKERFILE)[1:]
+    for stage in stages:
+        if stage.startswith("${"):
+            assert all(command.startswith("[") for command in re.findall(r"(?m)^(?:RUN|CMD|ENTRYPOINT) (.*)", stage))
+
+
+@pytest.mark.parametrize("name", PROJECT_PROGRAMS)
+def test_the_deployment_runs_the_image_as_it_is_made(name: str) -> None:
+    deployment = next(yaml.safe_load_all((REPOSITORY / f"config/manager/{name}.yaml").read_text()))
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert name in COMPONENTS
+    assert container["command"] == [name]
+    assert (pod["securityContext"]["runAsUser"], pod["securityContext"]["runAsGroup"]) == (USER, USER)
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
