@@ -67,7 +67,7 @@ test: check ## everything: check, unit, cases, integration, cluster, e2e, corpus
 
 image: setup ## build the image without a Docker engine and run it; REFRESH=1 looks for newer Debian packages
 	$(BIN)/python -m release.image $(if $(REFRESH),--refresh)
-	$(BIN)/pytest -s tests/image
+	OLM_IMAGE_FOLDER=build $(BIN)/pytest -s tests/image
 
 bench: setup ## measure the figures and describe the machine
 	$(BIN)/python -m tests.bench

@@ -71,6 +71,13 @@ class Registry:
         self._send("PUT", f"/v2/{repository}/manifests/{tag}", content, _MANIFEST_TYPE)
         return _digest(content)
 
+    def push_image(self, repository: str, tag: str, manifest: bytes, blobs: Iterable[bytes]) -> str:
+        """Push an image as it is, by its manifest (OCI) and all blobs that the manifest names; return its digest."""
+        for content in blobs:
+            self._blob(repository, "", content)
+        self._send("PUT", f"/v2/{repository}/manifests/{tag}", manifest, _MANIFEST_TYPE)
+        return _digest(manifest)
+
     def _blob(self, repository: str, media_type: str, content: bytes) -> dict[str, Any]:
         digest = _digest(content)
         status, _ = self._request("HEAD", f"/v2/{repository}/blobs/{digest}")

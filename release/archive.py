@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -57,10 +56,22 @@ class Image:
                 with tarfile.open(fileobj=content) as inner:
                     inner.extractall(folder, filter="fully_trusted", numeric_owner=True)
 
+    def read_manifest(self) -> bytes:
+        """The manifest as it is stored, which its digest is of."""
+        return self._read(_blob(self.digest))
+
+    def read_blobs(self) -> Iterator[bytes]:
+        """The blobs that the manifest names: the configuration and the layers."""
+        for each in (self.manifest["config"], *self.manifest["layers"]):
+            yield self._read(_blob(each["digest"]))
+
     def _json(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._read(name))
+        return found
+
+    def _read(self, name: str) -> bytes:
         with tarfile.open(self._archive) as outer:
-            found: dict[str, Any] = json.load(outer.extractfile(name) or BytesIO())
-            return found
+            return (outer.extractfile(name) or BytesIO()).read()
 
 
 def _blob(digest: str) -> str:
@@ -70,8 +81,3 @@ def _blob(digest: str) -> str:
 def unpacked_size(folder: Path) -> int:
     """Bytes of the files below a folder."""
     return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-
-
-def remove(folder: Path) -> None:
-    """Remove a folder, if it exists."""
-    shutil.rmtree(folder, ignore_errors=True)

@@ -34,7 +34,11 @@ def command(runc: Path, folder: Path, configuration: Mapping[str, Any]) -> list[
 
 
 def bundle(
-    tree: Path, configuration: Mapping[str, Any], arguments: Sequence[str], mounts: Sequence[tuple[Path, Path]] = ()
+    tree: Path,
+    configuration: Mapping[str, Any],
+    arguments: Sequence[str],
+    mounts: Sequence[tuple[Path, Path]] = (),
+    readonly: bool = True,
 ) -> dict[str, Any]:
     """The config.json of an OCI bundle: no capabilities, no new privileges, nothing to write to but /tmp and the cache.
 
@@ -53,7 +57,7 @@ def bundle(
             "noNewPrivileges": True,
             "capabilities": dict.fromkeys(("bounding", "effective", "inheritable", "permitted", "ambient"), nothing),
         },
-        "root": {"path": str(tree), "readonly": True},
+        "root": {"path": str(tree), "readonly": readonly},
         "hostname": "olm-suite",
         "mounts": [
             {"destination": "/proc", "type": "proc", "source": "proc"},

@@ -22,9 +22,10 @@ from pathlib import Path
 from devcluster import buildah
 from devcluster.cache import cache_folder, publish_once
 from devcluster.errors import DevclusterError
+from devcluster.images import Registry
 from devcluster.processes import REPOSITORY
 from release import base, debian_packages, wheels
-from release.archive import write_archive
+from release.archive import Image, write_archive
 from release.runtime_lock import INSTALLERS, versions
 from release.sbom import SUITE, make_sbom
 
@@ -62,24 +63,41 @@ def build(
     lock = wheels.read_runtime_lock(REPOSITORY)
     found = _wheels(lock, report)
     version, commit = suite_version(), _commit()
-    tags = tuple(f"{SUITE}:{tag}" for tag in _tags(version, target))
     folder.mkdir(parents=True, exist_ok=True)
-    name = SUITE if target == RUNTIME else f"{SUITE}-{target}"
+    archive, sbom = _files(folder, version, target)
     with tempfile.TemporaryDirectory(prefix="olm-suite-image-") as scratch:
         engine = _Engine(program, Path(scratch))
         report("Making the base out of Debian packages ...")
         engine.base(packages, development=target == DEVELOPMENT)
         report("Building the image ...")
         layout = engine.image(found, version, commit, target)
-        archive = folder / f"{name}-{version}.tar"
-        digest = write_archive(layout, archive, tags, commit.time)
+        write_archive(layout, archive, _tags(version, target), commit.time)
+    digest = Image(archive).digest
     installed = {name: each for name, each in versions(lock).items() if name not in INSTALLERS} | {SUITE: version}
     time = datetime.fromtimestamp(commit.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     contained = [each for each in packages if target == DEVELOPMENT or each.name != debian_packages.SHELL]
     document = make_sbom(version, digest, time, contained, installed)
-    sbom = folder / f"{name}-{version}.cdx.json"
     sbom.write_text(json.dumps(document, indent=1) + "\n")
-    return Built(archive, digest, tags, sbom)
+    return built_in(folder, target)
+
+
+def built_in(folder: Path, target: str = RUNTIME) -> Built:
+    """What the last build wrote into `folder`. Raises OSError if there is nothing."""
+    version = suite_version()
+    archive, sbom = _files(folder, version, target)
+    return Built(archive, Image(archive).digest, _tags(version, target), sbom)
+
+
+def push(built: Built, address: str) -> str:
+    """Push the image, as it is, to a registry that speaks plain HTTP, such as that of devcluster; return its first reference.
+
+    Raises DevclusterError.
+    """
+    image, registry = Image(built.archive), Registry(address)
+    for tag in built.tags:
+        repository, _, name = tag.partition(":")
+        registry.push_image(repository, name, image.read_manifest(), image.read_blobs())
+    return f"{address}/{built.tags[0]}"
 
 
 def suite_version() -> str:
@@ -89,7 +107,15 @@ def suite_version() -> str:
 
 
 def _tags(version: str, target: str) -> tuple[str, ...]:
-    return (f"v{version}", "latest") if target == RUNTIME else (f"v{version}-{target}",)
+    if target == RUNTIME:
+        return f"{SUITE}:v{version}", f"{SUITE}:latest"
+    return f"{SUITE}:v{version}-{target}", f"{SUITE}:{target}"
+
+
+def _files(folder: Path, version: str, target: str) -> tuple[Path, Path]:
+    """The archive and the bill of materials."""
+    name = f"{SUITE}-{version}" if target == RUNTIME else f"{SUITE}-{target}-{version}"
+    return folder / f"{name}.tar", folder / f"{name}.cdx.json"
 
 
 def _commit() -> _Commit:
@@ -176,9 +202,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the files are written (default: build)")
     parser.add_argument("--refresh", action="store_true", help="look for newer Debian packages of the base")
     parser.add_argument("--target", choices=(RUNTIME, DEVELOPMENT), default=RUNTIME, help="the stage of the Dockerfile")
+    parser.add_argument("--push", metavar="HOST:PORT", help="push it to this registry too, which speaks plain HTTP")
     given = parser.parse_args(arguments)
     try:
         built = build(given.folder, refresh=given.refresh, target=given.target)
+        if given.push:
+            print(push(built, given.push))
     except DevclusterError as error:
         print(error, file=sys.stderr)
         return 1

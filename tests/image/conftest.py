@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -37,10 +38,11 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="session")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unpacked]:
-    """The image of this working tree."""
+    """The image of this working tree: that of the folder OLM_IMAGE_FOLDER, or a new one."""
     folder = tmp_path_factory.mktemp("image")
     try:
-        built = image.build(folder, print)
+        given = os.environ.get("OLM_IMAGE_FOLDER")
+        built = image.built_in(Path(given)) if given else image.build(folder, print)
     except DevclusterError as error:
         pytest.fail(str(error), pytrace=False)
     content = Image(built.archive)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import logging
+import hashlib
 import shutil
 import subprocess
 import time
+import urllib.request
 from pathlib import Path
 
 from devcluster.cluster import Cluster
@@ -13,12 +14,11 @@ from devcluster.images import Catalog, Content, Registry
 from devcluster.processes import REPOSITORY, children, start_logged, with_parent_death_signal
 from devcluster.suite import COMPONENTS, Suite
 from devcluster.watch import CATALOGS, OPERATORS, Watch, is_true
+from release import image
 from release.container import CACHE, bundle, command
 from tests.image.conftest import Unpacked
 
 SAMPLES = REPOSITORY / "config" / "samples"
-MAX_READY_SECONDS = 2.0
-log = logging.getLogger(__name__)
 
 
 class ContainerSuite(Suite):
@@ -61,6 +61,14 @@ def controller(suite: Suite, name: str) -> int:
     return found
 
 
+def pulled_digest(cluster: Cluster) -> str:
+    """The digest that the registry has for the image with the tag `latest`."""
+    accepted = {"Accept": "application/vnd.oci.image.manifest.v1+json"}
+    request = urllib.request.Request(f"http://{cluster.registry}/v2/olm-suite/manifests/latest", headers=accepted)
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return f"sha256:{hashlib.sha256(answer.read()).hexdigest()}"
+
+
 def test_the_suite_runs_from_the_image(cluster: Cluster, unpacked: Unpacked, runc: Path) -> None:
     with ContainerSuite(cluster, unpacked, runc) as suite, Watch(cluster, CATALOGS) as catalogs:
         suite.install()
@@ -72,6 +80,7 @@ def test_the_suite_runs_from_the_image(cluster: Cluster, unpacked: Unpacked, run
             found = status(controller(suite, name))
             assert found["Uid"].split() == ["65532"] * 4
             assert (int(found["CapEff"], 16), found["NoNewPrivs"], found["Seccomp"]) == (0, "1", "2")
+        assert image.push(unpacked.built, cluster.registry) == f"{cluster.registry}/olm-suite:v{image.suite_version()}"
         pushed = Catalog(Registry(cluster.registry), "catalogs/samples:latest", "registry.example.com")
         pushed.push(Content(SAMPLES / "catalog", SAMPLES / "bundles"))
         for sample in ("sample-catalog", "hello-operator"):
@@ -82,5 +91,6 @@ def test_the_suite_runs_from_the_image(cluster: Cluster, unpacked: Unpacked, run
         for name in COMPONENTS:
             # The sandbox of jobs logs what it cannot restrict.
             assert "jobs may" not in suite.log(name).read_text()
+        assert pulled_digest(cluster) == unpacked.built.digest
         suite.stop()
         assert {name: suite.exit_code(name) for name in COMPONENTS} == dict.fromkeys(COMPONENTS, 0)
