@@ -32,8 +32,9 @@ format: setup ## format the code
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
 
-generate: setup ## write config/crd from the models
+generate: setup ## write config/crd from the models, and config/argocd/argocd-cm.yaml
 	$(BIN)/python -m olmkit.api.crd config/crd
+	$(BIN)/python -m release.argocd
 
 check: setup ## lint, types, import contracts, generated files
 	$(BIN)/ruff check $(CODE)
@@ -41,6 +42,7 @@ check: setup ## lint, types, import contracts, generated files
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m olmkit.api.crd --check config/crd
+	$(BIN)/python -m release.argocd --check
 
 unit: setup ## pure tests, under a minute
 	$(BIN)/pytest $(call workers,3) tests/unit tests/cases

@@ -1,0 +1,98 @@
+"""Health and actions of config/argocd for objects that our controllers wrote, as the files in Argo CD's layout expect them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from lupa.lua51 import LuaError
+
+from release.argocd import CONFIG, config_map
+from tests import flux_expressions, kstatus
+from tests.argocd_scripts import SCRIPTS, discover_actions, health, run_action
+from tests.kstatus import KStatus
+
+Object = dict[str, Any]
+
+HEALTH_TESTS = sorted(SCRIPTS.glob("*/*/health_test.yaml"))
+ACTION_TESTS = sorted(SCRIPTS.glob("*/*/actions/action_test.yaml"))
+KSTATUS_OF_HEALTH = {
+    "Healthy": {KStatus.CURRENT, KStatus.IN_PROGRESS},
+    "Suspended": {KStatus.CURRENT, KStatus.IN_PROGRESS},
+    "Degraded": {KStatus.FAILED},
+    "Progressing": {KStatus.IN_PROGRESS, KStatus.TERMINATING},
+}
+
+
+def entries(files: list[Path], key: str) -> list[Any]:
+    """One parameter per entry of the lists under `key`: the folder of the file, and the entry."""
+    found = []
+    for path in files:
+        for entry in yaml.safe_load(path.read_text())[key]:
+            label = f"{path.relative_to(SCRIPTS).parts[1]} {entry.get('action', '')} {Path(entry['inputPath']).stem}"
+            found.append(pytest.param(path.parent, entry, id=" ".join(label.replace("-", " ").split())))
+    return found
+
+
+def read(folder: Path, path: str) -> Object:
+    loaded: Object = yaml.safe_load((folder / path).read_text())
+    return loaded
+
+
+def drop_empty(value: Any) -> Any:
+    """Without empty lists and objects, which Lua cannot tell apart."""
+    if isinstance(value, dict):
+        kept = {key: drop_empty(each) for key, each in value.items()}
+        return {key: each for key, each in kept.items() if each not in ({}, [])}
+    return [drop_empty(each) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(("folder", "entry"), entries(HEALTH_TESTS, "tests"))
+def test_health(folder: Path, entry: Object) -> None:
+    obj = read(folder, entry["inputPath"])
+    expected = entry["healthStatus"]
+    assert health(obj) == (expected["status"], expected["message"])
+    assert kstatus.compute(obj) in KSTATUS_OF_HEALTH[expected["status"]]
+    if not obj["metadata"].get("deletionTimestamp"):
+        assert flux_expressions.compute(obj) == kstatus.compute(obj)
+
+
+@pytest.mark.parametrize(("folder", "entry"), entries(ACTION_TESTS, "discoveryTests"))
+def test_which_actions_are_offered(folder: Path, entry: Object) -> None:
+    expected = {action["name"]: action["disabled"] for action in entry["result"]}
+    assert discover_actions(read(folder, entry["inputPath"])) == expected
+
+
+@pytest.mark.parametrize(("folder", "entry"), entries(ACTION_TESTS, "actionTests"))
+def test_an_action(folder: Path, entry: Object) -> None:
+    obj = read(folder, entry["inputPath"])
+    if refusal := entry.get("expectedErrorMessage"):
+        with pytest.raises(LuaError, match=refusal):
+            run_action(obj, entry["action"])
+    else:
+        assert drop_empty(run_action(obj, entry["action"])) == drop_empty(read(folder, entry["expectedOutputPath"]))
+
+
+def test_each_recorded_object_is_in_a_test_and_each_action_is_run() -> None:
+    for kind in SCRIPTS.glob("*/*"):
+        named = {Path(entry["inputPath"]).name for entry in read(kind, "health_test.yaml")["tests"]}
+        assert named == {path.name for path in (kind / "testdata").iterdir()}
+    for path in ACTION_TESTS:
+        run = {entry["action"] for entry in read(path.parent, path.name)["actionTests"]}
+        assert run == {script.parent.name for script in path.parent.glob("*/action.lua")}
+
+
+def test_a_script_has_no_more_of_lua_than_argo_cd_gives_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    obj = {"apiVersion": "a/v1", "kind": "B"}
+    script = tmp_path / "a/B/health.lua"
+    script.parent.mkdir(parents=True)
+    monkeypatch.setattr("tests.argocd_scripts.SCRIPTS", tmp_path)
+    for library in ("os", "io", "string", "math", "debug", "coroutine", "package", "python"):
+        script.write_text(f"return {{status = tostring({library}), message = ''}}")
+        assert health(obj) == ("nil", "")
+
+
+def test_the_config_map_is_that_of_the_scripts() -> None:
+    assert (CONFIG / "argocd-cm.yaml").read_text() == config_map(SCRIPTS)

@@ -1,0 +1,31 @@
+"""Evaluates config/flux/health-check-exprs.yaml as Flux does (RFC 0009): observedGeneration, inProgress, failed, current.
+
+Called by tests of health.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import cel
+import yaml
+
+from tests.kstatus import KStatus
+
+Object = dict[str, Any]
+
+FILE = Path(__file__).parent.parent / "config/flux/health-check-exprs.yaml"
+_ORDER = {"inProgress": KStatus.IN_PROGRESS, "failed": KStatus.FAILED, "current": KStatus.CURRENT}
+
+
+def compute(obj: Object) -> KStatus:
+    """The status that Flux concludes. Raises StopIteration if no entry is for the kind."""
+    status = obj.get("status") or {}
+    if "observedGeneration" in status and status["observedGeneration"] != obj["metadata"]["generation"]:
+        return KStatus.IN_PROGRESS
+    entry = next(each for each in yaml.safe_load(FILE.read_text()) if each["apiVersion"] == obj["apiVersion"])
+    for name, result in _ORDER.items():
+        if cel.evaluate(entry[name], obj):
+            return result
+    return KStatus.IN_PROGRESS
