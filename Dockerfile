@@ -25,10 +25,12 @@ COPY operator_controller operator_controller
 COPY olmctl olmctl
 RUN ["/usr/bin/python3", "/application.py"]
 
-# For Tilt: a shell and tar (busybox), and an /app that its user may change. Python compiles the suite's modules when they change.
+# For Tilt: a shell and tar (busybox), and an /app that its user may change. Python compiles the suite's modules when they
+# change. debugpy is there too: `python -X frozen_modules=off -m debugpy --listen 127.0.0.1:10000 -m catalogd ...`.
 # `docker build --target development`, or `python -m release.image --target development`.
 FROM ${DEVELOPMENT_BASE} AS development
 COPY --from=build --chown=65532:65532 /app /app
+COPY --from=build --chown=65532:65532 /development /app/lib/python3.11/site-packages
 ENV PATH=/app/bin:/usr/bin:/busybox SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt PYTHONUNBUFFERED=1
 RUN ["/busybox/sh", "-c", "cd /app/lib/python3.11/site-packages && \
      find olmkit catalogd rukpak operator_controller olmctl -name __pycache__ -prune -exec rm -r {} +"]

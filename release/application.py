@@ -7,6 +7,7 @@ sources and wheels give the same bytes: what names a folder or a time of the bui
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,11 @@ from pathlib import Path
 APPLICATION = Path("/app")
 WHEELS = Path("/wheels")
 SOURCES = Path("/src")
+DEVELOPMENT = Path("/development")
+"""What the stage `development` adds to the packages of /app."""
+INSTALLERS = ("pip", "setuptools")
+ADDED_FOR_DEVELOPMENT = ("debugpy",)
+"""As in release.runtime_lock, which this file cannot import: it runs alone."""
 PYTHON = Path("/usr/bin/python3")
 """The interpreter of the base. There is no other in the image."""
 UNUSED = (
@@ -57,9 +63,11 @@ def make_environment(folder: Path, site: Path) -> None:
 def install(python: Path) -> None:
     """Install the wheels, whose hashes are checked again, and then the suite."""
     (pip,) = WHEELS.glob("pip-*.whl")
-    wanted = WHEELS.parent / "tmp" / "runtime.lock"
-    lines = (WHEELS / "runtime.lock").read_text()
-    wanted.write_text(_without_installers(lines))
+    listed = _requirements((WHEELS / "runtime.lock").read_text())
+    added = "".join(listed.pop(name, "") for name in ADDED_FOR_DEVELOPMENT)
+    wanted, development = Path("/tmp/runtime.lock"), Path("/tmp/development.lock")
+    wanted.write_text("".join(text for name, text in listed.items() if name not in INSTALLERS))
+    development.write_text(added)
     command = [str(python), f"{pip}/pip", "install", "--quiet", "--no-index", f"--find-links={WHEELS}", "--no-deps"]
     command += ["--no-compile", "--no-cache-dir", "--disable-pip-version-check", "--root-user-action=ignore"]
     environment = {
@@ -68,19 +76,20 @@ def install(python: Path) -> None:
         "PYTHONDONTWRITEBYTECODE": "1",
         "HOME": "/tmp",
     }
-    for what in (("--require-hashes", f"--requirement={wanted}"), (str(SOURCES),)):
+    from_lock = "--require-hashes"
+    for what in (
+        (from_lock, f"--requirement={wanted}"),
+        (str(SOURCES),),
+        (from_lock, f"--requirement={development}", f"--target={DEVELOPMENT}"),
+    ):
         subprocess.run([*command, *what], check=True, env=environment, stdin=subprocess.DEVNULL)
-    wanted.unlink()
+    shutil.rmtree(DEVELOPMENT / "bin")
 
 
-def _without_installers(lock: str) -> str:
-    kept, skip = [], False
-    for line in lock.splitlines():
-        if not line.startswith(" "):
-            skip = line.startswith(("pip==", "setuptools=="))
-        if not skip:
-            kept.append(line)
-    return "\n".join(kept) + "\n"
+def _requirements(lock: str) -> dict[str, str]:
+    """Name -> the lines of the requirement."""
+    blocks = re.split(r"(?m)^(?=[a-z0-9])", lock)
+    return {block.partition("==")[0]: block for block in blocks if "==" in block}
 
 
 def keep_own_programs(site: Path, programs: Path) -> None:

@@ -26,7 +26,7 @@ from devcluster.images import Registry
 from devcluster.processes import REPOSITORY
 from release import base, debian_packages, wheels
 from release.archive import Image, write_archive
-from release.runtime_lock import INSTALLERS, versions
+from release.runtime_lock import INSTALLERS, NOT_IN_IMAGE, versions
 from release.sbom import SUITE, make_sbom
 
 FOLDER = REPOSITORY / "build"
@@ -73,7 +73,8 @@ def build(
         layout = engine.image(found, version, commit, target)
         write_archive(layout, archive, _tags(version, target), commit.time)
     digest = Image(archive).digest
-    installed = {name: each for name, each in versions(lock).items() if name not in INSTALLERS} | {SUITE: version}
+    absent = NOT_IN_IMAGE if target == RUNTIME else INSTALLERS
+    installed = {name: each for name, each in versions(lock).items() if name not in absent} | {SUITE: version}
     time = datetime.fromtimestamp(commit.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     contained = [each for each in packages if target == DEVELOPMENT or each.name != debian_packages.SHELL]
     document = make_sbom(version, digest, time, contained, installed)

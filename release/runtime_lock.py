@@ -11,6 +11,9 @@ from collections.abc import Mapping
 
 INSTALLERS = frozenset({"pip", "setuptools"})
 """They build and install the suite in the build stage, and are not in the image."""
+DEVELOPMENT = frozenset({"debugpy"})
+"""They are in the stage `development` alone."""
+NOT_IN_IMAGE = INSTALLERS | DEVELOPMENT
 LEFT_OUT = frozenset(
     {
         # common-expression-language requires them for its own command line, which nobody calls.
@@ -36,12 +39,12 @@ _PARENT = re.compile(r"^    #(?: via)?(?:   |) ?([A-Za-z0-9._-]+)(?: \(pyproject
 
 
 def runtime_lock(lock: str, project: str) -> str:
-    """The part of the lock file for the image: what pyproject.toml (`project`) requires, directly or not, and INSTALLERS.
+    """The part of the lock file for the image: what pyproject.toml (`project`) requires, directly or not, and NOT_IN_IMAGE.
 
     Without LEFT_OUT. Raises KeyError if the lock file lacks a package of pyproject.toml.
     """
     blocks = _blocks(lock)
-    wanted = _closure(blocks, _direct(project)) - LEFT_OUT | INSTALLERS
+    wanted = _closure(blocks, _direct(project)) - LEFT_OUT | NOT_IN_IMAGE
     return "".join(block for name, block in blocks.items() if name in wanted)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from devcluster.processes import REPOSITORY
 from release import image, wheels
-from release.runtime_lock import INSTALLERS, versions
+from release.runtime_lock import NOT_IN_IMAGE, versions
 from tests.image.conftest import Run, Unpacked
 
 MAX_BYTES = 150_000_000
@@ -99,7 +99,7 @@ def test_the_wheels_are_those_of_the_lock_file(unpacked: Unpacked) -> None:
     metadata = [path.read_text() for path in site.glob("*.dist-info/METADATA")]
     found = {field(text, "Name").lower().replace("_", "-"): field(text, "Version") for text in metadata}
     locked = versions(wheels.read_runtime_lock(REPOSITORY))
-    expected = {name: version for name, version in locked.items() if name not in INSTALLERS}
+    expected = {name: version for name, version in locked.items() if name not in NOT_IN_IMAGE}
     assert found == expected | {"olm-suite": image.suite_version()}
 
 
@@ -111,7 +111,7 @@ def test_the_bill_of_materials_names_each_package_and_each_wheel(unpacked: Unpac
     document = json.loads(unpacked.built.sbom.read_text())
     debian = {path.name for path in (unpacked.tree / "var/lib/dpkg/status.d").iterdir()}
     listed = {each["name"] for each in document["components"]}
-    locked = set(versions(wheels.read_runtime_lock(REPOSITORY))) - INSTALLERS
+    locked = set(versions(wheels.read_runtime_lock(REPOSITORY))) - NOT_IN_IMAGE
     assert listed == debian | locked | {"olm-suite"}
     assert document["metadata"]["component"]["hashes"][0]["content"] == unpacked.built.digest.removeprefix("sha256:")
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from release import image
+from devcluster.processes import REPOSITORY
+from release import image, wheels
 from release.archive import Image
 from release.container import bundle, command
+from release.runtime_lock import versions
 
 UPDATE = """
 set -e
@@ -18,6 +20,7 @@ mkdir -p /tmp/olmctl && sed 's/"olm %(version)s"/"changed %(version)s"/' olmctl/
 tar -C /tmp -cf /tmp/update.tar olmctl/main.py
 tar -xf /tmp/update.tar
 touch /tmp/.restart-proc
+python -X frozen_modules=off -m debugpy --version
 olm --version
 """
 
@@ -30,4 +33,5 @@ def test_its_user_changes_a_file_with_tar_and_the_next_process_runs_it(tmp_path:
     started = command(runc, tmp_path / "container", configuration)
     ran = subprocess.run(started, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     version = image.suite_version()
-    assert (ran.stdout.splitlines(), ran.stderr) == (["65532", f"olm {version}", f"changed {version}"], "")
+    debugger = versions(wheels.read_runtime_lock(REPOSITORY))["debugpy"]
+    assert (ran.stdout.splitlines(), ran.stderr) == (["65532", f"olm {version}", debugger, f"changed {version}"], "")

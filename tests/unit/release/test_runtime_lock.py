@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from devcluster.processes import REPOSITORY
+from release import runtime_lock as runtime
+from release.application import ADDED_FOR_DEVELOPMENT, INSTALLERS
 from release.runtime_lock import LEFT_OUT, runtime_lock, versions
 from release.wheels import read_runtime_lock
 
@@ -43,6 +45,9 @@ yarl==1.25.1 \\
     #   aiohttp
     #   schemathesis
 
+debugpy==1.8.0 \\
+    --hash=sha256:ha
+    # via olm-suite (pyproject.toml)
 # The following packages are considered to be unsafe in a requirements file:
 pip==26.3 \\
     --hash=sha256:fa
@@ -59,6 +64,7 @@ def test_what_the_suite_requires_stays_with_its_hashes_and_what_developers_requi
         "aiohttp": "3.14.5",
         "common-expression-language": "0.10.0",
         "yarl": "1.25.1",
+        "debugpy": "1.8.0",
         "pip": "26.3",
         "setuptools": "84.2.1",
     }
@@ -71,6 +77,7 @@ def test_a_lock_file_without_a_package_of_the_project_is_an_error() -> None:
 
 
 def test_the_lock_file_of_the_suite_has_everything_that_the_image_leaves_out() -> None:
+    assert (frozenset(INSTALLERS), frozenset(ADDED_FOR_DEVELOPMENT)) == (runtime.INSTALLERS, runtime.DEVELOPMENT)
     locked = versions((REPOSITORY / "requirements.lock").read_text())
     assert set(locked) >= LEFT_OUT
     found = versions(read_runtime_lock(REPOSITORY))
