@@ -32,9 +32,10 @@ format: setup ## format the code
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
 
-generate: setup ## write config/crd from the models, and config/argocd/argocd-cm.yaml
+generate: setup ## write config/crd from the models, config/argocd/argocd-cm.yaml and the manifests of `olm suite`
 	$(BIN)/python -m olmkit.api.crd config/crd
 	$(BIN)/python -m release.argocd
+	$(BIN)/python -m release.bundled_manifests
 
 check: setup ## lint, types, import contracts, generated files
 	$(BIN)/ruff check $(CODE)
@@ -43,6 +44,7 @@ check: setup ## lint, types, import contracts, generated files
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m olmkit.api.crd --check config/crd
 	$(BIN)/python -m release.argocd --check
+	$(BIN)/python -m release.bundled_manifests --check
 
 unit: setup ## pure tests, under a minute
 	$(BIN)/pytest $(call workers,3) tests/unit tests/cases

@@ -1,7 +1,7 @@
 """The command `olm`, also installed as `kubectl-olm`: Operators on a cluster, and catalogs and bundles without one.
 
 Also called by `python -m olmkit.fbc`, `python -m rukpak.render` and `python -m operator_controller.resolve`. Each command is a
-module of olmctl, olmctl.cluster, olmctl.catalog or olmctl.bundle, named as the command. Never imports a controller.
+module of olmctl, olmctl.cluster, olmctl.catalog, olmctl.bundle or olmctl.suite, named as the command. Never imports a controller.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from olmctl.cluster.upgrade import upgrade
 from olmctl.cluster.why import why
 from olmctl.commands import SETTINGS, run
 from olmctl.resolve import resolve
+from olmctl.suite.install import install as install_suite
+from olmctl.suite.status import status as suite_status
 from olmkit.runtime.flags import DISTRIBUTION
 
 PROGRAMS = ("olm", "kubectl-olm")
@@ -56,6 +58,11 @@ def bundle() -> None:
     """Work with bundles, without a cluster."""
 
 
+@olm.group("suite", context_settings=SETTINGS, subcommand_metavar="COMMAND")
+def suite() -> None:
+    """Install, show and remove the suite itself on a cluster."""
+
+
 @olm.command("completion")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
@@ -76,6 +83,8 @@ def completion(context: click.Context, shell: str) -> int:
 for command in (validate, render_catalog, init, generate, graph):
     catalog.add_command(command)
 bundle.add_command(render_bundle)
+for command in (install_suite, suite_status):
+    suite.add_command(command)
 for command in (
     search,
     show,

@@ -87,16 +87,21 @@ _CONNECTION_OPTIONS: tuple[Callable[[Callable[..., int]], Callable[..., int]], .
 )
 
 
-def wait_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --wait and --timeout, in seconds."""
-    command = click.option(
+def timeout_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add --timeout with this help; the parameter `seconds`, which is DEFAULT_TIMEOUT_SECONDS without it."""
+    return click.option(
         "--timeout",
         "seconds",
         type=Duration(),
         default=f"{DEFAULT_TIMEOUT_SECONDS:.0f}s",
         metavar="DURATION",
-        help="How long --wait waits, such as 90s or 10m.  [default: 5m]",
-    )(command)
+        help=text,
+    )
+
+
+def wait_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --wait and --timeout, in seconds."""
+    command = timeout_option("How long --wait waits, such as 90s or 10m.  [default: 5m]")(command)
     return click.option("--wait", is_flag=True, help="Wait for the outcome, with a line of progress.")(command)
 
 

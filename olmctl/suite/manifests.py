@@ -1,0 +1,110 @@
+"""What the suite consists of on a cluster: its CRDs and the objects of config/default, for one image and one pair of namespaces.
+
+Called by the commands of olmctl.suite, and by release/, which writes install.yaml and the Helm chart of the same objects. Reads
+manifests.yaml, which `make generate` writes from config/default; never connects to a cluster.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
+from olmctl.cluster.output import as_yaml
+from olmkit.api.crd import CRD_DEFINITIONS, custom_resource_definition
+from olmkit.api.meta import Object
+from olmkit.runtime.flags import Settings
+
+FILE_NAME = "manifests.yaml"
+VERSION_LABEL = "app.kubernetes.io/version"
+NAME_LABEL = "app.kubernetes.io/name"
+SYSTEM_NAMESPACE = Settings.system_namespace
+KEYS_NAMESPACE = Settings.keys_namespace
+
+
+@dataclass(frozen=True)
+class Manifests:
+    """Everything that an installation applies, in the order in which it is applied."""
+
+    crds: tuple[Object, ...]
+    objects: tuple[Object, ...]
+
+    @property
+    def all(self) -> tuple[Object, ...]:
+        """The CRDs and the other objects."""
+        return self.crds + self.objects
+
+    @property
+    def deployments(self) -> tuple[Object, ...]:
+        """The controllers."""
+        return tuple(each for each in self.objects if each["kind"] == "Deployment")
+
+    @property
+    def version(self) -> str:
+        """The version of the suite, such as v0.1.0."""
+        return str(self.deployments[0]["metadata"]["labels"][VERSION_LABEL])
+
+    @property
+    def image(self) -> str:
+        """The image of the controllers."""
+        return str(self.deployments[0]["spec"]["template"]["spec"]["containers"][0]["image"])
+
+
+def load_manifests(
+    image: str = "", system_namespace: str = SYSTEM_NAMESPACE, keys_namespace: str = KEYS_NAMESPACE
+) -> Manifests:
+    """The manifests of this version, with `image` for all controllers if it is not empty, and in these namespaces."""
+    objects = [copy.deepcopy(each) for each in _bundled()]
+    if image:
+        for container in containers(objects):
+            container["image"] = image
+    relocate(objects, system_namespace, keys_namespace)
+    return Manifests(tuple(map(custom_resource_definition, CRD_DEFINITIONS)), tuple(objects))
+
+
+@cache
+def _bundled() -> tuple[Object, ...]:
+    text = files("olmctl.suite").joinpath(FILE_NAME).read_text(encoding="utf-8")
+    return tuple(yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+
+
+def documents(objects: Iterable[Object]) -> str:
+    """The objects as YAML documents."""
+    return "---\n".join(map(as_yaml, objects))
+
+
+def containers(objects: Iterable[Object]) -> Iterator[dict[str, Any]]:
+    """The containers of all Deployments."""
+    for each in objects:
+        if each["kind"] == "Deployment":
+            yield from each["spec"]["template"]["spec"]["containers"]
+
+
+def relocate(objects: Iterable[Object], system_namespace: str, keys_namespace: str) -> None:
+    """Change the namespaces of the objects; the controllers get the flags that name them."""
+    renamed = {SYSTEM_NAMESPACE: system_namespace, KEYS_NAMESPACE: keys_namespace}
+    if all(before == after for before, after in renamed.items()):
+        return
+    objects = list(objects)
+    for each in objects:
+        metadata = each["metadata"]
+        if each["kind"] == "Namespace":
+            metadata["name"] = renamed.get(metadata["name"], metadata["name"])
+        for place in (metadata, *(each.get("subjects") or ())):
+            if "namespace" in place:
+                place["namespace"] = renamed.get(place["namespace"], place["namespace"])
+    for container in containers(objects):
+        suffix = f".{SYSTEM_NAMESPACE}.svc"
+        container["args"] = [
+            f"{arg.removesuffix(suffix)}.{system_namespace}.svc" if arg.endswith(suffix) else arg
+            for arg in container["args"]
+        ]
+        if system_namespace != SYSTEM_NAMESPACE:
+            container["args"].append(f"--system-namespace={system_namespace}")
+        if keys_namespace != KEYS_NAMESPACE:
+            container["args"].append(f"--keys-namespace={keys_namespace}")

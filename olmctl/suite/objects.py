@@ -1,0 +1,165 @@
+"""The objects of the suite on a cluster: of which kind they are, what state they are in, and why a Deployment is not available.
+
+Called by the commands of olmctl.suite. Reads the cluster only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from olmctl.cluster.installed_objects import NAMESPACE
+from olmctl.cluster.operator_state import condition, is_observed, is_true, part, text_at
+from olmctl.cluster.port_forward import POD
+from olmctl.suite.manifests import NAME_LABEL, VERSION_LABEL, containers
+from olmkit.api import customresourcedefinitions
+from olmkit.api.meta import Kind, Object
+from olmkit.errors import NotFound, OlmError
+from olmkit.runtime.client import Client
+
+CRD = customresourcedefinitions.KIND
+DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments", namespaced=True)
+_RBAC = "rbac.authorization.k8s.io"
+_KINDS = (
+    CRD,
+    NAMESPACE,
+    DEPLOYMENT,
+    Kind("", "v1", "Service", "services", namespaced=True),
+    Kind("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True),
+    Kind(_RBAC, "v1", "ClusterRole", "clusterroles"),
+    Kind(_RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings"),
+    Kind(_RBAC, "v1", "Role", "roles", namespaced=True),
+    Kind(_RBAC, "v1", "RoleBinding", "rolebindings", namespaced=True),
+    Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", namespaced=True),
+    Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True),
+)
+_KIND_OF = {(kind.api_version, kind.kind): kind for kind in _KINDS}
+MISSING = "Missing"
+"""The status of an object that does not exist."""
+MAX_CONCURRENT_REQUESTS = 8
+_STARTING = ("ContainerCreating", "PodInitializing")
+"""Reasons of a waiting container that are no problem."""
+
+
+@dataclass(frozen=True)
+class ObjectState:
+    """An object of the manifests on the cluster. `found` is None if it does not exist."""
+
+    expected: Object
+    found: Object | None
+    status: str
+    is_good: bool
+    message: str = ""
+
+    @property
+    def version(self) -> str:
+        """The version of the suite that it is of; "" if it is no controller, or does not exist."""
+        if self.expected["kind"] != "Deployment":
+            return ""
+        return text_at(self.found or {}, "metadata", "labels", VERSION_LABEL)
+
+    @property
+    def image(self) -> str:
+        """The image of a controller; "" for other objects."""
+        return next((str(each["image"]) for each in containers([self.found] if self.found else [])), "")
+
+
+def kind_of(obj: Object) -> Kind:
+    """The resource type of an object. Raises OlmError for one that manifests of the suite do not contain."""
+    try:
+        return _KIND_OF[(obj["apiVersion"], obj["kind"])]
+    except KeyError:
+        raise OlmError(
+            "UnknownKind", f"{obj['apiVersion']} {obj['kind']} is no kind of the suite's manifests"
+        ) from None
+
+
+def name_of(obj: Object) -> str:
+    """The object as kubectl names it, such as deployment.apps/catalogd."""
+    kind = kind_of(obj)
+    return f"{kind.kind.lower()}{'.' if kind.group else ''}{kind.group}/{obj['metadata']['name']}"
+
+
+async def find(client: Client, obj: Object) -> Object | None:
+    """The object as it is on the cluster; None if it does not exist."""
+    try:
+        return await client.get(kind_of(obj), obj["metadata"]["name"], obj["metadata"].get("namespace"))
+    except NotFound:
+        return None
+
+
+async def find_all(client: Client, objects: Iterable[Object]) -> list[Object | None]:
+    """The objects as they are on the cluster, in the same order; None for each that does not exist."""
+    limit = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
+
+    async def one(obj: Object) -> Object | None:
+        async with limit:
+            return await find(client, obj)
+
+    return list(await asyncio.gather(*map(one, objects)))
+
+
+async def states(client: Client, objects: Iterable[Object]) -> list[ObjectState]:
+    """The states of the objects of the manifests, in the same order."""
+    expected = list(objects)
+    found = await find_all(client, expected)
+    result = []
+    for one, other in zip(expected, found, strict=True):
+        state = state_of(one, other)
+        if other is not None and one["kind"] == "Deployment" and not state.is_good:
+            cause = await cause_of(client, other)
+            state = ObjectState(one, other, state.status, is_good=False, message=cause or state.message)
+        result.append(state)
+    return result
+
+
+def state_of(expected: Object, found: Object | None) -> ObjectState:
+    """The state of an object, without the cause for a Deployment that is not available."""
+    if found is None:
+        return ObjectState(expected, None, MISSING, is_good=False, message="it does not exist")
+    if part(found, "metadata", "deletionTimestamp"):
+        return ObjectState(expected, found, "Terminating", is_good=False, message="it is being deleted")
+    if found["kind"] == "Deployment":
+        is_good, text = _rollout(found)
+        return ObjectState(expected, found, "Available" if is_good else "Progressing", is_good, text)
+    if found["kind"] == "CustomResourceDefinition":
+        is_good = is_true(found, "Established")
+        text = text_at(condition(found, "NamesAccepted"), "message")
+        return ObjectState(expected, found, "Established" if is_good else "NotEstablished", is_good, text)
+    return ObjectState(expected, found, "Installed", is_good=True)
+
+
+def _rollout(deployment: Object) -> tuple[bool, str]:
+    """Whether all replicas are of the present template and available, and how many are."""
+    wanted = part(deployment, "spec", "replicas")
+    wanted = 1 if wanted is None else wanted
+    counts = {key: part(deployment, "status", key) or 0 for key in ("replicas", "updatedReplicas", "availableReplicas")}
+    available = min(counts["updatedReplicas"], counts["availableReplicas"])
+    is_good = is_observed(deployment) and all(count == wanted for count in counts.values())
+    return is_good, f"{available} of {wanted} replicas available"
+
+
+async def cause_of(client: Client, deployment: Object) -> str:
+    """Why the pods of a Deployment do not run, in the words of the kubelet, the scheduler or the API server; "" if unknown."""
+    name, namespace = deployment["metadata"]["name"], deployment["metadata"]["namespace"]
+    failure = condition(deployment, "ReplicaFailure")
+    if text_at(failure, "status") == "True":
+        return text_at(failure, "message")
+    pods, _ = await client.list(POD, namespace, f"{NAME_LABEL}={name}")
+    problems = (_problem(pod) for pod in pods if not part(pod, "metadata", "deletionTimestamp"))
+    return next((problem for problem in problems if problem), "")
+
+
+def _problem(pod: Object) -> str:
+    name = pod["metadata"]["name"]
+    scheduled = condition(pod, "PodScheduled")
+    if text_at(scheduled, "status") == "False":
+        return f"pod {name}: {text_at(scheduled, 'message')}"
+    for each in part(pod, "status", "containerStatuses") or ():
+        waiting = part(each, "state", "waiting") or {}
+        if waiting and waiting.get("reason") not in _STARTING:
+            last = part(each, "lastState", "terminated") or {}
+            texts = (waiting.get("reason"), last.get("message") or waiting.get("message"))
+            return f"pod {name}: {': '.join(str(text).strip() for text in texts if text)}"
+    return ""

@@ -1,0 +1,78 @@
+"""`olm suite status`: the objects of the suite on the cluster, and the versions of its controllers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from olmctl.cluster.output import Column, no_headers_option, output_option, print_object, print_table
+from olmctl.cluster.session import Session, on_cluster
+from olmctl.commands import FAILED, NOT_FOUND, fail, warn
+from olmctl.suite.manifests import load_manifests
+from olmctl.suite.objects import ObjectState, states
+from olmkit.api.meta import Object
+
+_COLUMNS = (
+    Column("NAME"),
+    Column("NAMESPACE", empty=""),
+    Column("KIND"),
+    Column("STATUS", is_status=True),
+    Column("VERSION", empty=""),
+    Column("IMAGE", is_wide=True, empty=""),
+    Column("MESSAGE", is_wide=True, empty=""),
+)
+
+
+@click.command("status")
+@output_option("wide", "json", "yaml")
+@no_headers_option
+@on_cluster
+async def status(session: Session, output: str | None, no_headers: bool) -> int:
+    """Show the objects of the suite, whether they are there, and the versions of the controllers.
+
+    Ends with status 3 if one of them is missing, and with 1 if one is not available.
+    """
+    manifests = load_manifests(system_namespace=session.system_namespace)
+    found = await states(session.client, manifests.all)
+    if output in ("json", "yaml"):
+        print_object(_document(found), output)
+    elif any(each.found for each in found):
+        print_states(found, is_wide=output == "wide", headers=not no_headers)
+    versions = sorted({each.version for each in found if each.version})
+    if versions and versions != [manifests.version]:
+        warn(
+            f"the cluster has {', '.join(versions)}, this command is of {manifests.version}: `olm suite install` upgrades it"
+        )
+    return exit_status(found)
+
+
+def print_states(found: Sequence[ObjectState], *, is_wide: bool = False, headers: bool = True) -> None:
+    """Print the table of the objects."""
+    print_table(_COLUMNS, map(_row, found), is_wide=is_wide, headers=headers)
+
+
+def exit_status(found: Sequence[ObjectState]) -> int:
+    """0 if all objects are there and available; else prints to standard error which are not."""
+    missing = [each for each in found if each.found is None]
+    if len(missing) == len(found):
+        return fail("olm-suite is not installed: `olm suite install` installs it", NOT_FOUND)
+    for each in found:
+        if not each.is_good:
+            fail(f"{each.expected['kind']} {each.expected['metadata']['name']}: {each.message or each.status}")
+    if missing:
+        return NOT_FOUND
+    return 0 if all(each.is_good for each in found) else FAILED
+
+
+def _row(each: ObjectState) -> tuple[object, ...]:
+    metadata = each.expected["metadata"]
+    place = metadata.get("namespace")
+    return metadata["name"], place, each.expected["kind"], each.status, each.version, each.image, each.message
+
+
+def _document(found: Sequence[ObjectState]) -> Object:
+    """The rows of the table by name, for programs."""
+    names = [column.name.lower() for column in _COLUMNS]
+    rows = (dict(zip(names, map(str, (value or "" for value in _row(each))), strict=True)) for each in found)
+    return {"objects": [{key: value for key, value in row.items() if value} for row in rows]}

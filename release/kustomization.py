@@ -1,0 +1,45 @@
+"""The objects of a folder of config/, as `kubectl kustomize` prints them, for commands that must not need kubectl.
+
+Called by the other modules of release. Only the fields of a kustomization that config/ uses are known; any other one is an error.
+tests/cluster/release compares the result with that of kubectl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from olmctl.suite.manifests import containers
+from olmkit.api.meta import Object
+
+CONFIG = Path(__file__).resolve().parent.parent / "config"
+_FILE = "kustomization.yaml"
+_FIELDS = frozenset({"apiVersion", "kind", "resources", "images", "labels"})
+
+
+def objects_of(folder: Path) -> list[Object]:
+    """The objects, in the order in which the kustomization names them. Raises ValueError for a field that is not known."""
+    spec: dict[str, Any] = yaml.safe_load((folder / _FILE).read_text())
+    if unknown := sorted(spec.keys() - _FIELDS):
+        raise ValueError(f"{folder / _FILE}: unknown fields {', '.join(unknown)}")
+    objects = [each for name in spec["resources"] for each in _resource(folder / name)]
+    for image in spec.get("images", ()):
+        for container in containers(objects):
+            if container["image"].partition(":")[0] == image["name"]:
+                container["image"] = f"{image['newName']}:{image['newTag']}"
+    for labels in spec.get("labels", ()):
+        if labels.keys() != {"pairs"}:
+            raise ValueError(f"{folder / _FILE}: of the fields of labels only pairs is known")
+        for each in objects:
+            each["metadata"].setdefault("labels", {}).update(labels["pairs"])
+    return objects
+
+
+def _resource(path: Path) -> Iterator[Object]:
+    if path.is_dir():
+        yield from objects_of(path)
+    else:
+        yield from (each for each in yaml.safe_load_all(path.read_text()) if each)

@@ -1,0 +1,126 @@
+"""`olm suite install` and `olm suite status` on a cluster without the suite. The tests run in this order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+import yaml
+
+from devcluster.cluster import Cluster
+from olmctl.suite.manifests import SYSTEM_NAMESPACE, load_manifests
+from olmctl.suite.objects import name_of
+from tests.cluster.olmctl.suite.conftest import Olm
+
+CONTROLLERS = {"catalogd", "rukpak", "operator-controller"}
+IMAGE = "registry.example.com/olm-suite:v9"
+NAMES = [name_of(each) for each in load_manifests().all]
+
+
+def images(cluster: Cluster) -> set[str]:
+    """The images of the controllers on the cluster."""
+    found = json.loads(cluster.kubectl("get", "deployments", "-n", SYSTEM_NAMESPACE, "-o", "json"))["items"]
+    return {each["spec"]["template"]["spec"]["containers"][0]["image"] for each in found}
+
+
+@pytest.fixture
+def cordoned(bare_cluster: Cluster) -> Iterator[None]:
+    """No node accepts pods."""
+    bare_cluster.kubectl("cordon", "--selector=kubernetes.io/os=linux")
+    yield
+    bare_cluster.kubectl("uncordon", "--selector=kubernetes.io/os=linux")
+
+
+def test_the_manifests_are_printed_without_a_cluster(olm: Olm) -> None:
+    status, out, _ = olm("suite", "install", "--export", "--image", IMAGE)
+    printed = list(yaml.safe_load_all(out))
+    assert (status, printed) == (0, list(load_manifests(IMAGE).all))
+
+
+def test_a_cluster_without_the_suite(olm: Olm, bare_cluster: Cluster) -> None:
+    assert olm("suite", "status") == (3, "", "olm-suite is not installed: `olm suite install` installs it\n")
+    status, out, _ = olm("suite", "status", "-o", "json")
+    assert (status, {each["status"] for each in json.loads(out)["objects"]}) == (3, {"Missing"})
+    status, out, _ = olm("suite", "install", "--dry-run")
+    assert (status, out.splitlines()) == (0, [f"{name} created (dry run)" for name in NAMES])
+    assert SYSTEM_NAMESPACE not in bare_cluster.kubectl("get", "namespaces", "-o", "name")
+
+
+def test_a_user_without_the_permissions_changes_nothing(olm: Olm, bare_cluster: Cluster) -> None:
+    status, out, err = olm("suite", "install", "--as", "someone")
+    assert (status, out) == (5, "")
+    assert err.startswith("the user may not get, create, patch customresourcedefinitions.apiextensions.k8s.io; ")
+    assert "escalate, bind clusterroles.rbac.authorization.k8s.io" in err
+    assert err.endswith(": this needs the permissions of cluster-admin\n")
+    assert SYSTEM_NAMESPACE not in bare_cluster.kubectl("get", "namespaces", "-o", "name")
+
+
+@pytest.mark.usefixtures("cordoned")
+def test_pods_that_do_not_run_are_named_with_the_cause(olm: Olm) -> None:
+    status, out, err = olm("suite", "install", "--timeout", "5s")
+    assert (status, out.splitlines()) == (4, [f"{name} created" for name in NAMES])
+    assert err.splitlines()[-1].startswith("not within 5 seconds: deployment.apps/catalogd: pod catalogd-")
+    assert "node(s) were unschedulable" in err
+    status, out, err = olm("suite", "status")
+    shown = {line.split()[3] for line in out.splitlines() if "Deployment" in line.split()}
+    assert (status, shown) == (1, {"Progressing"})
+    assert "Deployment rukpak: pod rukpak-" in err
+
+
+def test_an_interrupted_installation_is_completed(olm: Olm) -> None:
+    status, out, _ = olm("suite", "install")
+    lines = out.splitlines()
+    assert (status, lines[: len(NAMES)]) == (0, [f"{name} unchanged" for name in NAMES])
+    assert lines[len(NAMES)].split() == ["NAME", "NAMESPACE", "KIND", "STATUS", "VERSION"]
+    version = load_manifests().version
+    rows = [line.split() for line in lines[len(NAMES) + 1 :]]
+    assert [row for row in rows if "Deployment" in row] == [
+        [name, SYSTEM_NAMESPACE, "Deployment", "Available", version]
+        for name in ("catalogd", "rukpak", "operator-controller")
+    ]
+    assert len(rows) == len(NAMES)
+    status, shown, err = olm("suite", "status")
+    assert (status, shown.splitlines(), err) == (0, lines[len(NAMES) :], "")
+
+
+def test_another_image_is_rolled_out(olm: Olm, bare_cluster: Cluster) -> None:
+    status, out, _ = olm("suite", "install", "--image", IMAGE)
+    changed = {line.split()[0] for line in out.splitlines() if line.endswith(" configured")}
+    assert (status, changed) == (0, {f"deployment.apps/{name}" for name in CONTROLLERS})
+    assert images(bare_cluster) == {IMAGE}
+    status, out, _ = olm("suite", "status", "-o", "yaml")
+    rows = yaml.safe_load(out)["objects"]
+    assert {row["name"]: row["image"] for row in rows if row["kind"] == "Deployment"} == dict.fromkeys(
+        CONTROLLERS, IMAGE
+    )
+
+
+def test_fields_of_others_are_taken_over_only_by_force(olm: Olm, bare_cluster: Cluster) -> None:
+    bare_cluster.kubectl("scale", "deployment", "rukpak", "-n", SYSTEM_NAMESPACE, "--replicas=3")
+    status, out, err = olm("suite", "install", "--image", IMAGE)
+    assert (status, out) == (5, "")
+    assert err.startswith("deployment.apps/rukpak: ")
+    assert ".spec.replicas" in err
+    assert err.endswith("change it where it is managed, or take these fields over with --force\n")
+    status, out, _ = olm("suite", "install", "--image", IMAGE, "--force", "--no-wait")
+    assert (status, len(out.splitlines())) == (0, len(NAMES))
+    assert "deployment.apps/rukpak configured" in out
+
+
+def test_what_is_missing_is_named(olm: Olm, bare_cluster: Cluster) -> None:
+    bare_cluster.kubectl("delete", "clusterrole", "olm-suite-rukpak")
+    bare_cluster.kubectl(
+        *("label", "deployment", "catalogd", "-n", SYSTEM_NAMESPACE, "--overwrite", "app.kubernetes.io/version=v0.0.1")
+    )
+    status, out, err = olm("suite", "status")
+    (row,) = [line.split() for line in out.splitlines() if line.split()[:2] == ["olm-suite-rukpak", "ClusterRole"]]
+    assert (status, row[-1]) == (3, "Missing")
+    assert "ClusterRole olm-suite-rukpak: it does not exist\n" in err
+    version = load_manifests().version
+    assert (
+        f"warning: the cluster has v0.0.1, {version}, this command is of {version}: `olm suite install` upgrades it"
+        in err
+    )
+    assert olm("suite", "install", "--force")[0] == 0
+    assert olm("suite", "status")[0] == 0
