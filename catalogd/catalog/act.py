@@ -26,6 +26,7 @@ from catalogd.catalog.world import (
     Load,
     Plan,
     Record,
+    SelectPackages,
     Serve,
     SetLabel,
     StopServing,
@@ -99,6 +100,8 @@ class CatalogActions:
                 await self._load(world, plan.action)
             case Serve(record):
                 await self._serve(world, record)
+            case SelectPackages(record):
+                await self._put(world, record)
             case ConfirmUnchanged():
                 self._record_success(world)
             case SetLabel():
@@ -148,18 +151,24 @@ class CatalogActions:
         log.debug("loading the source", extra={"catalog": name, "source": desired.identity})
 
     async def _serve(self, world: World, record: Record) -> None:
+        if not await self._put(world, record):
+            self.jobs.forget(world.name)  # removed or damaged since the job ended: it is loaded again
+            return
+        log.info("serving", extra={"catalog": world.name, "content": record.resolved_ref, "digest": record.digest})
+        self._record_success(world)
+
+    async def _put(self, world: World, record: Record) -> bool:
+        """Returns whether the content is served; if not, it is not on disk any more."""
         try:
             await self.store.put(world.name, record)
         except LookupError:
-            self.jobs.forget(world.name)  # removed or damaged since the job ended: it is loaded again
-            return
+            return False
         except OSError as error:
             if error.errno in DISK_FULL_ERRNOS | DISK_FAILED_ERRNOS:
                 text = f"the cache folder cannot be written: {error.strerror}"
                 raise Waiting(StoreReason.DISK_FULL, text, DISK_RETRY_DELAY) from error
             raise unreadable_error(error.strerror or str(error)) from error
-        log.info("serving", extra={"catalog": world.name, "content": record.resolved_ref, "digest": record.digest})
-        self._record_success(world)
+        return True
 
     def _record_success(self, world: World) -> None:
         self.jobs.forget(world.name)

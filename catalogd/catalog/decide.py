@@ -7,6 +7,7 @@ rules continue after a crash between any two writes. All timing is in catalogd.c
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 from catalogd.catalog.desired_source import desired_source
@@ -25,6 +26,7 @@ from catalogd.catalog.world import (
     LoadState,
     Plan,
     Record,
+    SelectPackages,
     Serve,
     SetLabel,
     StopServing,
@@ -133,7 +135,7 @@ def _take_loaded(world: World, evaluation: Evaluation) -> Action | None:
     if old is None or loaded.digest not in ("", old.digest):
         unpacked = format_timestamp(world.now)
         named = (desired.identity, loaded.resolved_ref, loaded.digest, unpacked, loaded.resolved, loaded.validator)
-        return Serve(Record(*named, world.uid, desired.credential_versions))
+        return Serve(_selected(world, Record(*named, world.uid, desired.credential_versions)))
     record = Record(
         desired.identity,
         loaded.resolved_ref or old.resolved_ref,
@@ -144,7 +146,23 @@ def _take_loaded(world: World, evaluation: Evaluation) -> Action | None:
         world.uid,
         desired.credential_versions,
     )
+    record = _selected(world, record)
     return Serve(record) if record != old or world.lacks_bundle_metadata else ConfirmUnchanged()
+
+
+def _select_packages(world: World, evaluation: Evaluation) -> Action | None:
+    """A change of spec.packages applies to what is served at once, whatever happens to the source."""
+    if world.served is None or not world.is_selection_outdated:
+        return None
+    return SelectPackages(_selected(world, world.served.record))
+
+
+def _selected(world: World, record: Record) -> Record:
+    """The record with the packages of the spec."""
+    old = world.served.record if world.served else Record("", "", "", "")
+    packages = world.catalog.selected_packages if world.catalog else None
+    changed = old.packages_changed if packages == old.packages else format_timestamp(world.now)
+    return replace(record, packages=packages, packages_changed=changed)
 
 
 def _load(world: World, evaluation: Evaluation) -> Action | None:
@@ -218,6 +236,7 @@ RULES: tuple[Callable[[World, Evaluation], Action | OlmError | None], ...] = (
     _deleting,
     _unavailable,
     _take_loaded,
+    _select_packages,
     _load,
     _report_first,
     _set_label,

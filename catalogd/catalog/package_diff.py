@@ -6,7 +6,7 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from sys import intern
 from typing import Any
@@ -27,6 +27,10 @@ class SyncedKind:
     def subject(self, spec: Mapping[str, Any]) -> str:
         """The subject of an object, as in ObjectFingerprint.subject: the package, or `<package>/<bundle>`."""
         return "/".join(str(spec.get(each, "")) for each in self.identity_fields)
+
+    def package(self, subject: str) -> str:
+        """The package of a subject."""
+        return subject.split("/", len(self.identity_fields) - 1)[0]
 
     def object_name(self, catalog: str, subject: str, is_taken: Callable[[str], bool]) -> str:
         """`<catalog>-<package or bundle>`, or its safe form when that is no DNS-1123 subdomain, is too long or is taken."""
@@ -137,6 +141,14 @@ def _is_up_to_date(existing: ExistingObject | None, uid: str, desired: ObjectFin
         return False
     is_same = existing.subject == desired.subject and existing.fingerprint == desired.fingerprint
     return existing.drift_accepted or (is_same and existing.owner == uid and existing.has_labels)
+
+
+def of_packages(
+    kind: SyncedKind, names: Collection[str], desired: Iterable[ObjectFingerprint]
+) -> tuple[ObjectFingerprint, ...]:
+    """Those of the desired objects whose package has one of the names."""
+    names = frozenset(names)
+    return tuple(each for each in desired if kind.package(each.subject) in names)
 
 
 def desired_object(

@@ -37,7 +37,7 @@ class PackageSync:
 
     def __init__(self, client: Client, kind: SyncedKind, informer: Informer, manager: str) -> None:
         self._client = client
-        self._kind = kind
+        self.kind = kind
         self.informer = informer
         self._manager = manager
         self._accepted_versions: dict[str, str] = {}
@@ -48,16 +48,16 @@ class PackageSync:
         """How the objects of a Catalog differ from the desired ones."""
         name = catalog.metadata.name
         existing = (
-            package_diff.existing_object(self._kind, obj, self._accepted_versions.get(obj["metadata"]["name"]))
+            package_diff.existing_object(self.kind, obj, self._accepted_versions.get(obj["metadata"]["name"]))
             for obj in self.informer.by_index(CATALOG_INDEX, name)
         )
-        return package_diff.difference(self._kind, (name, catalog.metadata.uid), desired, existing, self._subject_of)
+        return package_diff.difference(self.kind, (name, catalog.metadata.uid), desired, existing, self._subject_of)
 
     def _subject_of(self, name: str) -> tuple[str, str] | None:
         obj = self.informer.get(name)
         if obj is None:
             return None
-        found = package_diff.existing_object(self._kind, obj)
+        found = package_diff.existing_object(self.kind, obj)
         return found.catalog, found.subject
 
     async def sync(self, catalog: Catalog, batch: Difference, read: Callable[[str], dict[str, Any]]) -> None:
@@ -75,9 +75,7 @@ class PackageSync:
         counts = [f"{done.count(verb)} {verb}" for verb in VERBS if verb in done]
         if counts:
             # One line for all of them: a catalog has hundreds, each of which follows from its content.
-            log.info(
-                "%s objects: %s", self._kind.kind.kind, ", ".join(counts), extra={"catalog": catalog.metadata.name}
-            )
+            log.info("%s objects: %s", self.kind.kind.kind, ", ".join(counts), extra={"catalog": catalog.metadata.name})
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome
@@ -85,22 +83,22 @@ class PackageSync:
     async def _write(self, catalog: Catalog, write: ObjectWrite, read: Callable[[str], dict[str, Any]]) -> str:
         """Returns what was done, one of VERBS."""
         body = await asyncio.to_thread(read, write.subject)
-        desired = package_diff.desired_object(self._kind, catalog.metadata.name, catalog.metadata.uid, write, body)
-        written = await self._client.apply(self._kind.kind, desired, self._manager)
+        desired = package_diff.desired_object(self.kind, catalog.metadata.name, catalog.metadata.uid, write, body)
+        written = await self._client.apply(self.kind.kind, desired, self._manager)
         if fingerprint(written) == fingerprint(body):
             self._accepted_versions.pop(write.name, None)
         else:
             self._accepted_versions[write.name] = written["metadata"]["resourceVersion"]
         self.informer.record_write(written)
         verb = CHANGED if write.uid else CREATED
-        log.debug("%s %s %s", verb, self._kind.kind.kind, write.name)
+        log.debug("%s %s %s", verb, self.kind.kind.kind, write.name)
         return verb
 
     async def _delete(self, name: str, uid: str) -> str:
         """Returns DELETED, or "" when the object did not exist."""
         self._accepted_versions.pop(name, None)
         try:
-            remaining = await self._client.delete(self._kind.kind, name, uid=uid)
+            remaining = await self._client.delete(self.kind.kind, name, uid=uid)
         except NotFound:
             self.informer.record_deletion(name, uid)
             return ""
@@ -108,5 +106,5 @@ class PackageSync:
             self.informer.record_deletion(name, uid)
         else:
             self.informer.record_write(remaining)  # its deletionTimestamp counts at once: it is not deleted again
-        log.debug("%s %s %s", DELETED, self._kind.kind.kind, name)
+        log.debug("%s %s %s", DELETED, self.kind.kind.kind, name)
         return DELETED

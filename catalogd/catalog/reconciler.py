@@ -15,7 +15,7 @@ from typing import Any
 
 from catalogd.catalog.act import CatalogActions, Memory
 from catalogd.catalog.decide import decide
-from catalogd.catalog.package_diff import Difference
+from catalogd.catalog.package_diff import Difference, of_packages
 from catalogd.catalog.package_sync import PackageSync
 from catalogd.catalog.report import report
 from catalogd.catalog.valid_condition import MAX_ERROR_BYTES
@@ -145,9 +145,11 @@ class CatalogReconciler:
             return sync.difference(catalog, ())
         if served is None:
             return Difference()
-        content = served.content
         is_package = sync is self.actions.packages
-        return sync.difference(catalog, content.package_fingerprints if is_package else content.bundle_fingerprints)
+        content = served.content
+        desired = content.package_fingerprints if is_package else content.bundle_fingerprints
+        names = catalog.selected_packages
+        return sync.difference(catalog, desired if names is None else of_packages(sync.kind, names, desired))
 
     async def publish(self, world: World, status_report: StatusReport[CatalogStatus]) -> None:
         """Write the status of a Catalog that is not being deleted and has not changed since it was observed.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from catalogd.catalog.selection import packages_selected_condition, selected_names, selection_note
 from catalogd.catalog.valid_condition import MAX_ERROR_BYTES, count, valid_condition
 from catalogd.catalog.world import (
     Done,
@@ -91,7 +92,7 @@ def _handled_refresh(world: World, catalog: Catalog, evaluation: Evaluation, out
 
 
 def _content(served: ServedContent, content_url: str) -> dict[str, object]:
-    record = served.record
+    record, selected = served.record, selected_names(served)
     image = ResolvedSource(type=SourceType.IMAGE, image=ResolvedImage(ref=record.resolved_ref))
     return {
         "resolved_source": ResolvedSource.load(record.resolved) if record.resolved else image,
@@ -102,6 +103,7 @@ def _content(served: ServedContent, content_url: str) -> dict[str, object]:
         "package_count": len(served.summary.package_names),
         "bundle_count": served.summary.bundle_count,
         "packages": _names(served.summary.package_names),
+        "selected_packages": None if selected is None else _names(selected),
     }
 
 
@@ -124,7 +126,8 @@ def _conditions(
     unpacked = _unpacked(world, evaluation)
     ready = _ready(world, catalog, error, unpacked)
     valid = valid_condition(world, NOTHING_UNPACKED_MESSAGE)
-    return [unpacked, _serving(world), valid, ready, *_progress(world, error, unpacked)]
+    selected = packages_selected_condition(world, NOTHING_UNPACKED_MESSAGE)
+    return [unpacked, _serving(world), valid, *selected, ready, *_progress(world, error, unpacked)]
 
 
 def _progress(world: World, error: Exception | None, unpacked: DesiredCondition | None) -> list[DesiredCondition]:
@@ -139,7 +142,7 @@ def _progress(world: World, error: Exception | None, unpacked: DesiredCondition 
         return [
             DesiredCondition(ConditionType.RECONCILING, "True", Reason.USER_SPECIFIED_UNAVAILABLE, UNAVAILABLE_MESSAGE)
         ]
-    if world.package_diff or world.bundle_diff:
+    if world.package_diff or world.bundle_diff or world.is_selection_outdated:
         return [DesiredCondition(ConditionType.RECONCILING, "True", Reason.WRITING_PACKAGES, WRITING_PACKAGES_MESSAGE)]
     return []
 
@@ -216,9 +219,8 @@ def _ready(world: World, catalog: Catalog, error: Exception | None, unpacked: De
     contents = (
         f"{count(len(served.summary.package_names), 'package')} and {count(served.summary.bundle_count, 'bundle')}"
     )
-    return DesiredCondition(
-        ConditionType.READY, "True", Reason.SUCCEEDED, f'serving {contents} of "{served.record.resolved_ref}"'
-    )
+    text = f'serving {contents} of "{served.record.resolved_ref}"{selection_note(served)}'
+    return DesiredCondition(ConditionType.READY, "True", Reason.SUCCEEDED, text)
 
 
 def _names(names: Sequence[str]) -> str:

@@ -162,6 +162,13 @@ class World:
         return unpacked is not None and unpacked.status == "False"
 
     @property
+    def is_selection_outdated(self) -> bool:
+        """Whether content is served with another list of packages than spec.packages."""
+        if self.catalog is None or self.served is None:
+            return False
+        return self.served.record.packages != self.catalog.selected_packages
+
+    @property
     def lacks_label(self) -> bool:
         """Whether the object has no label with its name."""
         return self.catalog is None or self.catalog.metadata.labels.get(NAME_LABEL) != self.name
@@ -210,6 +217,13 @@ class Serve:
 
 
 @dataclass(frozen=True)
+class SelectPackages:
+    """Offer other packages of the content that is served."""
+
+    record: Record
+
+
+@dataclass(frozen=True)
 class ConfirmUnchanged:
     """A job found that the source still has what is served: record the time of the check."""
 
@@ -232,7 +246,7 @@ class Keep:
     """Change nothing in this pass."""
 
 
-Action: TypeAlias = StopServing | Load | Serve | ConfirmUnchanged | SetLabel | SyncPackages | Keep
+Action: TypeAlias = StopServing | Load | Serve | SelectPackages | ConfirmUnchanged | SetLabel | SyncPackages | Keep
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from olmkit.api.patterns import DIGEST
 
 JSON, JSON_LINES, ANY_IMAGE = "application/json", "application/jsonl", "image/*"
 DIGEST_PATTERN = rf"^{DIGEST}$"
+ALL_PATTERN = r"^(true|false)?$"
 PROVIDES_PATTERN = r"^$|^[^/]*/[^/]+$"
 
 
@@ -31,7 +32,7 @@ class Route:
     `of_catalog`: the path starts with /catalogs/{catalog}, accepts `digest`, sends the digest of its content, supports ranges and
     conditions, and is 503 while this replica has no content. `is_encoded`: gzip and zstd are made in advance. `absent`: when
     it is 404 for another reason than an unknown catalog or digest; "" for never. `also`: the media type of responses with several
-    documents.
+    documents. `is_selected`: spec.packages of the Catalog limits it.
     """
 
     operation: str
@@ -43,6 +44,7 @@ class Route:
     is_encoded: bool = False
     of_catalog: bool = True
     also: str = ""
+    is_selected: bool = False
 
     @property
     def query(self) -> tuple[str, ...]:
@@ -55,7 +57,9 @@ _DIGEST = Parameter(
     "Only this content of the catalog: the current one, or one that was replaced less than 10 minutes ago.",
     pattern=DIGEST_PATTERN,
 )
-_NO_ICON = "the catalog has no such package, or it has no icon"
+NO_PACKAGE = "the catalog has no such package"
+NO_ICON = f"{NO_PACKAGE}, or it has no icon"
+NOT_SELECTED = "spec.packages of the Catalog does not name the package"
 
 ROUTES: tuple[Route, ...] = (
     Route("getIndex", "/", "The paths of this API.", JSON, of_catalog=False),
@@ -94,10 +98,12 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "getPackages",
         "/catalogs/{catalog}/api/v1/packages",
-        "A summary of each package for lists, sorted by name.",
+        "A summary of each package for lists, sorted by name. Only the packages that spec.packages of the Catalog names, if it"
+        " has a list.",
         JSON,
         (_DIGEST,),
         is_encoded=True,
+        is_selected=True,
     ),
     Route(
         "getIcon",
@@ -105,13 +111,15 @@ ROUTES: tuple[Route, ...] = (
         "The icon of a package. SVG is sent with a policy that prevents scripts; anything but an image is sent as a download.",
         ANY_IMAGE,
         (_DIGEST,),
-        absent=_NO_ICON,
+        absent=f"{NO_ICON}; or {NOT_SELECTED}",
+        is_selected=True,
     ),
     Route(
         "getResolution",
         "/catalogs/{catalog}/api/v1/resolution",
         "What a resolver needs to know about a package: channels, entries, versions, deprecations, dependencies. The document of"
-        " the given package, or those of all packages that match, one per line and sorted by name.",
+        " the given package, or those of all packages that match, one per line and sorted by name. Only the packages that"
+        " spec.packages of the Catalog names, if it has a list.",
         JSON,
         (
             Parameter("package", "The package. Empty matches everything."),
@@ -120,10 +128,14 @@ ROUTES: tuple[Route, ...] = (
                 "Packages with a bundle that provides this kind, as <group>/<kind>. Empty matches everything.",
                 pattern=PROVIDES_PATTERN,
             ),
+            Parameter(
+                "all", "true: also the packages that spec.packages of the Catalog does not name.", pattern=ALL_PATTERN
+            ),
             _DIGEST,
         ),
-        absent="the catalog has no such package",
+        absent=f"{NO_PACKAGE}; or {NOT_SELECTED}",
         is_encoded=True,
+        is_selected=True,
         also=JSON_LINES,
     ),
     Route("getOpenAPI", "/openapi.json", "This document.", JSON, of_catalog=False),

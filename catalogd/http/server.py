@@ -12,7 +12,6 @@ import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import orjson
 from aiohttp import web
@@ -26,8 +25,16 @@ from catalogd.http.content_negotiation import IDENTITY, accepts_media_type, sele
 from catalogd.http.icon_headers import safe_icon_headers
 from catalogd.http.middlewares import errors_middleware, metrics_middleware
 from catalogd.http.responses import OpenFiles, ResponseBody, TruncatedFile, respond
-from catalogd.http.routes import PROVIDES_PATTERN, ROUTES, Route
-from catalogd.ingest.content import CONTENT_FORMAT
+from catalogd.http.routes import ALL_PATTERN, NO_ICON, PROVIDES_PATTERN, ROUTES, Route
+from catalogd.http.selection import (
+    check_selected,
+    digest_header,
+    entity_tag,
+    modified,
+    packages_body,
+    resolution_body,
+    with_selection,
+)
 from catalogd.storage.catalog_store import CatalogStore, ServedCatalog
 from olmkit.api.names import dns1123_subdomain_errors, is_digest
 from olmkit.runtime.listener.application_server import ApplicationServer
@@ -40,7 +47,6 @@ from olmkit.runtime.listener.http_errors import RETRY_AFTER_HEADER, HTTPError, r
 from olmkit.runtime.listener.listener import default_max_connections
 from olmkit.sources.errors import quoted
 
-DIGEST_HEADER = "Olm-Catalog-Digest"
 SHUTDOWN_GRACE_SECONDS = 3.0
 """How long requests in progress may continue when the server ends."""
 
@@ -168,18 +174,17 @@ class CatalogServer:
 
     async def _packages(self, request: web.Request, route: Route) -> web.StreamResponse:
         _parameters(request, route)
-        return await self._send(
-            request, route, lambda served: _whole_file(served, served.content.summaries_path, route.media_type)
-        )
+        return await self._send(request, route, lambda served: packages_body(served, route))
 
     async def _icon(self, request: web.Request, route: Route) -> web.StreamResponse:
         _parameters(request, route)
         package = request.match_info["package"]
 
         def body(served: ServedCatalog) -> ResponseBody:
+            check_selected(served, package)
             found = served.content.icon_range(package)
             if found is None:
-                raise HTTPError(404, "the catalog has no such package, or it has no icon", _digest_header(served))
+                raise HTTPError(404, NO_ICON, digest_header(served))
             byte_range, media_type = found
             media_type, headers = safe_icon_headers(media_type)
             return ResponseBody(served.content, served.content.icons_path, [byte_range], media_type, headers=headers)
@@ -189,20 +194,7 @@ class CatalogServer:
     async def _resolution(self, request: web.Request, route: Route) -> web.StreamResponse:
         """Sends one document if only `package` is given, otherwise one document per line."""
         parameters = _parameters(request, route)
-        package, provided = parameters.get("package", ""), parameters.get("provides", "")
-
-        def body(served: ServedCatalog) -> ResponseBody:
-            content = served.content
-            if not package and not provided:
-                return _whole_file(served, content.resolution_path, route.also)
-            if package and content.resolution_range(package) is None:
-                raise HTTPError(404, "the catalog has no such package", _digest_header(served))
-            names = content.providers(provided) if provided else (package,)
-            ranges = [found for name in names if package in ("", name) and (found := content.resolution_range(name))]
-            media_type = route.media_type if package and not provided else route.also
-            return ResponseBody(content, content.resolution_path, ranges, media_type)
-
-        return await self._send(request, route, body)
+        return await self._send(request, route, lambda served: resolution_body(served, route, parameters))
 
     async def _openapi(self, request: web.Request, route: Route) -> web.StreamResponse:
         return await self._send_document(request, route, self._openapi_document)
@@ -250,13 +242,11 @@ class CatalogServer:
     ) -> web.StreamResponse:
         _check_acceptable(request, body.media_type)
         digest = served.record.digest
-        headers = {**body.headers, **_digest_header(served)}
+        headers = {**body.headers, **digest_header(served)}
         if route.is_encoded:
             headers["Vary"] = "Accept-Encoding"
         body = replace(self._encode(request, digest, body), headers=headers)
-        since = datetime.fromisoformat(served.record.unpacked).astimezone(UTC)
-        # The format is part of the tag: another version of catalogd may write other bytes for the same digest.
-        representation = Representation(body.size, f"{digest}.{CONTENT_FORMAT}{body.tag}", since)
+        representation = Representation(body.size, entity_tag(digest, body.tag), modified(served.record, route))
         with self._files.open(body) as file:
             try:
                 return await respond(request, representation, body, file)
@@ -300,7 +290,7 @@ class CatalogServer:
             return served
         found = _owned(self._catalog_store.find(name, digest), uid)
         if found is not None:
-            return found
+            return with_selection(found, served.record)
         if not self._is_leading():
             raise HTTPError(503, "this replica does not have this content of the catalog (yet)", RETRY_AFTER_HEADER)
         message = "the catalog does not have this content; replaced content is available for 10 minutes"
@@ -319,17 +309,9 @@ def _unavailable() -> HTTPError:
     return HTTPError(503, message, RETRY_AFTER_HEADER)
 
 
-def _digest_header(served: ServedCatalog) -> dict[str, str]:
-    return {DIGEST_HEADER: served.record.digest}
-
-
 def _whole(served: ServedCatalog, route: Route) -> ResponseBody:
     everything = [(0, served.content.index.size)]
     return ResponseBody(served.content, served.content.blobs_path, everything, route.media_type, is_whole=True)
-
-
-def _whole_file(served: ServedCatalog, path: Path, media_type: str) -> ResponseBody:
-    return ResponseBody(served.content, path, [(0, path.stat().st_size)], media_type, is_whole=True)
 
 
 def _parameters(request: web.Request, route: Route) -> dict[str, str]:
@@ -346,6 +328,8 @@ def _parameters(request: web.Request, route: Route) -> dict[str, str]:
     for parameter in route.parameters:
         if parameter.is_required and not found.get(parameter.name):
             raise HTTPError(400, f"the parameter {parameter.name} is required: ?{parameter.name}=<name>")
+    if not re.search(ALL_PATTERN, found.get("all", "")):
+        raise HTTPError(400, "all must be true or false")
     if not re.search(PROVIDES_PATTERN, found.get("provides", "")):
         raise HTTPError(400, "provides must be <group>/<kind>, such as cert-manager.io/Certificate")
     if "digest" in found and not is_digest(found["digest"]):

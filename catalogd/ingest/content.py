@@ -14,7 +14,7 @@ Contains no name of a Catalog: the same image may be served under several names.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ import orjson
 from catalogd.ingest.blob_index import BlobIndex, ByteRange
 from catalogd.ingest.catalog_summary import CatalogSummary
 from catalogd.ingest.package_objects import ObjectFingerprint
+from catalogd.ingest.package_summaries import summary_ranges
 
 CONTENT_FORMAT = 4
 """The version of all these files. Content of another format is loaded again."""
@@ -53,6 +54,7 @@ class Content:
         self.blobs_path = folder / BLOBS_FILE
         self.resolution_path = folder / RESOLUTION_FILE
         self.summaries_path = folder / SUMMARIES_FILE
+        self._summaries = summary_ranges(self.summaries_path.read_bytes())
         self.icons_path = folder / ICONS_FILE
         self.package_fingerprints = tuple(
             ObjectFingerprint(package, fingerprint) for package, fingerprint, _, _ in metadata["packages"]
@@ -81,6 +83,14 @@ class Content:
     def resolution_range(self, package: str) -> ByteRange | None:
         """The range of the package's document in the file `resolution_path`; None for an unknown package."""
         return self._documents.get(package)
+
+    def resolution_ranges(self, packages: Collection[str]) -> Sequence[ByteRange]:
+        """The ranges of the documents of these packages, as far as they exist, in the order of the file."""
+        return [found for package, found in self._documents.items() if package in packages]
+
+    def summary_ranges(self, packages: Collection[str]) -> Sequence[ByteRange]:
+        """The ranges of `summaries_path` that together are the document with the summaries of these packages alone."""
+        return self._summaries.of_packages(packages)
 
     def providers(self, kind: str) -> Sequence[str]:
         """The packages with a bundle that provides this `<group>/<kind>`, sorted."""

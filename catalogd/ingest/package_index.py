@@ -21,7 +21,14 @@ from catalogd.ingest.catalog_summary import CatalogSummary
 from catalogd.ingest.content import ICONS_FILE, PACKAGES_FILE, RESOLUTION_FILE, SUMMARIES_FILE
 from catalogd.ingest.expansion_limit import ExpansionLimit
 from catalogd.ingest.package_objects import fingerprint, object_body, package_columns, package_spec
-from catalogd.ingest.package_summaries import ChannelHead, channel_head, package_summary
+from catalogd.ingest.package_summaries import (
+    SUMMARIES_END,
+    SUMMARIES_SEPARATOR,
+    SUMMARIES_START,
+    ChannelHead,
+    channel_head,
+    package_summary,
+)
 from olmkit.fbc import catalog, resolution_document
 from olmkit.fbc.catalog import Channel, Deprecations, Package
 from olmkit.fbc.checks import package_check
@@ -134,7 +141,7 @@ class PackageIndexWriter:
                 stack.enter_context(open(self._folder / name, "wb", buffering=WRITE_BUFFER_BYTES))
                 for name in (PACKAGES_FILE, RESOLUTION_FILE, ICONS_FILE, SUMMARIES_FILE)
             )
-            summaries.write(b'{"packages":[')
+            summaries.write(SUMMARIES_START)
             for name in sorted({*packages, *self._too_large}):
                 if name in self._too_large:
                     self._write_refusal(name, documents)
@@ -144,7 +151,7 @@ class PackageIndexWriter:
                 if name:  # blobs without a package are reported by the check
                     self._write_document(package, documents)
                     self._write_package(package, specs, icons, summaries)
-            summaries.write(b"]}\n")
+            summaries.write(SUMMARIES_END)
         ranges = {"packages": self._specs, "resolution": self._documents, "icons": self._icons}
         return {**ranges, "provides": self._providers}
 
@@ -263,7 +270,7 @@ class PackageIndexWriter:
         body = object_body(spec, package_columns(channels, newest.version if newest else "", versions))
         line = orjson.dumps(body, option=orjson.OPT_APPEND_NEWLINE)
         if self._specs:
-            summaries.write(b",")
+            summaries.write(SUMMARIES_SEPARATOR)
         self._specs.append((package.name, fingerprint(body), specs.tell(), len(line)))
         self._expansion.count_written(len(line))
         specs.write(line)

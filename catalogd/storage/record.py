@@ -14,7 +14,8 @@ class Record:
     `resolved_ref` names the content by digest, for people. `resolved` is status.resolvedSource. `validator` is sent to an http
     source to ask whether it has changed. `unpacked` is when the content was loaded. `uid` is the uid of the Catalog. `access` is
     the versions of the Secrets (DesiredSource.credential_versions) with which the source has proved that it has the content.
-    Both are "" in records of earlier versions.
+    Both are "" in records of earlier versions. `packages` are the packages that the Catalog offers of its content (spec.packages,
+    sorted), None for all; `packages_changed` is when that changed last, "" if it never has.
     """
 
     ref: str
@@ -25,7 +26,13 @@ class Record:
     validator: str = ""
     uid: str = ""
     access: str = ""
+    packages: tuple[str, ...] | None = None
+    packages_changed: str = ""
 
     def belongs_to(self, uid: str) -> bool:
         """Whether this is the record of the Catalog with this uid, not of a deleted Catalog of the same name."""
         return self.uid in ("", uid)
+
+    def offers(self, package: str) -> bool:
+        """Whether the Catalog offers this package of its content."""
+        return self.packages is None or package in self.packages

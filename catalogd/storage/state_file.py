@@ -19,9 +19,10 @@ from catalogd.storage.record import Record
 from olmkit.api.names import is_digest
 
 STATE_FORMAT = 2
-_TEXT_FIELDS = tuple(each.name for each in fields(Record) if each.name != "resolved")
-_OPTIONAL_FIELDS = {"uid": "", "access": ""}
-"""Fields that the records of the previous version lack, with their defaults."""
+_OTHER_FIELDS = ("resolved", "packages")
+_TEXT_FIELDS = tuple(each.name for each in fields(Record) if each.name not in _OTHER_FIELDS)
+_OPTIONAL_FIELDS = {"uid": "", "access": "", "packages": None, "packages_changed": ""}
+"""Fields that the records of previous versions lack, with their defaults."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +64,25 @@ class ServingState:
 def record_from_json(value: Any) -> Record:
     """Decode a record. Raises ValueError, with a message, for anything else."""
     value = _OPTIONAL_FIELDS | value if isinstance(value, dict) else {}
-    if value.keys() != {*_TEXT_FIELDS, "resolved"}:
+    if value.keys() != {*_TEXT_FIELDS, *_OTHER_FIELDS}:
         raise ValueError("the record has another version")
     if not all(isinstance(value[name], str) for name in _TEXT_FIELDS) or not isinstance(value["resolved"], dict):
         raise ValueError("the record is invalid")
     if not is_digest(value["digest"]):
         raise ValueError("the record has no digest")
     datetime.fromisoformat(value["unpacked"])
-    return Record(**value)
+    if value["packages_changed"]:
+        datetime.fromisoformat(value["packages_changed"])
+    return Record(**value | {"packages": _packages(value["packages"])})
+
+
+def _packages(value: Any) -> tuple[str, ...] | None:
+    """Raises ValueError."""
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ValueError("the record is invalid")
+    return tuple(value)
 
 
 def dump(records: Mapping[str, Record], retained: Iterable[RetainedRecord] = ()) -> bytes:

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 from olmkit.api import content
 from olmkit.api.content import CONFIG_MAPS_RULES, ConfigMapSources, ResolvedSource, SourceType
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
-from olmkit.api.patterns import IMAGE_REFERENCE, OBJECT_NAME
+from olmkit.api.patterns import IMAGE_REFERENCE, OBJECT_NAME, PACKAGE_NAME
 
 KIND = Kind("catalogd.operatorframework.io", "v1alpha1", "Catalog", "catalogs")
 NAME_LABEL = "olm.operatorframework.io/metadata.name"
@@ -19,6 +19,8 @@ REFRESH_ANNOTATION = "catalogd.operatorframework.io/refresh"
 """Annotation: a new value requests a check of the source now; status.lastHandledRefresh has the value when it has finished."""
 MAX_REFRESH_LENGTH = 1024
 """Characters of its value that are used."""
+MAX_SELECTED_PACKAGES = 1000
+"""Names in spec.packages. A catalog of which more are offered needs no list."""
 
 
 class ConditionType(StrEnum):
@@ -27,6 +29,9 @@ class ConditionType(StrEnum):
     UNPACKED = "Unpacked"  # the current content of the source was unpacked
     SERVING = "Serving"  # content is served over HTTP, possibly an older version
     VALID = "Valid"  # every blob of the served content is valid for its schema
+    PACKAGES_SELECTED = (
+        "PackagesSelected"  # the served content has every package that spec.packages names; absent without a list
+    )
     READY = "Ready"  # content is served; kstatus
     RECONCILING = "Reconciling"  # work is in progress or will be retried; present only while True
     STALLED = "Stalled"  # requires a change by a user; present only while True
@@ -46,7 +51,9 @@ class Reason(StrEnum):
     USER_SPECIFIED_UNAVAILABLE = "UserSpecifiedUnavailable"  # spec.availability is Unavailable: nothing is served
     ALL_BLOBS_READ = "AllBlobsRead"  # Valid True
     PROBLEMS_FOUND = "ProblemsFound"  # Valid False: the message counts and names them
-    NOT_READ_YET = "NotReadYet"  # Valid Unknown: nothing is served
+    NOT_READ_YET = "NotReadYet"  # Valid, PackagesSelected Unknown: nothing is served
+    PACKAGES_FOUND = "PackagesFound"  # PackagesSelected True
+    PACKAGES_NOT_FOUND = "PackagesNotFound"  # PackagesSelected False: the message names those that the catalog lacks
     SUCCEEDED = "Succeeded"  # Ready True: the current content of the source is served
     SERVING_OLD_CONTENT = (
         "ServingOldContent"  # Ready True: the previous content is served while the new one cannot be unpacked
@@ -175,6 +182,19 @@ class CatalogSpec(Model):
     publisher: Annotated[str, Field(max_length=253)] | None = Field(
         default=None, description="Publisher of the catalog, for display."
     )
+    packages: (
+        Annotated[
+            list[Annotated[str, Field(min_length=1, max_length=253, pattern=PACKAGE_NAME)]],
+            Field(min_length=1, max_length=MAX_SELECTED_PACKAGES, json_schema_extra={"x-kubernetes-list-type": "set"}),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description=(
+            "Names of the packages to offer: only these are listed as Package objects and installed. What is installed"
+            " already stays. Default: all packages of the catalog."
+        ),
+    )
 
 
 class CatalogStatus(ConditionedStatus):
@@ -209,7 +229,11 @@ class CatalogStatus(ConditionedStatus):
     package_count: int | None = Field(default=None, description="Number of packages in the content that is served.")
     bundle_count: int | None = Field(default=None, description="Number of bundles in the content that is served.")
     packages: Annotated[str | None, Field(max_length=65_536)] = Field(
-        default=None, description="Names of the packages, sorted, comma-separated."
+        default=None, description="Names of all packages of the content, sorted, comma-separated."
+    )
+    selected_packages: Annotated[str | None, Field(max_length=65_536)] = Field(
+        default=None,
+        description="Those of the packages that spec.packages selects, sorted, comma-separated; absent without a list.",
     )
 
 
@@ -223,3 +247,8 @@ class Catalog(Resource):
     def is_unavailable(self) -> bool:
         """Whether spec.availability is Unavailable: nothing may be served."""
         return self.spec.availability == Availability.UNAVAILABLE
+
+    @property
+    def selected_packages(self) -> tuple[str, ...] | None:
+        """The packages that spec.packages names, sorted; None without a list: all packages of the catalog."""
+        return tuple(sorted(set(self.spec.packages))) if self.spec.packages else None

@@ -8,6 +8,9 @@ DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 DNS_SUBDOMAIN = rf"{DNS_LABEL}(\.{DNS_LABEL})*"
 OBJECT_NAME = rf"^{DNS_SUBDOMAIN}$"
 
+PACKAGE_NAME = r"^[^\s,/\x00-\x1f\x7f]+$"
+"""The name of a package of a catalog in a list. Catalogs may have names that no Operator can request."""
+
 DIGEST = r"(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})"
 """A digest with one of the supported algorithms."""
 CHECKSUM = r"^sha256:[0-9a-f]{64}$"

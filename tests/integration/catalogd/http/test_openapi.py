@@ -29,7 +29,7 @@ def _with_examples() -> schemathesis.BaseSchema:
         for operation in item.values():
             for parameter in operation["parameters"]:
                 known = {"catalog": "c", "package": "p", "schema": "olm.bundle", "name": "p.v1", "digest": DIGEST}
-                known["provides"] = "example.com/Party"
+                known |= {"provides": "example.com/Party", "all": "true"}
                 if parameter["in"] != "header":
                     parameter["example"] = known[parameter["name"]]
     # A range after the end and an unavailable encoding conform to the document, and are refused.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -117,7 +118,57 @@ FAILING_CONFIG_MAPS: dict[str, Any] = {
 KEPT = Done(Plan(Keep()))
 SYNC = Done(Plan(SyncPackages(WRITES)))
 
+LISTED: dict[str, Any] = {"spec": {"packages": ["b", "z"]}, "ready": True, "last_checked": NOW - MINUTE}
+"""A Catalog with a list of packages, one of which the content lacks."""
+LACKING = (
+    "spec.packages names 2 packages, of which the catalog lacks 1: z; they are offered as soon as its content has them"
+)
+
 REPORTS = [
+    pytest.param(
+        *(world(**LISTED, served=served(replace(record(), packages=("b", "z")))), KEPT, "Unpacked"),
+        [
+            *(UNPACKED, SERVING, VALID, ("PackagesSelected", "False", "PackagesNotFound", LACKING)),
+            (
+                *("Ready", "True", "Succeeded"),
+                f"{CONTENTS}; spec.packages selects 1 package and names 1 that the catalog lacks: z",
+            ),
+        ],
+        id="a name that the catalog lacks is reported and stops nothing",
+    ),
+    pytest.param(
+        *(
+            world(**{**LISTED, "spec": {"packages": ["b"]}}, served=served(replace(record(), packages=("b",)))),
+            KEPT,
+            "Unpacked",
+        ),
+        [
+            *(UNPACKED, SERVING, VALID),
+            (
+                "PackagesSelected",
+                "True",
+                "PackagesFound",
+                "spec.packages names 1 package, and the catalog has all of them",
+            ),
+            ("Ready", "True", "Succeeded", f"{CONTENTS}; spec.packages selects 1 package"),
+        ],
+        id="a list of packages that the catalog has",
+    ),
+    pytest.param(
+        *(world(**LISTED, served=served()), KEPT, "Unpacked"),
+        [*(UNPACKED, SERVING, VALID, READY), ("Reconciling", "True", "WritingPackages", "writing the Package objects")],
+        id="a list that is not applied yet is in progress",
+    ),
+    pytest.param(
+        *(world(spec={"packages": ["b"]}), Done(Plan(load())), "Pending"),
+        [
+            *not_unpacked("UnpackPending", PENDING_TEXT)[:3],
+            ("PackagesSelected", "Unknown", "NotReadYet", "nothing has been unpacked yet"),
+            ("Ready", "False", "UnpackPending", PENDING_TEXT),
+            ("Reconciling", "True", "Unpacking", PENDING_TEXT),
+        ],
+        id="while nothing is served, nothing is known about the list",
+    ),
     pytest.param(
         *(world(), Done(Plan(load())), "Pending"),
         [*not_unpacked("UnpackPending", PENDING_TEXT), ("Reconciling", "True", "Unpacking", PENDING_TEXT)],

@@ -1,0 +1,68 @@
+"""What spec.packages selects of the content that is served, and the condition PackagesSelected of one Catalog.
+
+Called by catalogd.catalog.report. A name that the catalog lacks is reported and stops nothing: newer content may have it. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from catalogd.catalog.valid_condition import count
+from catalogd.catalog.world import ServedContent, World
+from olmkit.api.catalogs import ConditionType, Reason
+from olmkit.api.conditions import DesiredCondition
+from olmkit.sources.errors import printable
+
+MAX_NAMES_IN_CONDITION, MAX_NAMES_IN_NOTE = 100, 5
+"""Names that the catalog lacks, in the message of PackagesSelected and in that of Ready."""
+
+
+def selected_names(served: ServedContent) -> Sequence[str] | None:
+    """The packages of the content that are offered, in its order; None without a list: all of them."""
+    if served.record.packages is None:
+        return None
+    names = frozenset(served.record.packages)
+    return tuple(each for each in served.summary.package_names if each in names)
+
+
+def _lacking_names(served: ServedContent) -> Sequence[str]:
+    """The names in spec.packages that the content does not have, sorted."""
+    names = frozenset(served.summary.package_names)
+    return tuple(each for each in served.record.packages or () if each not in names)
+
+
+def packages_selected_condition(world: World, nothing_served: str) -> Sequence[DesiredCondition]:
+    """The condition; none without a list. `nothing_served` is its message while nothing is served."""
+    served = world.served
+    if served is None:
+        if world.catalog is None or world.catalog.selected_packages is None:
+            return ()
+        return (DesiredCondition(ConditionType.PACKAGES_SELECTED, "Unknown", Reason.NOT_READ_YET, nothing_served),)
+    if served.record.packages is None:
+        return ()
+    lacking, listed = _lacking_names(served), count(len(served.record.packages), "package")
+    if not lacking:
+        text = f"spec.packages names {listed}, and the catalog has all of them"
+        return (DesiredCondition(ConditionType.PACKAGES_SELECTED, "True", Reason.PACKAGES_FOUND, text),)
+    text = (
+        f"spec.packages names {listed}, of which the catalog lacks {len(lacking)}: {_joined(lacking, MAX_NAMES_IN_CONDITION)};"
+        " they are offered as soon as its content has them"
+    )
+    return (DesiredCondition(ConditionType.PACKAGES_SELECTED, "False", Reason.PACKAGES_NOT_FOUND, text),)
+
+
+def selection_note(served: ServedContent) -> str:
+    """What Ready says about the list; "" without one."""
+    selected = selected_names(served)
+    if selected is None:
+        return ""
+    lacking = _lacking_names(served)
+    note = f"; spec.packages selects {count(len(selected), 'package')}"
+    if not lacking:
+        return note
+    return f"{note} and names {len(lacking)} that the catalog lacks: {_joined(lacking, MAX_NAMES_IN_NOTE)}"
+
+
+def _joined(names: Sequence[str], limit: int) -> str:
+    more = len(names) - limit
+    return ", ".join(map(printable, names[:limit])) + (f" and {more} more" if more > 0 else "")
