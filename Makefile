@@ -32,8 +32,9 @@ format: setup ## format the code
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
 
-generate: setup ## write config/crd from the models, config/argocd/argocd-cm.yaml and the manifests of `olm suite`
+generate: setup ## write config/crd and docs/api.md from the models, config/argocd/argocd-cm.yaml and the manifests of `olm suite`
 	$(BIN)/python -m olmkit.api.crd config/crd
+	$(BIN)/python -m olmkit.api.reference docs/api.md
 	$(BIN)/python -m release.argocd
 	$(BIN)/python -m release.bundled_manifests
 
@@ -43,6 +44,7 @@ check: setup ## lint, types, import contracts, generated files
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m olmkit.api.crd --check config/crd
+	$(BIN)/python -m olmkit.api.reference --check docs/api.md
 	$(BIN)/python -m release.argocd --check
 	$(BIN)/python -m release.bundled_manifests --check
 

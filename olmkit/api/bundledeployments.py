@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from olmkit.api.bundles import PROVISIONER_PATTERN, BundleSpec
+from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
 
 KIND = Kind("core.rukpak.io", "v1alpha1", "BundleDeployment", "bundledeployments")
 MAX_NAME_LENGTH = 45
 FINALIZER = "core.rukpak.io/remove-objects"
+"""The finalizer of a BundleDeployment: its installed objects are deleted before it."""
 
 OWNER_UID_LABEL = "core.rukpak.io/owner-uid"
 """The label of every installed object; the value is the uid of its BundleDeployment."""
@@ -34,6 +35,8 @@ COUNT_ANNOTATION = "core.rukpak.io/count-custom-resources"
 status.lastHandledCount has the value for which the counts were made."""
 MAX_COUNT_REQUEST_LENGTH = 1024
 """Characters of the annotation that are compared and reported."""
+ABANDON_ANNOTATION = "core.rukpak.io/abandon"
+"""The annotation of a BundleDeployment that is being deleted; if it is "true", objects that cannot be deleted are left behind."""
 DELETION_HOLD_ANNOTATION = "core.rukpak.io/deletion-hold"
 """The annotation of a BundleDeployment whose deletion waits: while the value is not empty, nothing is deleted, and the status
 reports the value, which is the reason."""
@@ -43,15 +46,23 @@ MAX_COUNTED_CUSTOM_RESOURCES = 10_000
 """Custom resources of one kind that are counted."""
 MAX_COUNT_MESSAGE_BYTES = 1024
 TEMPLATE_HASH_LABEL = "core.rukpak.io/bundle-template-hash"
+"""The label of a Bundle with the hash of the template that it was created from."""
 OWNER_KIND_LABEL = "core.rukpak.io/owner-kind"
+"""The label of a Bundle with the kind of the object that created it: BundleDeployment."""
 OWNER_NAME_LABEL = "core.rukpak.io/owner-name"
+"""The label of a Bundle with the name of the object that created it."""
 
 ANNOTATION_PREFIX = "operators.operatorframework.io/"
 PACKAGE_ANNOTATION = ANNOTATION_PREFIX + "package"
+"""The annotation of a Bundle with its package. This annotation and the next five are set by the Operator in the template."""
 BUNDLE_NAME_ANNOTATION = ANNOTATION_PREFIX + "bundle-name"
+"""The name of the bundle in its catalog."""
 VERSION_ANNOTATION = ANNOTATION_PREFIX + "bundle-version"
+"""The version of the bundle."""
 CATALOG_ANNOTATION = ANNOTATION_PREFIX + "catalog"
+"""The Catalog that the bundle came from."""
 CHANNEL_ANNOTATION = ANNOTATION_PREFIX + "channel"
+"""The channel that the bundle was chosen from."""
 PROPERTIES_ANNOTATION = ANNOTATION_PREFIX + "properties"
 """JSON array of the bundle's olm.gvk and dependency properties: {type, value}."""
 PLANNED_BUNDLE_ANNOTATION = ANNOTATION_PREFIX + "planned-bundle"
@@ -68,43 +79,44 @@ RECORDED_ANNOTATIONS: Mapping[str, str] = {
 """Field of a BundleRecord -> annotation of the Bundle."""
 
 
-class ConditionType(StrEnum):
+class ConditionType(DescribedEnum):
     """The condition types of a BundleDeployment. Stalled is the only one with negative polarity."""
 
-    HAS_VALID_BUNDLE = "HasValidBundle"  # the desired bundle is unpacked
-    INSTALLED = "Installed"  # a bundle is installed: activeBundle, possibly an older one than desired
-    HEALTHY = "Healthy"  # the installed objects are healthy
-    READY = "Ready"  # the desired bundle is installed and healthy; kstatus
-    RECONCILING = "Reconciling"  # work is in progress or will be retried; present only while True
-    STALLED = "Stalled"  # requires a change by a user; present only while True
+    HAS_VALID_BUNDLE = "HasValidBundle", "the desired bundle is unpacked"
+    INSTALLED = "Installed", "a bundle is installed: activeBundle, possibly an older one than desired"
+    HEALTHY = "Healthy", "the installed objects are healthy"
+    READY = "Ready", "the desired bundle is installed and healthy; kstatus"
+    RECONCILING = "Reconciling", "work is in progress or will be retried; present only while True"
+    STALLED = "Stalled", "requires a change by a user; present only while True"
 
 
-class Reason(StrEnum):
+class Reason(DescribedEnum):
     """The reasons of the conditions."""
 
-    UNPACK_PENDING = "UnpackPending"  # HasValidBundle False: the Bundle is being unpacked
-    UNPACK_FAILED = "UnpackFailed"  # HasValidBundle False: the message is that of the Bundle
-    UNPACK_SUCCESSFUL = "UnpackSuccessful"  # HasValidBundle True
-    BUNDLE_LOAD_FAILED = "BundleLoadFailed"  # HasValidBundle False: unpacked, but it cannot be installed as it is
-    INSTALLATION_SUCCEEDED = "InstallationSucceeded"  # Installed True
-    INSTALL_PENDING = "InstallPending"  # Installed Unknown: not attempted yet
-    INSTALL_FAILED = "InstallFailed"  # Installed False: nothing is installed and the attempt failed
-    INSTALLING = "Installing"  # Installed False: the first installation is in progress; Reconciling True
-    UPGRADING = "Upgrading"  # Ready False, Reconciling True: between the first and the last object of another bundle
-    HEALTHY = "Healthy"  # Healthy True
-    PROGRESSING = "Progressing"  # Healthy Unknown, Ready False, Reconciling True: a rollout
+    UNPACK_PENDING = "UnpackPending", "HasValidBundle False: the Bundle is being unpacked"
+    UNPACK_FAILED = "UnpackFailed", "HasValidBundle False: the message is that of the Bundle"
+    UNPACK_SUCCESSFUL = "UnpackSuccessful", "HasValidBundle True"
+    BUNDLE_LOAD_FAILED = "BundleLoadFailed", "HasValidBundle False: unpacked, but it cannot be installed as it is"
+    INSTALLATION_SUCCEEDED = "InstallationSucceeded", "Installed True"
+    INSTALL_PENDING = "InstallPending", "Installed Unknown: not attempted yet"
+    INSTALL_FAILED = "InstallFailed", "Installed False: nothing is installed and the attempt failed"
+    INSTALLING = "Installing", "Installed False: the first installation is in progress; Reconciling True"
+    UPGRADING = "Upgrading", "Ready False, Reconciling True: between the first and the last object of another bundle"
+    HEALTHY = "Healthy", "Healthy True"
+    PROGRESSING = "Progressing", "Healthy Unknown, Ready False, Reconciling True: a rollout"
     UNHEALTHY = (
-        "Unhealthy"  # Healthy False, Stalled True: objects failed, or exceeded their deadline; the message names them
+        "Unhealthy",
+        "Healthy False, Stalled True: objects failed, or exceeded their deadline; the message names them",
     )
-    INSTALLATION_STATUS_FALSE = "InstallationStatusFalse"  # Healthy False: nothing is installed
-    OBJECT_LOOKUP_FAILURE = "ObjectLookupFailure"  # Healthy Unknown: the objects cannot be read
-    SUCCEEDED = "Succeeded"  # Ready True
-    NOT_INSTALLED = "NotInstalled"  # Ready False
-    RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is retried
-    REMOVING = "Removing"  # Reconciling True: being deleted; the message names what remains
-    DELETION_HELD = "DeletionHeld"  # Reconciling True, Ready False: being deleted, which an annotation holds
-    WAITING_FOR_KIND = "WaitingForKind"  # Reconciling True: the cluster does not have a kind that the bundle requires
-    BLOCKED = "Blocked"  # Stalled True; HasValidBundle False: the Bundle cannot be created
+    INSTALLATION_STATUS_FALSE = "InstallationStatusFalse", "Healthy False: nothing is installed"
+    OBJECT_LOOKUP_FAILURE = "ObjectLookupFailure", "Healthy Unknown: the objects cannot be read"
+    SUCCEEDED = "Succeeded", "Ready True"
+    NOT_INSTALLED = "NotInstalled", "Ready False"
+    RETRYING = "Retrying", "Reconciling True: the last attempt failed and is retried"
+    REMOVING = "Removing", "Reconciling True: being deleted; the message names what remains"
+    DELETION_HELD = "DeletionHeld", "Reconciling True, Ready False: being deleted, which an annotation holds"
+    WAITING_FOR_KIND = "WaitingForKind", "Reconciling True: the cluster does not have a kind that the bundle requires"
+    BLOCKED = "Blocked", "Stalled True; HasValidBundle False: the Bundle cannot be created"
 
 
 class TemplateMeta(Model):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from olmkit.api.content import ResolvedSource, SourceType
+from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
 from olmkit.api.patterns import DNS_LABEL
 
@@ -26,26 +26,26 @@ It is used only if the record has the same value.
 PROVISIONER_PATTERN = rf"^{DNS_LABEL}$"
 
 
-class ConditionType(StrEnum):
+class ConditionType(DescribedEnum):
     """The condition types of a Bundle. Stalled is the only one with negative polarity."""
 
-    UNPACKED = "Unpacked"  # the content is unpacked and valid
-    READY = "Ready"  # the same, for kstatus
-    RECONCILING = "Reconciling"  # being pulled, or will be retried; present only while True
-    STALLED = "Stalled"  # requires a new spec; present only while True
+    UNPACKED = "Unpacked", "the content is unpacked and valid"
+    READY = "Ready", "the same, for kstatus"
+    RECONCILING = "Reconciling", "being pulled, or will be retried; present only while True"
+    STALLED = "Stalled", "requires a new spec; present only while True"
 
 
-class Reason(StrEnum):
+class Reason(DescribedEnum):
     """The reasons of the conditions."""
 
-    UNPACK_PENDING = "UnpackPending"  # Unpacked False: not started yet
-    UNPACKING = "Unpacking"  # Unpacked False: being pulled or read
-    UNPACK_SUCCESSFUL = "UnpackSuccessful"  # Unpacked True
-    UNPACK_FAILED = "UnpackFailed"  # Unpacked False: the message has the error
-    SUCCEEDED = "Succeeded"  # Ready True
-    NOT_UNPACKED = "NotUnpacked"  # Ready False
-    RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is retried
-    BLOCKED = "Blocked"  # Stalled True: the content is invalid
+    UNPACK_PENDING = "UnpackPending", "Unpacked False: not started yet"
+    UNPACKING = "Unpacking", "Unpacked False: being pulled or read"
+    UNPACK_SUCCESSFUL = "UnpackSuccessful", "Unpacked True"
+    UNPACK_FAILED = "UnpackFailed", "Unpacked False: the message has the error"
+    SUCCEEDED = "Succeeded", "Ready True"
+    NOT_UNPACKED = "NotUnpacked", "Ready False"
+    RETRYING = "Retrying", "Reconciling True: the last attempt failed and is retried"
+    BLOCKED = "Blocked", "Stalled True: the content is invalid"
 
 
 class ImageSource(Model):

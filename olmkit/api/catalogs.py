@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 
 from olmkit.api import content
 from olmkit.api.content import CONFIG_MAPS_RULES, ConfigMapSources, ResolvedSource, SourceType
+from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
 from olmkit.api.patterns import IMAGE_REFERENCE, OBJECT_NAME, PACKAGE_NAME
 
@@ -23,44 +24,47 @@ MAX_SELECTED_PACKAGES = 1000
 """Names in spec.packages. A catalog of which more are offered needs no list."""
 
 
-class ConditionType(StrEnum):
+class ConditionType(DescribedEnum):
     """The condition types of a Catalog. Stalled is the only one with negative polarity."""
 
-    UNPACKED = "Unpacked"  # the current content of the source was unpacked
-    SERVING = "Serving"  # content is served over HTTP, possibly an older version
-    VALID = "Valid"  # every blob of the served content is valid for its schema
+    UNPACKED = "Unpacked", "the current content of the source was unpacked"
+    SERVING = "Serving", "content is served over HTTP, possibly an older version"
+    VALID = "Valid", "every blob of the served content is valid for its schema"
     PACKAGES_SELECTED = (
-        "PackagesSelected"  # the served content has every package that spec.packages names; absent without a list
+        "PackagesSelected",
+        "the served content has every package that spec.packages names; absent without a list",
     )
-    READY = "Ready"  # content is served; kstatus
-    RECONCILING = "Reconciling"  # work is in progress or will be retried; present only while True
-    STALLED = "Stalled"  # requires a change by a user; present only while True
+    READY = "Ready", "content is served; kstatus"
+    RECONCILING = "Reconciling", "work is in progress or will be retried; present only while True"
+    STALLED = "Stalled", "requires a change by a user; present only while True"
 
 
-class Reason(StrEnum):
+class Reason(DescribedEnum):
     """The reasons of the conditions."""
 
     UNPACK_PENDING = (
-        "UnpackPending"  # Unpacked False: the source has not been checked yet; Ready False while nothing is served
+        "UnpackPending",
+        "Unpacked False: the source has not been checked yet; Ready False while nothing is served",
     )
-    UNPACKING = "Unpacking"  # Unpacked False: being pulled or read; Ready False while nothing is served
-    UNPACK_SUCCESSFUL = "UnpackSuccessful"  # Unpacked True
-    UNPACK_FAILED = "UnpackFailed"  # Unpacked False: the message has the error; Ready False while nothing is served
-    AVAILABLE = "Available"  # Serving True
-    UNAVAILABLE = "Unavailable"  # Serving False: nothing has been unpacked yet
-    USER_SPECIFIED_UNAVAILABLE = "UserSpecifiedUnavailable"  # spec.availability is Unavailable: nothing is served
-    ALL_BLOBS_READ = "AllBlobsRead"  # Valid True
-    PROBLEMS_FOUND = "ProblemsFound"  # Valid False: the message counts and names them
-    NOT_READ_YET = "NotReadYet"  # Valid, PackagesSelected Unknown: nothing is served
-    PACKAGES_FOUND = "PackagesFound"  # PackagesSelected True
-    PACKAGES_NOT_FOUND = "PackagesNotFound"  # PackagesSelected False: the message names those that the catalog lacks
-    SUCCEEDED = "Succeeded"  # Ready True: the current content of the source is served
+    UNPACKING = "Unpacking", "Unpacked False: being pulled or read; Ready False while nothing is served"
+    UNPACK_SUCCESSFUL = "UnpackSuccessful", "Unpacked True"
+    UNPACK_FAILED = "UnpackFailed", "Unpacked False: the message has the error; Ready False while nothing is served"
+    AVAILABLE = "Available", "Serving True"
+    UNAVAILABLE = "Unavailable", "Serving False: nothing has been unpacked yet"
+    USER_SPECIFIED_UNAVAILABLE = "UserSpecifiedUnavailable", "spec.availability is Unavailable: nothing is served"
+    ALL_BLOBS_READ = "AllBlobsRead", "Valid True"
+    PROBLEMS_FOUND = "ProblemsFound", "Valid False: the message counts and names them"
+    NOT_READ_YET = "NotReadYet", "Valid, PackagesSelected Unknown: nothing is served"
+    PACKAGES_FOUND = "PackagesFound", "PackagesSelected True"
+    PACKAGES_NOT_FOUND = "PackagesNotFound", "PackagesSelected False: the message names those that the catalog lacks"
+    SUCCEEDED = "Succeeded", "Ready True: the current content of the source is served"
     SERVING_OLD_CONTENT = (
-        "ServingOldContent"  # Ready True: the previous content is served while the new one cannot be unpacked
+        "ServingOldContent",
+        "Ready True: the previous content is served while the new one cannot be unpacked",
     )
-    RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is retried
-    WRITING_PACKAGES = "WritingPackages"  # Ready False, Reconciling True: served, its Package objects are being written
-    BLOCKED = "Blocked"  # Stalled True: not retried until the spec, or a Secret or ConfigMap that it names, changes
+    RETRYING = "Retrying", "Reconciling True: the last attempt failed and is retried"
+    WRITING_PACKAGES = "WritingPackages", "Ready False, Reconciling True: served, its Package objects are being written"
+    BLOCKED = "Blocked", "Stalled True: not retried until the spec, or a Secret or ConfigMap that it names, changes"
 
 
 _REFERENCE_HINT = (
@@ -170,7 +174,7 @@ class CatalogSpec(Model):
 
     source: CatalogSource = Field(description="The source of the catalog.")
     priority: Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] = Field(
-        default=0, description="The catalog with the highest priority is used when several offer a package."
+        default=0, description="The catalog with the highest priority is used when several offer a package. Default: 0."
     )
     availability: Availability = Field(
         default=Availability.AVAILABLE,

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic.config import JsonDict
 
+from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.label_selector import LabelSelector
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
 
 KIND = Kind("operators.operatorframework.io", "v1alpha1", "Operator", "operators")
 FINALIZER = "operators.operatorframework.io/remove-bundle-deployment"
+"""The finalizer of an Operator: its BundleDeployment is deleted before it."""
 APPROVED_VERSION_ANNOTATION = "operators.operatorframework.io/approved-version"
 """Annotation of an Operator with approval Manual: the version that may be installed."""
 INSTALLED_FOR_LABEL = "operators.operatorframework.io/installed-for"
@@ -48,62 +49,67 @@ VERSION_RULE: JsonDict = {
 }
 
 
-class ConditionType(StrEnum):
+class ConditionType(DescribedEnum):
     """The condition types of an Operator. Stalled and those of deprecations have negative polarity."""
 
-    RESOLVED = "Resolved"  # a bundle was found for the spec
-    INSTALLED = "Installed"  # a bundle is installed; the message names it, also while another one is being installed
-    READY = "Ready"  # resolved, installed and healthy for this generation; kstatus
-    RECONCILING = "Reconciling"  # work is in progress; present only while True
-    STALLED = "Stalled"  # requires a change by a user; present only while True
-    DEPRECATED = "Deprecated"  # one of the next three is True, with their messages; present only while True
-    PACKAGE_DEPRECATED = "PackageDeprecated"  # the publisher has deprecated the package; present only while True
-    CHANNEL_DEPRECATED = "ChannelDeprecated"  # the same of the channel that is followed
-    BUNDLE_DEPRECATED = "BundleDeprecated"  # the same of the installed bundle; before, of the one to install
+    RESOLVED = "Resolved", "a bundle was found for the spec"
+    INSTALLED = "Installed", "a bundle is installed; the message names it, also while another one is being installed"
+    READY = "Ready", "resolved, installed and healthy for this generation; kstatus"
+    RECONCILING = "Reconciling", "work is in progress; present only while True"
+    STALLED = "Stalled", "requires a change by a user; present only while True"
+    DEPRECATED = "Deprecated", "one of the next three is True, with their messages; present only while True"
+    PACKAGE_DEPRECATED = "PackageDeprecated", "the publisher has deprecated the package; present only while True"
+    CHANNEL_DEPRECATED = "ChannelDeprecated", "the same of the channel that is followed"
+    BUNDLE_DEPRECATED = "BundleDeprecated", "the same of the installed bundle; before, of the one to install"
 
 
-class Reason(StrEnum):
+class Reason(DescribedEnum):
     """The reasons of the conditions."""
 
-    SUCCESS = "Success"  # Resolved True, Installed True
-    RESOLUTION_FAILED = "ResolutionFailed"  # Resolved False: the message has the error
-    RESOLUTION_UNKNOWN = "ResolutionUnknown"  # Resolved Unknown: not attempted
-    INSTALLATION_FAILED = "InstallationFailed"  # Installed False: nothing is installed and the attempt failed
-    INSTALLATION_STATUS_UNKNOWN = "InstallationStatusUnknown"  # Installed Unknown: not known yet
-    SUCCEEDED = "Succeeded"  # Ready True
+    SUCCESS = "Success", "Resolved True, Installed True"
+    RESOLUTION_FAILED = "ResolutionFailed", "Resolved False: the message has the error"
+    RESOLUTION_UNKNOWN = "ResolutionUnknown", "Resolved Unknown: not attempted"
+    INSTALLATION_FAILED = "InstallationFailed", "Installed False: nothing is installed and the attempt failed"
+    INSTALLATION_STATUS_UNKNOWN = "InstallationStatusUnknown", "Installed Unknown: not known yet"
+    SUCCEEDED = "Succeeded", "Ready True"
     CATALOG_DELETED = (
-        "CatalogDeleted"  # Ready True: healthy, but its Catalog was deleted and no other one offers its bundle
+        "CatalogDeleted",
+        "Ready True: healthy, but its Catalog was deleted and no other one offers its bundle",
     )
-    CATALOG_UNAVAILABLE = "CatalogUnavailable"  # Ready True: healthy, but its Catalog is unavailable, and not cached
-    NOT_OFFERED = "NotOffered"  # Ready True: healthy, but its Catalog does not offer the bundle or an upgrade from it
-    UPGRADE_AVAILABLE = "UpgradeAvailable"  # Ready True: healthy, and another bundle waits for approval
-    PAUSED = "Paused"  # Ready True: healthy, and nothing is changed; Ready False: nothing is installed
-    APPROVAL_REQUIRED = "ApprovalRequired"  # Ready False: the first installation waits for approval
-    NOT_RESOLVED = "NotResolved"  # Ready False: see Resolved
-    NOT_INSTALLED = "NotInstalled"  # Ready False: resolved, not installed yet or the installation failed
-    UPGRADING = "Upgrading"  # Ready False: a bundle is installed and another one is being installed
-    PROGRESSING = "Progressing"  # Ready False, Reconciling True: installed, and its workloads are rolling out
-    UNHEALTHY = "Unhealthy"  # Ready False: installed, but unhealthy
-    WAITING_FOR_CATALOG = "WaitingForCatalog"  # Reconciling True: a catalog is being read, or there is none
-    RESOLVING = "Resolving"  # Reconciling True: the request is being resolved, which takes unusually long
-    INSTALLING = "Installing"  # Reconciling True: the bundle is being installed
+    CATALOG_UNAVAILABLE = "CatalogUnavailable", "Ready True: healthy, but its Catalog is unavailable, and not cached"
+    NOT_OFFERED = "NotOffered", "Ready True: healthy, but its Catalog does not offer the bundle or an upgrade from it"
+    UPGRADE_AVAILABLE = "UpgradeAvailable", "Ready True: healthy, and another bundle waits for approval"
+    PAUSED = "Paused", "Ready True: healthy, and nothing is changed; Ready False: nothing is installed"
+    APPROVAL_REQUIRED = "ApprovalRequired", "Ready False: the first installation waits for approval"
+    NOT_RESOLVED = "NotResolved", "Ready False: see Resolved"
+    NOT_INSTALLED = "NotInstalled", "Ready False: resolved, not installed yet or the installation failed"
+    UPGRADING = "Upgrading", "Ready False: a bundle is installed and another one is being installed"
+    PROGRESSING = "Progressing", "Ready False, Reconciling True: installed, and its workloads are rolling out"
+    UNHEALTHY = "Unhealthy", "Ready False: installed, but unhealthy"
+    WAITING_FOR_CATALOG = "WaitingForCatalog", "Reconciling True: a catalog is being read, or there is none"
+    RESOLVING = "Resolving", "Reconciling True: the request is being resolved, which takes unusually long"
+    INSTALLING = "Installing", "Reconciling True: the bundle is being installed"
     FOLLOWING_CATALOG = (
-        "FollowingCatalog"  # Ready False, Reconciling True: its Catalog was deleted; another one takes its place
+        "FollowingCatalog",
+        "Ready False, Reconciling True: its Catalog was deleted; another one takes its place",
     )
-    RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is retried
+    RETRYING = "Retrying", "Reconciling True: the last attempt failed and is retried"
     WAITING_FOR_DEPENDENCIES = (
-        "WaitingForDependencies"  # Reconciling True: packages that the bundle requires are not installed yet
+        "WaitingForDependencies",
+        "Reconciling True: packages that the bundle requires are not installed yet",
     )
     WAITING_FOR_OPERATORS = (
-        "WaitingForOperators"  # Reconciling True: an upgrade or deletion of others may lift a refusal
+        "WaitingForOperators",
+        "Reconciling True: an upgrade or deletion of others may lift a refusal",
     )
     WAITING_FOR_DEPENDANTS = (
-        "WaitingForDependants"  # Reconciling True: what is installed of others requires what is to be replaced
+        "WaitingForDependants",
+        "Reconciling True: what is installed of others requires what is to be replaced",
     )
-    DELETION_BLOCKED = "DeletionBlocked"  # Ready False: it is being deleted, and others require what it has installed
-    REMOVING = "Removing"  # Reconciling True: the Operator is being deleted
-    BLOCKED = "Blocked"  # Stalled True
-    DEPRECATED = "Deprecated"  # Deprecated, PackageDeprecated, ChannelDeprecated, BundleDeprecated True
+    DELETION_BLOCKED = "DeletionBlocked", "Ready False: it is being deleted, and others require what it has installed"
+    REMOVING = "Removing", "Reconciling True: the Operator is being deleted"
+    BLOCKED = "Blocked", "Stalled True"
+    DEPRECATED = "Deprecated", "Deprecated, PackageDeprecated, ChannelDeprecated, BundleDeprecated True"
 
 
 class OperatorSpec(Model):

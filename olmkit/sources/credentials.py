@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from olmkit.sources.credential_rules import DOCKER_HUB, DOCKER_HUB_NAMES, CredentialRule, Login, SshKey, split_port
-from olmkit.sources.secrets import HOSTS_ANNOTATION, rules_of_secret
+from olmkit.sources.secrets import rules_of_secret
 
-__all__ = ["HOSTS_ANNOTATION", "Credentials", "Login", "SshKey"]
+__all__ = ["Credentials", "Login", "SshKey"]
 
 Kind = TypeVar("Kind", Login, SshKey)
 

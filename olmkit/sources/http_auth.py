@@ -12,12 +12,13 @@ from http import HTTPStatus
 
 from yarl import URL
 
+from olmkit.api.source_annotations import INSECURE_HOSTS_ANNOTATION
 from olmkit.errors import Waiting
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Login
 from olmkit.sources.errors import RETRY_DELAY, SourceReason
 from olmkit.sources.network import Endpoint, Network, Timeouts
-from olmkit.sources.secrets import BASIC_AUTH, INSECURE_HOSTS_ANNOTATION
+from olmkit.sources.secrets import BASIC_AUTH
 from olmkit.sources.transport import HttpResponse, authority, status_phrase
 
 REGISTRY_TLS_HINT = " (a registry without TLS must be insecure in registries.conf)"

@@ -15,13 +15,12 @@ from typing import Any
 
 import orjson
 
+from olmkit.api.source_annotations import HOSTS_ANNOTATION, INSECURE_HOSTS_ANNOTATION
 from olmkit.errors import Blocked
 from olmkit.sources.credential_rules import DOCKER_HUB, DOCKER_HUB_NAMES, CredentialRule, Login, SshKey, split_port
 from olmkit.sources.errors import SourceReason, quoted
 from olmkit.sources.oci.reference import is_host
 
-HOSTS_ANNOTATION = "olm.operatorframework.io/source-hosts"
-INSECURE_HOSTS_ANNOTATION = "olm.operatorframework.io/insecure-source-hosts"
 DOCKER_CONFIG = "kubernetes.io/dockerconfigjson"
 DOCKER_CFG = "kubernetes.io/dockercfg"
 BASIC_AUTH = "kubernetes.io/basic-auth"

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from olmkit.api.bundledeployments import FINALIZER, ConditionType, Reason
+from olmkit.api.bundledeployments import ABANDON_ANNOTATION, FINALIZER, ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.errors import OlmError, Waiting
 from rukpak.bundledeployment.evaluate import FOREIGN_OBJECTS_WARNING, Evaluation
@@ -40,7 +40,6 @@ from rukpak.bundledeployment.waiting import (
     with_finalizers,
 )
 from rukpak.bundledeployment.world import (
-    ABANDON_ANNOTATION,
     NAMESPACE,
     BriefWait,
     CustomResource,

@@ -14,6 +14,7 @@ from typing import Any
 
 from olmkit.api import customresourcedefinitions
 from olmkit.api.bundledeployments import (
+    ABANDON_ANNOTATION,
     DELETION_HOLD_ANNOTATION,
     MEMBER_LABEL_PREFIX,
     RECORDED_ANNOTATIONS,
@@ -32,8 +33,6 @@ from rukpak.format.objects import ObjectKey
 
 NAMESPACE = ("", "Namespace")
 CRD = customresourcedefinitions.KIND.group_kind
-ABANDON_ANNOTATION = "core.rukpak.io/abandon"
-"""The annotation of a BundleDeployment that is being deleted; if it is "true", objects that cannot be deleted are left behind."""
 
 
 def manager_name(deployment: str) -> str:

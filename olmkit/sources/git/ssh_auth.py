@@ -9,8 +9,9 @@ from typing import Any
 
 import asyncssh
 
+from olmkit.api.source_annotations import HOSTS_ANNOTATION
 from olmkit.errors import Blocked, Waiting
-from olmkit.sources.credentials import HOSTS_ANNOTATION, Credentials, SshKey
+from olmkit.sources.credentials import Credentials, SshKey
 from olmkit.sources.errors import RETRY_DELAY, SourceReason
 from olmkit.sources.git.address import GitAddress
 from olmkit.sources.secrets import SSH_AUTH

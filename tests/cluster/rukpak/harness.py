@@ -15,13 +15,13 @@ import yaml
 from devcluster.cluster import Cluster
 from devcluster.images import Registry
 from olmkit.api import bundledeployments, bundles
+from olmkit.api.bundledeployments import ABANDON_ANNOTATION
 from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change, Informer
 from olmkit.runtime.manager import Manager, Settings
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
-from rukpak.bundledeployment.world import ABANDON_ANNOTATION
 from rukpak.setup import build
 from tests.conditions import triple
 

@@ -7,11 +7,15 @@ import urllib.request
 from pathlib import Path
 
 from olmkit.api import bundledeployments, bundles
-from olmkit.api.bundledeployments import CREATED_LABEL, DELETION_HOLD_ANNOTATION, INVENTORY_ANNOTATION
+from olmkit.api.bundledeployments import (
+    ABANDON_ANNOTATION,
+    CREATED_LABEL,
+    DELETION_HOLD_ANNOTATION,
+    INVENTORY_ANNOTATION,
+)
 from olmkit.runtime.client import Client
 from olmkit.runtime.recorder import EVENT
 from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES
-from rukpak.bundledeployment.world import ABANDON_ANNOTATION
 from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     CONFIG_MAPS,

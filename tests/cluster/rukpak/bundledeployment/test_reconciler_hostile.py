@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from olmkit.api import bundledeployments
+from olmkit.api.bundledeployments import ABANDON_ANNOTATION
 from olmkit.api.meta import Kind
 from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.rest_mapper import NAMESPACES
-from rukpak.bundledeployment.world import ABANDON_ANNOTATION, manager_name, member_label
+from rukpak.bundledeployment.world import manager_name, member_label
 from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     CONFIG_MAPS,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION, MAX_DELETION_HOLD_LENGTH, Reason
+from olmkit.api.bundledeployments import ABANDON_ANNOTATION, DELETION_HOLD_ANNOTATION, MAX_DELETION_HOLD_LENGTH, Reason
 from olmkit.errors import Waiting
 from rukpak.bundledeployment.finalize import DELETE_BATCH, STUCK_AFTER, unlisted_namespaces
 from rukpak.bundledeployment.plan import (
@@ -20,7 +20,6 @@ from rukpak.bundledeployment.plan import (
     RemoveFinalizer,
 )
 from rukpak.bundledeployment.world import (
-    ABANDON_ANNOTATION,
     BriefWait,
     ForeignObjects,
     LabeledObject,
