@@ -68,7 +68,7 @@ corpus: setup ## tests over real catalogs and bundles (OLM_CORPUS, default ../sh
 
 test: check ## everything: check, unit, cases, integration, cluster, e2e, corpus
 	$(if $(OLM_KUBECONFIG),,$(BIN)/python -m devcluster build)
-	$(BIN)/pytest $(call workers,3) --ignore=tests/e2e --ignore=tests/image tests
+	$(BIN)/pytest $(call workers,3) --ignore=tests/e2e --ignore=tests/image --ignore=tests/release tests
 	$(BIN)/pytest $(call workers,2) tests/e2e
 
 image: setup ## build the image without a Docker engine and run it; REFRESH=1 looks for newer Debian packages

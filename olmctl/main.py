@@ -33,6 +33,7 @@ from olmctl.commands import SETTINGS, run
 from olmctl.resolve import resolve
 from olmctl.suite.install import install as install_suite
 from olmctl.suite.status import status as suite_status
+from olmctl.suite.uninstall import uninstall as uninstall_suite
 from olmkit.runtime.flags import DISTRIBUTION
 
 PROGRAMS = ("olm", "kubectl-olm")
@@ -83,7 +84,7 @@ def completion(context: click.Context, shell: str) -> int:
 for command in (validate, render_catalog, init, generate, graph):
     catalog.add_command(command)
 bundle.add_command(render_bundle)
-for command in (install_suite, suite_status):
+for command in (install_suite, suite_status, uninstall_suite):
     suite.add_command(command)
 for command in (
     search,

@@ -45,7 +45,7 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
         sys.stdout.write(documents(manifests.all))
         return 0
     await check_version(session.client)
-    await check_permissions(session.client, manifests.all, _VERBS)
+    await check_permissions(session.client, map(kind_of, manifests.all), _VERBS)
     is_forced, seconds = options["is_forced"], options["seconds"]
     await _apply_dry(session.client, manifests, is_forced=is_forced, is_shown=options["dry_run"])
     if options["dry_run"]:

@@ -77,7 +77,11 @@ def kind_of(obj: Object) -> Kind:
 
 def name_of(obj: Object) -> str:
     """The object as kubectl names it, such as deployment.apps/catalogd."""
-    kind = kind_of(obj)
+    return resource_name(kind_of(obj), obj)
+
+
+def resource_name(kind: Kind, obj: Object) -> str:
+    """As name_of, for an object of any kind."""
     return f"{kind.kind.lower()}{'.' if kind.group else ''}{kind.group}/{obj['metadata']['name']}"
 
 

@@ -1,17 +1,17 @@
-"""What must hold before an installation changes anything: the version of Kubernetes, and the permissions of the user.
+"""What must hold before a command changes anything: the version of Kubernetes, and the permissions of the user.
 
-Called by olmctl.suite.install. Creates reviews only, which the API server answers and does not store.
+Called by olmctl.suite.install and olmctl.suite.uninstall. Creates reviews only, which the API server answers and does not store.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from olmctl.commands import FAILED, REFUSED, CommandError
-from olmctl.suite.objects import MAX_CONCURRENT_REQUESTS, kind_of
-from olmkit.api.meta import Kind, Object
+from olmctl.suite.objects import MAX_CONCURRENT_REQUESTS
+from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
 
 MINIMUM_KUBERNETES = (1, 27)
@@ -30,10 +30,10 @@ async def check_version(client: Client) -> None:
         raise CommandError(FAILED, f"the cluster runs Kubernetes {version}: olm-suite needs {minimum} or later")
 
 
-async def check_permissions(client: Client, objects: Iterable[Object], verbs: Iterable[str]) -> None:
+async def check_permissions(client: Client, kinds: Iterable[Kind], verbs: Sequence[str]) -> None:
     """Raises CommandError that names what the user may not do. rukpak's role has all permissions: granting it needs `escalate`,
     or these permissions themselves."""
-    kinds = dict.fromkeys(map(kind_of, objects))
+    kinds = tuple(dict.fromkeys(kinds))
     wanted = [(verb, kind) for kind in kinds for verb in verbs]
     if "create" in verbs and not await _is_allowed(client, "*", Kind("*", "*", "*", "*")):
         wanted += [(verb, kind) for kind in kinds if kind.kind in _ROLES for verb in ("escalate", "bind")]
