@@ -2,7 +2,8 @@
 
 Called by resolver/catalog_reads.py. Never raises for a catalog that cannot be read: the result reports it, with the catalog's
 last content if that is stored. Content that is stored is never requested again. Requests are sent by session.py, content is
-verified and stored by content_store.py; the solver process reads the documents from disk.
+verified and stored by content_store.py; the solver process reads the documents from disk. The documents of all packages are
+requested, whatever spec.packages names: an edit of that list counts at once, and no content is read again for it.
 """
 
 from __future__ import annotations
@@ -156,12 +157,12 @@ class CatalogClient:
     async def _fetch(self, catalog: Catalog, digest: str, last: CatalogContent | None) -> CatalogContent:
         """Request the content that the status names, else what is served. Raises what _request handles."""
         base = catalog_base_url(catalog.status.content_url or "")
-        server, url = base.split("/catalogs/", 1)[0], f"{base}/api/v1/resolution"
+        server, url = base.split("/catalogs/", 1)[0], f"{base}/api/v1/resolution?all=true"
         stored = await self._contents.get(digest)
         known = {content.digest for content in (stored, last) if content is not None}
         async with self._contents.staging() as folder:
             with Download(folder / _RESPONSE_FILE, known) as download:
-                response = await self._session.get(server, f"{url}?digest={quote(digest, safe='')}", download, digest)
+                response = await self._session.get(server, f"{url}&digest={quote(digest, safe='')}", download, digest)
                 if response.status == 404:  # it was replaced, and the status that says so has not arrived
                     response = await self._session.get(server, url, download, digest)
                 if response.status != 200:

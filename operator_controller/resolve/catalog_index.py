@@ -86,7 +86,9 @@ class CatalogIndex:
         for name, digests in self._digests.items():
             if digests and isinstance(self._documents, TextDocuments):
                 with suppress(ContentMissing):
-                    listed.append(self._documents.providers(self._sources[name].content))
+                    listed.append(
+                        _selected(self._documents.providers(self._sources[name].content), self._sources[name])
+                    )
             else:
                 listed.append(_providers({package: self._index(name, package) for package in digests}))
         listed.append(_providers(self._recorded))
@@ -110,12 +112,14 @@ class CatalogIndex:
 
     @staticmethod
     def _digests_of(source: CatalogSource, documents: Documents) -> Mapping[str, str]:
-        """The digests of a catalog's documents; none if its content is not known."""
+        """The digests of the documents that a catalog offers; none if its content is not known."""
         found: Mapping[str, str] = {}
         if source.state in STATES_WITH_CONTENT:
             with suppress(ContentMissing):
                 found = documents.digests(source.content)
-        return found
+        if source.selected_packages is None:
+            return found
+        return {package: found[package] for package in source.selected_packages if package in found}
 
     def of_package(self, package: str) -> PackageIndex:
         """What the package requires and owns, in all catalogs and as it runs. Raises CatalogLost."""
@@ -136,6 +140,17 @@ class CatalogIndex:
     def digest(self, catalog: str, package: str) -> str | None:
         """The digest of the package's document in a catalog, if it has one."""
         return self._digests[catalog].get(package)
+
+
+def _selected(
+    providers: Mapping[GroupKind, Collection[str]], source: CatalogSource
+) -> Mapping[GroupKind, Collection[str]]:
+    """Without the packages that the Catalog does not select."""
+    if source.selected_packages is None:
+        return providers
+    names = frozenset(source.selected_packages)
+    selected = {kind: [each for each in packages if each in names] for kind, packages in providers.items()}
+    return {kind: packages for kind, packages in selected.items() if packages}
 
 
 def _providers(indexes: Mapping[str, PackageIndex]) -> Mapping[GroupKind, Collection[str]]:

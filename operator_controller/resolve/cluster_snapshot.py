@@ -102,9 +102,16 @@ class CatalogSource:
     content: str = ""
     message: str = ""
     package_names: tuple[str, ...] = ()
-    """The packages that the Catalog's status lists, to suggest similar names and to know what an unreadable one has."""
+    """The packages that the Catalog's status lists and its spec selects, to suggest similar names and to know what an unreadable
+    one has."""
     lists_all_packages: bool = False
     """Whether `package_names` is complete: an unreadable catalog does not have any other package then."""
+    selected_packages: tuple[str, ...] | None = None
+    """The packages that spec.packages of the Catalog names; None without a list. It offers no other package of its content."""
+
+    def selects(self, package: str) -> bool:
+        """Whether the Catalog offers the package, if its content has it."""
+        return self.selected_packages is None or package in self.selected_packages
 
 
 @dataclass(frozen=True)

@@ -123,16 +123,20 @@ class _Catalog:
         message = "" if source.state is CatalogState.SERVING else source.message
         self._source = replace(source, message=message, content=source.content if has_content else "")
         self._places = {package: place for place, package in enumerate(source.package_names)}
-        self._by_names: dict[tuple[str, ...], CatalogSource] = {source.package_names: self._source}
+        self._selected = None if source.selected_packages is None else frozenset(source.selected_packages)
+        self._by_names: dict[tuple[tuple[str, ...], tuple[str, ...] | None], CatalogSource] = {}
 
     def reduced(self, packages: Iterable[str] | None) -> CatalogSource:
         """With the names of these packages alone; with all of them if None, because a similar name may have to be suggested."""
         if packages is None:
             return self._source
+        packages, listed = tuple(packages), self._selected
         names = tuple(sorted((each for each in packages if each in self._places), key=self._places.__getitem__))
-        known = self._by_names.get(names)
+        selected = None if listed is None else tuple(each for each in packages if each in listed)
+        known = self._by_names.get((names, selected))
         if known is None:
-            known = self._by_names[names] = replace(self._source, package_names=names)
+            known = replace(self._source, package_names=names, selected_packages=selected)
+            self._by_names[names, selected] = known
         return known
 
 

@@ -21,7 +21,7 @@ from operator_controller.resolve.package import (
     read_package,
 )
 from operator_controller.resolve.package_text import AnotherForm, read_package_text
-from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogOffer, CatalogState
+from operator_controller.resolve.snapshot import IGNORED_STATES, STATES_WITH_CONTENT, CatalogOffer, CatalogState
 
 MAX_KEPT_BYTES = 12 * 1024 * 1024
 """Bytes of the documents that are kept, as text, before the solver reaches them. The largest real catalogs have 6 million. They
@@ -111,6 +111,8 @@ class ParsedDocuments:
 
     def offer(self, documents: Documents, source: CatalogSource, package: str) -> CatalogOffer:
         """What a catalog offers of the package."""
+        if not source.selects(package):
+            return _excluded(source)
         if source.state not in STATES_WITH_CONTENT:
             return _without_content(source, package, source.message)
         try:
@@ -176,6 +178,12 @@ def _without_content(source: CatalogSource, package: str, message: str) -> Catal
     is_known = source.state is CatalogState.UNREACHABLE and source.lists_all_packages
     state = CatalogState.CACHED if is_known and package not in source.package_names else source.state
     return _offer(source, state, None, message)
+
+
+def _excluded(source: CatalogSource) -> CatalogOffer:
+    """The offer of a catalog for a package that its spec does not select: nothing, whether its content is known or not."""
+    state = source.state if source.state in IGNORED_STATES else CatalogState.SERVING
+    return replace(_offer(source, state, None, ""), is_excluded=True)
 
 
 def _offer(source: CatalogSource, state: CatalogState, package: PackageContent | None, message: str) -> CatalogOffer:

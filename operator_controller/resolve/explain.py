@@ -138,6 +138,8 @@ def _not_offered(resolution: Resolution, running: RunningBundle) -> str:
     """Explains that the catalog does not offer the running bundle, and that no upgrade leads to what it offers."""
     own = resolution.catalogs[0]
     catalog, package = f'catalog "{own.offer.catalog}"', own.offer.package
+    if own.offer.is_excluded:
+        return f"{catalog} does not offer the package any more: its spec.packages does not name it"
     if package is None:
         return "; ".join([f"{catalog} does not have the package any more", *unreadable_catalogs(resolution.catalogs)])
     is_elsewhere = has_same_name_and_version(package, running.name, running.version)

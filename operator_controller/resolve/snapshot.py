@@ -77,6 +77,8 @@ class CatalogOffer:
     message: str = ""
     package_names: tuple[str, ...] = ()
     """The packages that the Catalog's status lists, to suggest similar names."""
+    is_excluded: bool = False
+    """spec.packages of the Catalog does not name the package: it is not offered, whether the content has it or not."""
 
 
 @dataclass(frozen=True)

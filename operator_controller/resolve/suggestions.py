@@ -66,9 +66,18 @@ def _no_package(resolution: Resolution) -> list[str]:
     known = [catalog.offer for catalog in resolution.catalogs if catalog.offer.state in STATES_WITH_CONTENT]
     if not known:
         return []
-    where = join_names([f'"{offer.catalog}"' for offer in known], "and")
-    verb = "do not have it" if len(known) > 1 else "does not have it"
-    return [f"catalog{'s' if len(known) > 1 else ''} {where} {verb}"]
+    parts = []
+    if lacking := [f'"{offer.catalog}"' for offer in known if not offer.is_excluded]:
+        verb = "do not have it" if len(lacking) > 1 else "does not have it"
+        parts.append(f"{_catalogs(lacking)} {verb}")
+    if excluding := [f'"{offer.catalog}"' for offer in known if offer.is_excluded]:
+        verb = "do not offer it: their" if len(excluding) > 1 else "does not offer it: its"
+        parts.append(f"{_catalogs(excluding)} {verb} spec.packages does not name it")
+    return parts
+
+
+def _catalogs(names: Sequence[str]) -> str:
+    return f"catalog{'s' if len(names) > 1 else ''} {join_names(names, 'and')}"
 
 
 def _similar_packages(resolution: Resolution) -> list[str]:

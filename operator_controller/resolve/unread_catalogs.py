@@ -106,7 +106,9 @@ def _counts(source: CatalogSource, domain: PackageDomain) -> bool:
 
 
 def _may_offer(source: CatalogSource, package: str) -> bool:
-    """Whether the unknown content may have the package. A complete list of packages is believed."""
+    """Whether the package may be offered of the unknown content. A complete list of packages is believed."""
+    if not source.selects(package):
+        return False
     match source.state:
         case CatalogState.PENDING:
             return True

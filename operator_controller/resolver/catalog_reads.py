@@ -151,6 +151,7 @@ def resolution_inputs(catalog: Object | None) -> tuple[object, ...] | None:
         served,
         model.status.content_url if served else "",
         model.spec.priority,
+        model.selected_packages,
         labels,
         is_ignored,
     )
@@ -158,7 +159,8 @@ def resolution_inputs(catalog: Object | None) -> tuple[object, ...] | None:
 
 def catalog_source(catalog: Catalog, result: CatalogContentResult) -> CatalogSource:
     """The Catalog as a part of the Snapshot, with the result of reading its content."""
-    names = package_names(catalog)
+    names, selected = package_names(catalog), catalog.selected_packages
+    offered = names if selected is None else tuple(each for each in names if each in frozenset(selected))
     is_ignored = result.state in (CatalogState.UNAVAILABLE, CatalogState.PENDING)
     return CatalogSource(
         name=catalog.metadata.name,
@@ -166,6 +168,7 @@ def catalog_source(catalog: Catalog, result: CatalogContentResult) -> CatalogSou
         state=result.state,
         content=result.content.digest if result.content is not None else "",
         message=result.message,
-        package_names=() if is_ignored else names,
+        package_names=() if is_ignored else offered,
         lists_all_packages=catalog.status.package_count is not None and len(names) == catalog.status.package_count,
+        selected_packages=selected,
     )

@@ -2,7 +2,7 @@
 
 catalogs:                        one entry per Catalog
   - name: community              also: priority, state, message, names (those that its status lists; all of them unless
-                                 lists_all is false)
+                                 lists_all is false), selects (spec.packages)
     packages:
       A: {0.1.0: [C 0.1.0]}      versions, each replaces the one before, with what each requires and provides:
                                  C >=0.1.0, kind g/v1/K, provides g/v1/K, or a property as a mapping
@@ -219,6 +219,7 @@ def snapshot_of(
             message=each.get("message", ""),
             package_names=tuple(each.get("names", each.get("packages", ()))),
             lists_all_packages=each.get("lists_all", True),
+            selected_packages=tuple(each["selects"]) if "selects" in each else None,
         )
         for each in catalogs
         if each["name"] not in case.get("catalogs_deleted", ())

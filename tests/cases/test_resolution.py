@@ -1,7 +1,7 @@
 """Resolution as data: each file of tests/cases/resolution contains catalogs, requests and the expected results.
 
     catalogs:                        one entry per Catalog
-      - name: community            also: priority, message, names, state (a CatalogState)
+      - name: community            also: priority, message, names, packages (spec.packages), state (a CatalogState)
         default: stable              absent: the catalog does not have the package
         channels: {stable: [{name: p.v1.0.0}, {name: p.v1.1.0, replaces: p.v1.0.0}]}
         bundles: {p.v1.1.0: {version: 1.1.0, image: r/p:1.1.0, properties: [], problem: "", deprecated: ""}}    if not plain
@@ -91,6 +91,7 @@ def source(catalog: Mapping[str, Any], documents: DocumentsInMemory) -> CatalogS
         content=documents.add({"p": document(catalog)} if "channels" in catalog else {}),
         message=catalog.get("message", ""),
         package_names=tuple(catalog.get("names", ())),
+        selected_packages=tuple(catalog["packages"]) if "packages" in catalog else None,
     )
 
 

@@ -57,6 +57,25 @@ def test_all_names_count_while_one_may_have_to_be_suggested() -> None:
     assert [each.package_names for each in part().catalogs] == [("b", "x"), ("z", "a")]
 
 
+def test_a_list_of_packages_counts_as_far_as_it_concerns_its_own() -> None:
+    """So that an edit of the list changes the answers of the packages that it adds or withdraws, and no others."""
+    documents = DocumentsInMemory()
+    content = documents.add({name: {"package": name, "bundles": [], "channels": []} for name in "abz"})
+
+    def found(*names: str) -> ComponentPart:
+        listing = CatalogSource("c", content=content, package_names=names, selected_packages=names)
+        every = CatalogSource("d", content=content, package_names=("a", "b", "z"))
+        index = CatalogIndex(ParsedDocuments())
+        snapshot = replace(SNAPSHOT, catalogs=(listing, every))
+        index.update(snapshot.catalogs, documents, snapshot.operators)
+        component = Component(frozenset({"a"}), frozenset({"a", "b"}))
+        return PartMaker(snapshot, index).part_of(component, snapshot.operators)
+
+    assert [each[:2] for each in found("a", "z").documents] == [("c", "a"), ("d", "a"), ("d", "b")]
+    assert digest_of(found("a")) == digest_of(found("a", "z"))
+    assert digest_of(found("a")) != digest_of(found("a", "b")) != digest_of(found("z"))
+
+
 @pytest.mark.parametrize(
     ("changed", "is_same"),
     [

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from operator_controller.resolver.catalog_reads import resolution_inputs
+from olmkit.api.catalogs import Catalog
+from operator_controller.catalog_client.client import CatalogContentResult
+from operator_controller.resolve.snapshot import CatalogState
+from operator_controller.resolver.catalog_reads import catalog_source, resolution_inputs
 from tests.unit.operator_controller.operator.worlds import catalog
 
 Object = dict[str, Any]
@@ -39,6 +42,7 @@ def labelled(**labels: str) -> Object:
         pytest.param(catalog({"contentURL": "http://other/catalogs/c/all.json"}), True, id="another address"),
         pytest.param(catalog({"conditions": []}), True, id="no longer served"),
         pytest.param(catalog(priority=1), True, id="another priority"),
+        pytest.param(catalog(packages=["p"]), True, id="a list of packages"),
         pytest.param(labelled(team="a"), True, id="another label"),
         pytest.param(catalog(availability="Unavailable"), True, id="unavailable"),
         pytest.param(being_deleted(), True, id="being deleted"),
@@ -47,3 +51,20 @@ def labelled(**labels: str) -> Object:
 )
 def test_resolution_inputs(after: Object | None, is_relevant: bool) -> None:
     assert (resolution_inputs(catalog()) != resolution_inputs(after)) is is_relevant
+
+
+@pytest.mark.parametrize(
+    ("names", "listed", "expected", "is_complete"),
+    [
+        pytest.param(None, "p,q", ("p", "q"), True, id="all packages without a list"),
+        pytest.param(["q", "z"], "p,q", ("q",), True, id="those of the list that the catalog has"),
+        pytest.param(["q"], "q", ("q",), False, id="a status with too many packages for its field"),
+    ],
+)
+def test_a_list_limits_the_packages_that_are_suggested_and_waited_for(
+    names: list[str] | None, listed: str, expected: tuple[str, ...], is_complete: bool
+) -> None:
+    found = Catalog.load(catalog({"packages": listed, "packageCount": 2}, packages=names))
+    source = catalog_source(found, CatalogContentResult(CatalogState.UNREACHABLE))
+    assert (source.package_names, source.lists_all_packages) == (expected, is_complete)
+    assert source.selected_packages == (None if names is None else tuple(names))
