@@ -10,7 +10,7 @@ workers = $(if $(TEST_CLUSTER),,-n $(1) --dist loadfile --no-loadscope-reorder)
 DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG))
 
 .DEFAULT_GOAL := help
-.PHONY: image help setup lock format generate check unit integration cluster e2e corpus buildah test bench demo clean
+.PHONY: image help setup lock format generate check unit integration cluster e2e corpus buildah test docs bench demo clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -74,6 +74,9 @@ test: check ## everything: check, unit, cases, integration, cluster, e2e, corpus
 image: setup ## build the image without a Docker engine and run it; REFRESH=1 looks for newer Debian packages
 	$(BIN)/python -m release.image $(if $(REFRESH),--refresh)
 	OLM_IMAGE_FOLDER=build $(BIN)/pytest -s tests/image
+
+docs: setup ## write the site of the documentation into build/site; a broken link is an error
+	@$(BIN)/python -m release.site
 
 bench: setup ## measure the figures and describe the machine
 	$(BIN)/python -m tests.bench

@@ -31,6 +31,8 @@ from tests.pages import NO_RUN, PAGES, Block, blocks, name_of, steps
 
 INSTALL = "docs/install.md"
 """The page that installs and removes the suite: it is followed on a cluster without the suite."""
+QUICKSTART = "docs/quickstart.md"
+"""The page that installs the suite and an Operator on an empty cluster."""
 COMMUNITY = catalog_object("community", "quay.io/operatorhubio/catalog:latest", "10m")
 SAMPLE_CATALOG = catalog_object("samples", "registry.example.com/catalogs/samples:latest", "10m")
 SNAPSCHEDULER = operator_object("snapscheduler", channel="stable")
@@ -72,13 +74,8 @@ def with_blocks(language: str, marker: str = "") -> list[Path]:
 FOLLOWED = [page for page in PAGES if any(step for step in steps(page))]
 
 
-@pytest.fixture(scope="module")
-def published(cluster: Cluster, suite: Suite) -> Cluster:
-    """The cluster, with the catalogs that the pages name in its registry."""
-    if not cluster.is_managed:
-        pytest.skip("the pages use names that may exist on the cluster of the user")
-    if missing := [name for name in NEEDED if shutil.which(name) is None]:
-        pytest.fail(f"the commands of the pages need {', '.join(missing)}", pytrace=False)
+def publish(cluster: Cluster) -> None:
+    """Push the catalogs that the pages name to the registry of the cluster, which answers for all hosts."""
     registry = Registry(cluster.registry)
     Catalog(registry, "catalogs/samples:latest", "registry.example.com").push(
         Content(SAMPLES / "catalog", SAMPLES / "bundles")
@@ -91,6 +88,16 @@ def published(cluster: Cluster, suite: Suite) -> Cluster:
         images[version] = f"quay.io/operatorhubio/snapscheduler@{digest}"
     catalog = Catalog(registry, "operatorhubio/catalog:latest", "quay.io")
     catalog.push_files(catalog_file(package_blobs("snapscheduler", images)))
+
+
+@pytest.fixture(scope="module")
+def published(cluster: Cluster, suite: Suite) -> Cluster:
+    """The cluster, with the catalogs that the pages name in its registry."""
+    if not cluster.is_managed:
+        pytest.skip("the pages use names that may exist on the cluster of the user")
+    if missing := [name for name in NEEDED if shutil.which(name) is None]:
+        pytest.fail(f"the commands of the pages need {', '.join(missing)}", pytrace=False)
+    publish(cluster)
     return cluster
 
 
@@ -129,7 +136,7 @@ def dangling(cluster: Cluster) -> list[str]:
     return [each["metadata"]["name"] for each in bindings if each["roleRef"]["name"] not in known]
 
 
-@pytest.mark.parametrize("page", [page for page in FOLLOWED if name_of(page) != INSTALL], ids=name_of)
+@pytest.mark.parametrize("page", [page for page in FOLLOWED if name_of(page) not in (INSTALL, QUICKSTART)], ids=name_of)
 def test_a_page_can_be_followed(page: Path, published: Cluster, reader: Reader) -> None:
     apply(published, *PRESUMED.get(name_of(page), ()))
     reader.follow(list(steps(page)))
@@ -143,6 +150,27 @@ def test_a_page_can_be_followed(page: Path, published: Cluster, reader: Reader) 
 def test_the_suite_can_be_installed_and_removed_as_documented(newcomer: Reader) -> None:
     (page,) = [page for page in PAGES if name_of(page) == INSTALL]
     newcomer.follow(list(steps(page)))
+
+
+def test_the_quickstart_leads_to_an_installed_operator(published: Cluster, tmp_path: Path) -> None:
+    """Simulated nodes make the Deployments of the suite Available and run nothing, so its controllers run as processes, under the
+    accounts that the page has installed."""
+    (page,) = [page for page in PAGES if name_of(page) == QUICKSTART]
+    path = list(steps(page))
+    installed = 1 + next(number for number, step in enumerate(path) if "olm suite install" in step.commands.text)
+    with start(ClusterOptions(f"quickstart-{os.getpid()}"), print) as bare:
+        publish(bare)
+        began = time.monotonic()
+        Reader(bare, tmp_path / "first").follow(path[:installed])
+        print(f"olm suite install: {time.monotonic() - began:.1f} s")
+        with Suite(bare) as suite:
+            suite.install()
+            suite.start()
+            began = time.monotonic()
+            ready = 1 + next(number for number, step in enumerate(path) if "kubectl wait" in step.commands.text)
+            Reader(bare, tmp_path / "second").follow([path[0], *path[installed:ready]])
+            print(f"apply and wait: {time.monotonic() - began:.1f} s")
+            Reader(bare, tmp_path / "third").follow([path[0], *path[ready:]])
 
 
 @pytest.mark.parametrize("page", with_blocks("yaml"), ids=name_of)
