@@ -10,7 +10,7 @@ workers = $(if $(TEST_CLUSTER),,-n $(1) --dist loadfile --no-loadscope-reorder)
 DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG))
 
 .DEFAULT_GOAL := help
-.PHONY: image help setup lock format generate check unit integration cluster e2e corpus buildah test docs bench demo clean
+.PHONY: alerts gitops image help setup lock format generate check unit integration cluster e2e corpus buildah test docs bench demo clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -36,6 +36,7 @@ generate: setup ## write config/crd and docs/api.md from the models, config/argo
 	$(BIN)/python -m olmkit.api.crd config/crd
 	$(BIN)/python -m olmkit.api.reference docs/api.md
 	$(BIN)/python -m release.argocd
+	$(BIN)/python -m release.dashboard
 	$(BIN)/python -m release.bundled_manifests
 
 check: setup ## lint, types, import contracts, generated files
@@ -46,6 +47,7 @@ check: setup ## lint, types, import contracts, generated files
 	$(BIN)/python -m olmkit.api.crd --check config/crd
 	$(BIN)/python -m olmkit.api.reference --check docs/api.md
 	$(BIN)/python -m release.argocd --check
+	$(BIN)/python -m release.dashboard --check
 	$(BIN)/python -m release.bundled_manifests --check
 
 unit: setup ## pure tests, under a minute
@@ -68,8 +70,15 @@ corpus: setup ## tests over real catalogs and bundles (OLM_CORPUS, default ../sh
 
 test: check ## everything: check, unit, cases, integration, cluster, e2e, corpus
 	$(if $(OLM_KUBECONFIG),,$(BIN)/python -m devcluster build)
-	$(BIN)/pytest $(call workers,3) --ignore=tests/e2e --ignore=tests/image --ignore=tests/release tests
+	$(BIN)/pytest $(call workers,3) $(foreach tier,e2e alerts gitops image release,--ignore=tests/$(tier)) tests
 	$(BIN)/pytest $(call workers,2) tests/e2e
+
+gitops: setup ## Argo CD delivers the suite's objects on a local cluster (the first build takes four minutes)
+	$(BIN)/pytest -s tests/gitops
+
+alerts: setup ## check the alerts and the dashboard with promtool (the first build takes five minutes)
+	$(BIN)/python -c 'from devcluster.optional_programs import optional_program; optional_program("promtool")'
+	$(BIN)/pytest tests/alerts
 
 image: setup ## build the image without a Docker engine and run it; REFRESH=1 looks for newer Debian packages
 	$(BIN)/python -m release.image $(if $(REFRESH),--refresh)

@@ -29,6 +29,7 @@ from olmkit.api import catalogs
 from olmkit.errors import OlmError
 from olmkit.jobs import Jobs, MemoryBudget, Sandbox
 from olmkit.jobs.memory_budget import job_memory_budget
+from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import Controller
 from olmkit.runtime.informer import Informer, without_managed_fields
 from olmkit.runtime.manager import Manager
@@ -132,6 +133,9 @@ def _export_metrics(manager: Manager, catalog_informer: Informer, reconciler: Ca
     )
     metrics.register()
     manager.on_close(metrics.unregister)
+    conditions = ConditionMetrics(catalogs.KIND, lambda: catalog_informer.objects.values(), lambda: manager.is_leading)
+    conditions.register()
+    manager.on_close(conditions.unregister)
 
 
 def _source_inputs(manager: Manager) -> SourceInputs:

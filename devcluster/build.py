@@ -47,14 +47,17 @@ _PROGRESS_SECONDS = 15.0
 class GoProgram:
     """A program that is built by itself, from a main package of a module.
 
-    `version` is set if `go install` accepts that module. Otherwise, because its go.mod replaces other modules, the folder
-    binaries/<name> has a go.mod that requires the package as a tool and repeats those lines, and a go.sum.
+    `version` is set if `go install` accepts that module. Otherwise, because its go.mod replaces or excludes other modules, the
+    folder binaries/<module> has a go.mod that requires the package as a tool and repeats those lines, and a go.sum. `tags` are
+    build constraints.
     """
 
     name: str
     package: str
     version: str | None = None
+    module: str = ""
     ldflags: str = "-s -w"
+    tags: str = ""
 
 
 def recipe() -> list[bytes]:
@@ -71,7 +74,7 @@ def recipe() -> list[bytes]:
 def program_recipe(program: GoProgram) -> list[bytes]:
     """Everything that `build_program` depends on."""
     files = () if program.version else ("go.mod", "go.sum")
-    return [repr(program).encode(), *((_SOURCES / program.name / file).read_bytes() for file in files)]
+    return [repr(program).encode(), *((_SOURCES / program.module / file).read_bytes() for file in files)]
 
 
 def minimum_go() -> str:
@@ -115,14 +118,14 @@ def build_program(
     environment: Mapping[str, str] = os.environ,
 ) -> None:
     """Build one program into the empty folder, under its name. Raises DevclusterError with Go's output."""
-    flags = ["-trimpath", "-ldflags", program.ldflags]
+    flags = ["-trimpath", "-tags", program.tags, "-ldflags", program.ldflags]
     with tempfile.TemporaryDirectory(prefix="go-", dir=folder) as work:
         settings = {**_go_environment(environment, Path(work)), "GOBIN": str(folder)}
         if program.version:
             command, directory = [go, "install", *flags, f"{program.package}@{program.version}"], _SOURCES
         else:
             command = [go, "build", *flags, "-o", str(folder / program.name), program.package]
-            directory = _SOURCES / program.name
+            directory = _SOURCES / program.module
         _run(command, settings, program.name, report, directory)
     if not (folder / program.name).exists():
         raise DevclusterError(f"the package {program.package} has another name than {program.name}")
@@ -148,7 +151,7 @@ def _run(
         # On an interrupt Go removes its temporary files before it ends.
         process = subprocess.Popen(
             with_parent_death_signal(command[0], command[1:], signal.SIGINT),
-            cwd=_SOURCES,
+            cwd=directory,
             env=dict(environment),
             stdin=subprocess.DEVNULL,
             stdout=output,

@@ -15,7 +15,21 @@ from devcluster.cache import cache_folder, publish_once
 from devcluster.errors import DevclusterError
 
 OPTIONAL_PROGRAMS: Mapping[str, GoProgram] = {
-    program.name: program for program in (GoProgram("helm", "helm.sh/helm/v3/cmd/helm", "v3.22.0"),)
+    program.name: program
+    for program in (
+        GoProgram(
+            "argocd",
+            "github.com/argoproj/argo-cd/v3/cmd",
+            module="argocd",
+            ldflags="-s -w -X github.com/argoproj/argo-cd/v3/common.version=3.2.1",
+        ),
+        GoProgram("helm", "helm.sh/helm/v3/cmd/helm", "v3.22.0"),
+        *(
+            # Without service discovery, whose clients of all clouds would take most of the build.
+            GoProgram(name, f"github.com/prometheus/prometheus/cmd/{name}", module="prometheus", tags="remove_all_sd")
+            for name in ("prometheus", "promtool")
+        ),
+    )
 }
 
 

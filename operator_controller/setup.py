@@ -8,6 +8,7 @@ from olmkit.api import bundledeployments, bundles, catalogs, customresourcedefin
 from olmkit.api.meta import Kind
 from olmkit.jobs import KeptWorker, Sandbox
 from olmkit.runtime.client import Client
+from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import Controller
 from olmkit.runtime.informer import Change, Informer
 from olmkit.runtime.manager import Manager
@@ -52,6 +53,11 @@ async def build(manager: Manager) -> None:
     metrics = OperatorMetrics(lambda: informers.operators.objects.values(), lambda: manager.is_leading)
     metrics.register()
     manager.on_close(metrics.unregister)
+    conditions = ConditionMetrics(
+        operators.KIND, lambda: informers.operators.objects.values(), lambda: manager.is_leading
+    )
+    conditions.register()
+    manager.on_close(conditions.unregister)
     manager.add_controller(make_controller(reconciler))
     manager.add_controller(make_orphan_controller(reconciler))
     manager.add_runnable(resolver.run, every_replica=False)

@@ -8,10 +8,13 @@ from datetime import timedelta
 from pathlib import Path
 
 from olmkit.api import bundledeployments, bundles
+from olmkit.api.meta import Kind
 from olmkit.jobs import Jobs, Sandbox
 from olmkit.jobs.memory_budget import job_memory_budget
 from olmkit.runtime.api_server_addresses import ApiServerAddresses
+from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import ConsecutivePasses, Controller
+from olmkit.runtime.informer import Informer
 from olmkit.runtime.manager import Manager, Settings
 from olmkit.runtime.publish import Publisher
 from olmkit.sources.access import Access
@@ -84,6 +87,7 @@ def bundle_controller(manager: Manager, jobs: Jobs[UnpackResult], store: Store) 
     manager.on_started_leading(reconciler.start_leading)
     manager.add_controller(controller)
     manager.add_runnable(collector.run, every_replica=False)
+    _export_conditions(manager, bundles.KIND, informer)
     return controller
 
 
@@ -127,7 +131,14 @@ def bundle_deployment_controller(
     controller.watch(api_services, event_mapper.keys_of_api_service)
     manager.on_started_leading(reconciler.start_leading)
     manager.add_controller(controller)
+    _export_conditions(manager, bundledeployments.KIND, informers.deployments)
     return controller
+
+
+def _export_conditions(manager: Manager, kind: Kind, informer: Informer) -> None:
+    metrics = ConditionMetrics(kind, lambda: informer.objects.values(), lambda: manager.is_leading)
+    metrics.register()
+    manager.on_close(metrics.unregister)
 
 
 def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share

@@ -1,4 +1,5 @@
-"""Metrics of each Operator: its status as numbers, for dashboards and alerts; and a counter of installations.
+"""Metrics of each Operator: what is installed and available, for dashboards and alerts; and a counter of installations. Its
+conditions are exported by olmkit.runtime.condition_metrics.
 
 OperatorMetrics is registered by operator_controller.setup and collected by each scrape of /metrics. Only the leader exports it,
 because it alone writes the status. Values are read from the informer: a deleted Operator has no series. reconciler.py writes the
@@ -27,7 +28,6 @@ class MetricValues(NamedTuple):
     """The label values and the value of each series of one Operator."""
 
     info: tuple[str, str, str, str, str]
-    conditions: tuple[tuple[str, str, str], ...]
     upgrade_available: int
 
 
@@ -40,7 +40,6 @@ def metric_values(operator: Operator) -> MetricValues:
     )
     return MetricValues(
         (name, operator.spec.package_name, version, channel, catalog),
-        tuple((name, one.type, one.status) for one in status.conditions),
         int(installed is not None and status.available is not None),
     )
 
@@ -93,18 +92,13 @@ class OperatorMetrics(Collector):
             "1 for each Operator, with what is installed.",
             labels=["operator", "package", "version", "channel", "catalog"],
         )
-        conditions = GaugeMetricFamily(
-            "operator_condition", "1 for the current status of each condition.", labels=["operator", "type", "status"]
-        )
         available = GaugeMetricFamily(
             "operator_upgrade_available", "1 if an upgrade is available and not installed, else 0.", labels=["operator"]
         )
         for values in self._values():
             info.add_metric(values.info, 1)
-            for labels in values.conditions:
-                conditions.add_metric(labels, 1)
             available.add_metric(values.info[:1], values.upgrade_available)
-        yield from (info, conditions, available)
+        yield from (info, available)
 
     def _values(self) -> Iterator[MetricValues]:
         before, now = dict(self._unchanged), self._unchanged

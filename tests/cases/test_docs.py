@@ -198,3 +198,12 @@ def test_the_page_about_http_names_every_path_and_parameter() -> None:
         path = route.path.removeprefix("/catalogs/{catalog}").replace("{package}", "<package>")
         assert f"`{path}" in page
         assert all(parameter.name in page for parameter in route.parameters)
+
+
+def test_each_alert_is_explained_where_it_says() -> None:
+    headings = re.findall(r"^### (\w+)$", (pages.REPOSITORY / "docs/operations.md").read_text(), re.MULTILINE)
+    groups = yaml.safe_load((pages.REPOSITORY / "config/prometheus/rules.yaml").read_text())["spec"]["groups"]
+    rules = [rule for group in groups for rule in group["rules"]]
+    assert headings == [rule["alert"] for rule in rules]
+    for rule in rules:
+        assert rule["annotations"]["runbook_url"] == f"docs/operations.md#{rule['alert'].lower()}"

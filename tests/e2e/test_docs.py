@@ -25,9 +25,10 @@ from devcluster.demo.sample_catalog import SAMPLES
 from devcluster.images import Catalog, Content, Registry, bundle_labels_of
 from devcluster.suite import Suite
 from devcluster.watch import Object
+from release.dashboard import queries
 from tests.e2e.packages import catalog_file, package_blobs, registry_bundle
 from tests.e2e.reader import Reader
-from tests.pages import NO_RUN, PAGES, Block, blocks, name_of, steps
+from tests.pages import NO_RUN, PAGES, REPOSITORY, Block, blocks, name_of, steps
 
 INSTALL = "docs/install.md"
 """The page that installs and removes the suite: it is followed on a cluster without the suite."""
@@ -42,6 +43,7 @@ PRESUMED = {
     "docs/catalogd-http.md": (SAMPLE_CATALOG,),
     "docs/cli.md": (SAMPLE_CATALOG,),
     "docs/operator.md": (COMMUNITY,),
+    "docs/operations.md": (COMMUNITY, SNAPSCHEDULER),
     "docs/package.md": (COMMUNITY,),
     "docs/troubleshooting.md": (COMMUNITY, SNAPSCHEDULER),
 }
@@ -57,6 +59,7 @@ LEFT = (
     ("bundledeployments.core.rukpak.io", "message-board"),
     ("catalogs.catalogd.operatorframework.io", "community", "samples"),
     ("clusterroles,clusterrolebindings", "reader-of-samples"),
+    ("namespaces", "greetings", "argocd"),
 )
 """Objects that pages leave behind."""
 NEEDED = ("bash", "cmp", "curl", "jq")
@@ -214,3 +217,22 @@ def _nouns(verb: str, rest: str) -> list[str]:
     """The words that belong to the command in `kubectl create secret generic NAME`."""
     words = rest.split()
     return words[:2] if verb == "create" and words[:1] == ["secret"] else words[:1] if verb == "create" else []
+
+
+def test_the_metrics_of_alerts_and_dashboard_are_served(suite: Suite) -> None:
+    served = set()
+    for addresses in suite.addresses.values():
+        with urllib.request.urlopen(f"http://{addresses.metrics}/metrics") as answer:
+            served.update(re.findall(r"^# TYPE (\S+)", answer.read().decode(), re.MULTILINE))
+    rules = yaml.safe_load((REPOSITORY / "config/prometheus/rules.yaml").read_text())["spec"]["groups"]
+    written = [rule["expr"] for group in rules for rule in group["rules"]] + list(queries())
+    named = {
+        name for text in written for name in re.findall(r"\b[a-z]+(?:_[a-z]+)+\b(?![\w(])(?!=)", without_labels(text))
+    }
+    assert {"operator_condition", "bundle_condition", "catalogd_catalog_serving"} <= named
+    assert {re.sub("_(bucket|count)$", "", name) for name in named} - served == set()
+
+
+def without_labels(query: str) -> str:
+    """A PromQL query without what stands in braces, in brackets and behind `by` and `on`."""
+    return re.sub(r"\{[^}]*\}|\[[^]]*\]|\b(?:by|on) \([^)]*\)", "", query)

@@ -92,7 +92,6 @@ def test_every_scrape_exports_the_current_state() -> None:
         return {tuple(sample.labels.values()): sample.value for sample in families[metric].samples}
 
     assert scrape("operator_info") == {("a", "p", "1.0.0", "stable", "community"): 1, ("b", "p", "", "", ""): 1}
-    assert scrape("operator_condition") == {("a", "Ready", "True"): 1}
     assert scrape("operator_upgrade_available") == {("a",): 0, ("b",): 0}
     objects = [named("a", "2", {**OLD, "available": available}), named("b", "2", {**NEW, "available": available})]
     assert scrape("operator_upgrade_available") == {("a",): 1, ("b",): 0}

@@ -1,0 +1,240 @@
+"""Each alert fires when it should, and not before, by the unit tests of promtool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from devcluster.processes import REPOSITORY
+from tests.alerts.promtool import promtool
+
+RULES = REPOSITORY / "config/prometheus/rules.yaml"
+NAMESPACE = 'namespace="olm-suite-system"'
+LEADERS = {
+    f'leader_election_master_status{{{NAMESPACE}, name="{name}", pod="a"}}': "1x100"
+    for name in ("catalogd", "rukpak", "operator-controller")
+}
+"""A healthy suite: without these series OlmSuiteNoLeader fires."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Series in promtool's notation, one value per minute; when the alerts are evaluated; the labels of the one that fires."""
+
+    alert: str
+    series: dict[str, str]
+    at: str
+    fires: dict[str, str] | None = None
+
+
+def leader(name: str, pod: str = "a") -> str:
+    return f'leader_election_master_status{{{NAMESPACE}, name="{name}", pod="{pod}"}}'
+
+
+def passes(result: str, values: str) -> dict[str, str]:
+    name = "controller_runtime_reconcile_errors_total" if result == "error" else "controller_runtime_reconcile_total"
+    return {f'{name}{{{NAMESPACE}, controller="bundle"}}': values}
+
+
+def requests(code: str, values: str) -> dict[str, str]:
+    return {f'rest_client_requests_total{{{NAMESPACE}, job="catalogd-metrics", code="{code}"}}': values}
+
+
+def catalog(**values: str) -> dict[str, str]:
+    return {f'catalogd_catalog_{name}{{catalog="c"}}': value for name, value in values.items()}
+
+
+def condition(kind: str, type_: str, status: str, values: str = "1x2000") -> dict[str, str]:
+    return {f'{kind}_condition{{{kind}="x", type="{type_}", status="{status}"}}': values}
+
+
+CASES = {
+    "nobody leads rukpak since its pod is gone": Case(
+        "OlmSuiteNoLeader", {leader("rukpak"): "1x10 _x90"}, "21m", {"name": "rukpak"}
+    ),
+    "no replica of catalogd holds the lease": Case(
+        "OlmSuiteNoLeader", {leader("catalogd"): "0x100"}, "10m", {"name": "catalogd"}
+    ),
+    "a failover takes a minute": Case("OlmSuiteNoLeader", {leader("rukpak"): "1x10 0 1x90"}, "12m"),
+    "all lead": Case("OlmSuiteNoLeader", {}, "30m"),
+    "two replicas lead": Case("OlmSuiteTwoLeaders", {leader("rukpak", "b"): "1x100"}, "5m", {"name": "rukpak"}),
+    "a second replica stands by": Case("OlmSuiteTwoLeaders", {leader("rukpak", "b"): "0x100"}, "5m"),
+    "half of the passes fail": Case(
+        "OlmSuiteReconcileErrors",
+        {**passes("error", "0+30x100"), **passes("all", "0+60x100")},
+        "60m",
+        {"controller": "bundle"},
+    ),
+    "one pass of a hundred fails": Case(
+        "OlmSuiteReconcileErrors", {**passes("error", "0+1x100"), **passes("all", "0+100x100")}, "60m"
+    ),
+    "no pass has been made": Case(
+        "OlmSuiteReconcileErrors", {**passes("error", "0x100"), **passes("all", "0x100")}, "60m"
+    ),
+    "a pass hangs": Case(
+        "OlmSuitePassTooLong",
+        {f'workqueue_longest_running_processor_seconds{{{NAMESPACE}, name="bundle"}}': "0+60x100"},
+        "20m",
+        {"name": "bundle"},
+    ),
+    "passes are short": Case(
+        "OlmSuitePassTooLong",
+        {f'workqueue_longest_running_processor_seconds{{{NAMESPACE}, name="bundle"}}': "2x100"},
+        "20m",
+    ),
+    "a queue is never drained": Case(
+        "OlmSuiteQueueNotDrained",
+        {f'workqueue_depth{{{NAMESPACE}, name="bundle"}}': "0x5 500x95"},
+        "60m",
+        {"name": "bundle"},
+    ),
+    "a queue is drained after a peak": Case(
+        "OlmSuiteQueueNotDrained", {f'workqueue_depth{{{NAMESPACE}, name="bundle"}}': "500x20 0x80"}, "35m"
+    ),
+    "the API server is overloaded": Case(
+        "OlmSuiteApiServerRequestsFail",
+        {**requests("429", "0+30x100"), **requests("200", "0+60x100")},
+        "40m",
+        {"job": "catalogd-metrics"},
+    ),
+    "the API server does not answer": Case(
+        "OlmSuiteApiServerRequestsFail",
+        {**requests("<error>", "0+30x100"), **requests("200", "0x100")},
+        "40m",
+        {"job": "catalogd-metrics"},
+    ),
+    "conflicts are no failures": Case(
+        "OlmSuiteApiServerRequestsFail", {**requests("409", "0+30x100"), **requests("200", "0+60x100")}, "40m"
+    ),
+    "a certificate was not renewed": Case(
+        "OlmSuiteCertificateExpires",
+        {'olmkit_serving_certificate_expiration_timestamp_seconds{job="catalogd-metrics"}': "300000x200"},
+        "2h",
+        {"job": "catalogd-metrics"},
+    ),
+    "a certificate is valid for a month": Case(
+        "OlmSuiteCertificateExpires",
+        {'olmkit_serving_certificate_expiration_timestamp_seconds{job="catalogd-metrics"}': "2600000x200"},
+        "2h",
+    ),
+    "the resolver dies again and again": Case(
+        "OlmSuiteResolverRestarts", {"resolution_worker_restarts_total": "0+1x100"}, "70m", {}
+    ),
+    "the resolver was replaced once": Case(
+        "OlmSuiteResolverRestarts", {"resolution_worker_restarts_total": "0x30 1x70"}, "70m"
+    ),
+    "a Catalog was never read": Case("CatalogNotServed", catalog(serving="0x100"), "20m", {"catalog": "c"}),
+    "a Catalog is new": Case("CatalogNotServed", catalog(serving="0x5 1x100"), "20m"),
+    "a Catalog cannot read its new content": Case(
+        "CatalogNotUpToDate", catalog(serving="1x200", up_to_date="0x200"), "65m", {"catalog": "c"}
+    ),
+    "a Catalog that is not served is another alert": Case(
+        "CatalogNotUpToDate", catalog(serving="0x200", up_to_date="0x200"), "65m"
+    ),
+    "a source is not checked any more": Case(
+        "CatalogNotChecked",
+        catalog(last_look_success_timestamp_seconds="0x200", poll_interval_seconds="600x200"),
+        "50m",
+        {"catalog": "c"},
+    ),
+    "a source is checked": Case(
+        "CatalogNotChecked",
+        catalog(last_look_success_timestamp_seconds="0+60x200", poll_interval_seconds="600x200"),
+        "50m",
+    ),
+    "a Catalog has invalid blobs": Case(
+        "CatalogHasProblems", condition("catalog", "Valid", "False"), "61m", {"catalog": "x"}
+    ),
+    "a Catalog is valid": Case("CatalogHasProblems", condition("catalog", "Valid", "True"), "61m"),
+    "a replica of catalogd copies nothing": Case(
+        "CatalogReplicaBehind", {'catalogd_replication_behind{pod="b"}': "3x100"}, "20m", {"pod": "b"}
+    ),
+    "a replica of catalogd has just started": Case(
+        "CatalogReplicaBehind", {'catalogd_replication_behind{pod="b"}': "3 3 0x100"}, "20m"
+    ),
+    "an Operator names a version that is not there": Case(
+        "OperatorStalled", condition("operator", "Stalled", "True"), "11m", {"operator": "x"}
+    ),
+    "an Operator was Stalled for a minute": Case(
+        "OperatorStalled", condition("operator", "Stalled", "True", "1 1 _x100"), "20m"
+    ),
+    "an Operator is unhealthy": Case(
+        "OperatorNotReady", condition("operator", "Ready", "False"), "31m", {"operator": "x"}
+    ),
+    "an Operator is Stalled, which is another alert": Case(
+        "OperatorNotReady",
+        {**condition("operator", "Ready", "False"), **condition("operator", "Stalled", "True")},
+        "31m",
+    ),
+    "an upgrade waits for an approval": Case(
+        "OperatorUpgradeAvailable", {'operator_upgrade_available{operator="x"}': "1x2000"}, "1445m", {"operator": "x"}
+    ),
+    "an upgrade was approved within a day": Case(
+        "OperatorUpgradeAvailable", {'operator_upgrade_available{operator="x"}': "1x600 0x1400"}, "1445m"
+    ),
+    "installed pods do not come up": Case(
+        "BundleDeploymentUnhealthy",
+        condition("bundledeployment", "Healthy", "False"),
+        "16m",
+        {"bundledeployment": "x"},
+    ),
+    "installed pods are being started": Case(
+        "BundleDeploymentUnhealthy", condition("bundledeployment", "Healthy", "False", "1x5 _x100"), "16m"
+    ),
+    "a bundle is refused": Case(
+        "BundleDeploymentStalled", condition("bundledeployment", "Stalled", "True"), "11m", {"bundledeployment": "x"}
+    ),
+    "a bundle was accepted": Case("BundleDeploymentStalled", condition("bundledeployment", "Stalled", "False"), "11m"),
+    "the image of a bundle cannot be fetched": Case(
+        "BundleNotUnpacked", condition("bundle", "Unpacked", "False"), "31m", {"bundle": "x"}
+    ),
+    "a bundle is unpacked": Case("BundleNotUnpacked", condition("bundle", "Unpacked", "True"), "31m"),
+}
+
+
+def alerts() -> dict[str, dict[str, str]]:
+    """The labels of each alert by name."""
+    groups = yaml.safe_load(RULES.read_text())["spec"]["groups"]
+    return {rule["alert"]: rule["labels"] for group in groups for rule in group["rules"]}
+
+
+@pytest.fixture(scope="session")
+def rules_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The rules as Prometheus reads them, without annotations, of which the tests of promtool would compare every word."""
+    spec = yaml.safe_load(RULES.read_text())["spec"]
+    for group in spec["groups"]:
+        for rule in group["rules"]:
+            del rule["annotations"]
+    path = tmp_path_factory.mktemp("rules") / "rules.yaml"
+    path.write_text(yaml.safe_dump(spec))
+    return path
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_an_alert(case: Case, rules_file: Path, tmp_path: Path) -> None:
+    fired = [] if case.fires is None else [{"exp_labels": {**alerts()[case.alert], **case.fires}}]
+    series = [{"series": name, "values": values} for name, values in {**LEADERS, **case.series}.items()]
+    test = {
+        "interval": "1m",
+        "input_series": series,
+        "alert_rule_test": [{"eval_time": case.at, "alertname": case.alert, "exp_alerts": fired}],
+    }
+    path = tmp_path / "test.yaml"
+    path.write_text(yaml.safe_dump({"rule_files": [str(rules_file)], "tests": [test]}))
+    promtool("test", "rules", str(path))
+
+
+def test_each_alert_is_shown_to_fire_and_not_to_fire() -> None:
+    for fires in (True, False):
+        assert {case.alert for case in CASES.values() if (case.fires is not None) == fires} == alerts().keys()
+
+
+def test_prometheus_accepts_the_rules_with_their_annotations(tmp_path: Path) -> None:
+    path = tmp_path / "rules.yaml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(RULES.read_text())["spec"]))
+    assert f"SUCCESS: {len(alerts())} rules found" in promtool(
+        "check", "rules", "--lint=all", "--lint-fatal", str(path)
+    )

@@ -1,0 +1,1 @@
+"""What real GitOps tools make of the objects of the suite: `make gitops`."""

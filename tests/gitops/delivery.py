@@ -1,0 +1,275 @@
+"""What one test delivers with Argo CD: small packages in a catalog, a git repository with the objects that ask for them, and an
+Application."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from devcluster.demo.full_catalog import catalog_object, operator_object
+from devcluster.gitops.argocd import NAMESPACE, ArgoCd
+from devcluster.gitops.git_server import BRANCH, Repository
+from devcluster.watch import Event, Object, Watch
+from tests.bundle_properties import package_required
+from tests.e2e.packages import group, package_blobs, push_bundle, push_catalog, registry_bundle
+from tests.e2e.stage import POLL, Stage
+
+APPLICATIONS = f"/apis/argoproj.io/v1alpha1/namespaces/{NAMESPACE}/applications"
+FOREGROUND = "resources-finalizer.argocd.argoproj.io"
+BACKGROUND = "resources-finalizer.argocd.argoproj.io/background"
+SYNC_SECONDS = 180.0
+
+_WAVE = "argocd.argoproj.io/sync-wave"
+_SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
+_SKIP_DRY_RUN = "SkipDryRunOnMissingResource=true"
+_RETRY = {"limit": 5, "refresh": True, "backoff": {"duration": "2s", "factor": 2, "maxDuration": "10s"}}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the objects of a repository are named and annotated, which decides the order in which Argo CD applies them.
+
+    Within a wave it applies our kinds by name. `catalog` and `thing` are the beginnings of names; those of Operators begin
+    with "m".
+    """
+
+    catalog: str = "catalog"
+    thing: str = "thing"
+    waves: Mapping[str, int] = field(default_factory=dict)
+    application_options: Sequence[str] = ()
+    application_annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+WAVES = Layout(waves={"Catalog": -1, "Operator": 0, "Thing": 1})
+NO_WAVES = Layout(application_options=(_SKIP_DRY_RUN,))
+LAST_FIRST = Layout("z-catalog", "a-thing", application_options=(_SKIP_DRY_RUN,))
+SERVER_SIDE = Layout(
+    application_options=(_SKIP_DRY_RUN, "ServerSideApply=true"),
+    application_annotations={"argocd.argoproj.io/compare-options": "ServerSideDiff=true"},
+)
+
+
+@dataclass(frozen=True, order=True)
+class Health:
+    """A health that Argo CD has reported: of an object ("Operator x"), or of the whole ("Application x")."""
+
+    subject: str
+    status: str
+    message: str
+
+
+class Delivery:
+    """Packages, repository and Application of one test.
+
+    Three packages are published: `dependant` requires `dependency`, and `other` stands alone. The repository has a Catalog,
+    Operators of `dependant` and `other`, and a custom resource of each of the three.
+    """
+
+    def __init__(self, stage: Stage, argocd: ArgoCd, repository: Repository) -> None:
+        """Changes nothing yet."""
+        self.stage = stage
+        self.argocd = argocd
+        self.name = stage.name
+        self.dependant, self.dependency, self.other = (f"m-{stage.name}-{letter}" for letter in "abc")
+        self.healths: list[Health] = []
+        self._repository = repository
+        self._finalizer: str | None = None
+        self._pushed_at = 0.0
+        self._revision = ""
+
+    def publish(self, versions: Sequence[str] = ("1.0.0",)) -> None:
+        """Push a catalog of the three packages; a second call moves its tag. `other` has these versions."""
+        blobs = [
+            self._blobs(self.dependant, ["1.0.0"], [package_required(self.dependency)]),
+            self._blobs(self.dependency, ["1.0.0"]),
+            self._blobs(self.other, versions),
+        ]
+        push_catalog(self.stage, *blobs)
+        for name in (self.dependant, self.dependency, self.other):
+            self.stage.also_delete("Operator", name)
+
+    def objects(self, layout: Layout = WAVES, **other_spec: Any) -> list[Object]:
+        """The objects of the repository; `other_spec` are fields of the spec of the Operator of `other`."""
+        catalog = catalog_object(f"{layout.catalog}-{self.name}", self.stage.repository().reference, POLL)
+        self.stage.also_delete("Catalog", catalog["metadata"]["name"])
+        made = [
+            catalog,
+            operator_object(self.dependant),
+            operator_object(self.other, None, **other_spec),
+            *(self.thing(package, layout.thing) for package in (self.dependant, self.dependency, self.other)),
+        ]
+        for object_ in made:
+            annotations = object_["metadata"].setdefault("annotations", {})
+            if object_["kind"] in layout.waves:
+                annotations[_WAVE] = str(layout.waves[object_["kind"]])
+            if object_["kind"] == "Thing" and not layout.application_options:
+                annotations[_SYNC_OPTIONS] = _SKIP_DRY_RUN
+        return made
+
+    def thing(self, package: str, name: str = "thing") -> Object:
+        """A custom resource of a package."""
+        metadata = {"name": f"{name}-{self.name}", "namespace": "default"}
+        return {"apiVersion": f"{group(package)}/v1", "kind": "Thing", "metadata": metadata, "spec": {"size": 1}}
+
+    def push(self, files: Mapping[str, Iterable[Object]]) -> None:
+        """Commit and push exactly these files, and notify Argo CD as a git host does."""
+        self._pushed_at = time.monotonic()
+        content = {name: yaml.safe_dump_all(list(objects)) for name, objects in files.items()}
+        self._revision = self._repository.push(content)
+        self.argocd.notify_of_push(self._repository.url, self._revision)
+
+    def deliver(self, objects: Sequence[Object], layout: Layout = WAVES, finalizer: str = FOREGROUND) -> None:
+        """Create the Application, with nothing in git, and push the objects in one commit once it is Synced."""
+        self.push({"README.md": []})
+        self._finalizer = finalizer
+        automated = {"prune": True, "selfHeal": True, "allowEmpty": True}
+        options = list(layout.application_options)
+        application = {
+            "apiVersion": "argoproj.io/v1alpha1",
+            "kind": "Application",
+            "metadata": {
+                "name": self.name,
+                "namespace": NAMESPACE,
+                "finalizers": [finalizer],
+                "annotations": dict(layout.application_annotations),
+            },
+            "spec": {
+                "project": "default",
+                "source": {
+                    "repoURL": self._repository.url,
+                    "path": ".",
+                    "targetRevision": BRANCH,
+                    "directory": {"recurse": True},
+                },
+                "destination": {"server": "https://kubernetes.default.svc", "namespace": "default"},
+                "syncPolicy": {"automated": automated, "syncOptions": options, "retry": _RETRY},
+            },
+        }
+        self.stage.cluster.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(application))
+        self.until_synced_and_healthy()
+        self.push({f"{number}.yaml": [object_] for number, object_ in enumerate(objects)})
+
+    def until(self, what: str, condition: Callable[[Object], Any], seconds: float = SYNC_SECONDS) -> Object:
+        """Wait until the Application of the pushed revision fulfils this; record all healths meanwhile. Returns it."""
+
+        def found(objects: Mapping[str, Object]) -> Object | None:
+            object_ = objects.get(f"{NAMESPACE}/{self.name}")
+            return object_ if object_ is not None and condition(object_) else None
+
+        return self._watch().until(f"Application {self.name}: {what}", found, seconds, self._record)
+
+    def until_synced_and_healthy(self, seconds: float = SYNC_SECONDS) -> float:
+        """Wait until the pushed revision is Synced, its sync Succeeded and Healthy; returns the seconds since the push."""
+        self.until("Synced and Healthy", self._is_delivered, seconds)
+        return time.monotonic() - self._pushed_at
+
+    def until_degraded(self, seconds: float = SYNC_SECONDS) -> Object:
+        """Wait until the Application is Degraded at the pushed revision; returns it."""
+        return self.until(
+            "Degraded",
+            lambda found: _status(found, "health") == "Degraded" and self._is_compared(found),
+            seconds,
+        )
+
+    def health_of(self, application: Object, kind: str, name: str) -> Health:
+        """The health of one object in the Application's status."""
+        for resource in application["status"].get("resources", ()):
+            if (resource["kind"], resource["name"]) == (kind, name):
+                return _health(resource)
+        raise AssertionError(f"{kind} {name} is not in the Application")
+
+    def refresh(self) -> None:
+        """Compare again, with manifests that are rendered anew."""
+        self.argocd.cli("app", "get", self.name, "--hard-refresh")
+
+    def sync(self) -> None:
+        """End the sync that is running, and sync everything, as a person does."""
+        self._terminate()
+        self.until("no sync is running", lambda found: "operation" not in found)
+        self.argocd.cli("app", "sync", self.name, "--async")
+
+    def _terminate(self) -> None:
+        if "operation" in self.application():
+            self.argocd.cli("app", "terminate-op", self.name)
+
+    def delete_application(self) -> None:
+        """kubectl delete of the Application, without waiting for its end."""
+        self.stage.cluster.kubectl(
+            "delete", "applications.argoproj.io", self.name, f"--namespace={NAMESPACE}", "--wait=false"
+        )
+
+    def application(self) -> Object:
+        """The Application as it is; {} if it is deleted."""
+        listed = self.stage.cluster.kubectl("get", "applications.argoproj.io", f"--namespace={NAMESPACE}", "-o", "json")
+        return next((item for item in json.loads(listed)["items"] if item["metadata"]["name"] == self.name), {})
+
+    def until_deleted(self, seconds: float = SYNC_SECONDS) -> None:
+        """Wait until the Application is gone."""
+        name = f"{NAMESPACE}/{self.name}"
+        self._watch().until(
+            f"Application {self.name} is deleted", lambda found: name not in found, seconds, self._record
+        )
+        self._finalizer = None
+
+    def close(self) -> None:
+        """Delete the Application with everything of it, then what is left of the test.
+
+        Argo CD deletes nothing while a sync runs, and the sync of a Degraded Application is retried without end.
+        """
+        if self._finalizer is not None and self.application():
+            self.stage.cluster.kubectl(
+                *("patch", "applications.argoproj.io", self.name, f"--namespace={NAMESPACE}", "--type=merge"),
+                *("--patch", json.dumps({"spec": {"syncPolicy": None}})),
+            )
+            self.delete_application()
+            self._terminate()
+            self.until_deleted()
+        self.stage.close()
+
+    def statuses_of(self, subject: str) -> set[str]:
+        """All healths of a subject so far ("Operator x")."""
+        return {health.status for health in self.healths if health.subject == subject}
+
+    def _blobs(self, package: str, versions: Sequence[str], properties: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        images = {
+            version: push_bundle(self.stage, package, registry_bundle(package, version), version)
+            for version in versions
+        }
+        return package_blobs(package, images, properties)
+
+    def _watch(self) -> Watch:
+        return self.stage.watch(APPLICATIONS)
+
+    def _record(self, event: Event) -> None:
+        if event.object is None or event.object["metadata"]["name"] != self.name:
+            return
+        status = event.object.get("status") or {}
+        found = [_health(resource) for resource in status.get("resources", ()) if "health" in resource]
+        found.append(Health(f"Application {self.name}", (status.get("health") or {}).get("status", ""), ""))
+        known = {health.subject: health for health in self.healths}
+        self.healths += [health for health in found if known.get(health.subject) != health]
+
+    def _is_compared(self, application: Object) -> bool:
+        sync = (application.get("status") or {}).get("sync") or {}
+        return bool(sync.get("revision") == self._revision)
+
+    def _is_delivered(self, application: Object) -> bool:
+        operation = (application.get("status") or {}).get("operationState") or {}
+        return (
+            self._is_compared(application)
+            and _status(application, "sync") == "Synced"
+            and _status(application, "health") == "Healthy"
+            and (operation.get("phase") in (None, "Succeeded") and "operation" not in application)
+        )
+
+
+def _status(application: Object, part: str) -> str:
+    return str(((application.get("status") or {}).get(part) or {}).get("status", ""))
+
+
+def _health(resource: Object) -> Health:
+    health = resource.get("health") or {}
+    return Health(f"{resource['kind']} {resource['name']}", health.get("status", ""), health.get("message", ""))

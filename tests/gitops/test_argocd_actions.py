@@ -1,0 +1,51 @@
+"""The actions of config/argocd, run by Argo CD itself on the objects of an Application."""
+
+from __future__ import annotations
+
+import pytest
+
+from devcluster.watch import Object
+from olmkit.api.catalogs import REFRESH_ANNOTATION
+from tests.conditions import triple
+from tests.gitops.delivery import WAVES, Delivery
+
+pytestmark = pytest.mark.timeout(600)
+
+
+def test_actions(delivery: Delivery) -> None:
+    delivery.publish()
+    delivery.deliver(delivery.objects(WAVES, approval="Manual"))
+
+    def health(application: Object, kind: str, name: str) -> str:
+        resources = (application.get("status") or {}).get("resources", ())
+        return next((r["health"]["status"] for r in resources if (r["kind"], r["name"]) == (kind, name)), "")
+
+    def until(kind: str, name: str, status: str) -> None:
+        delivery.until(f"{kind} {name} is {status}", lambda found: health(found, kind, name) == status)
+
+    def run(action: str, kind: str, name: str) -> None:
+        resource = ("--kind", kind, "--resource-name", name)
+        delivery.argocd.cli("app", "actions", "run", delivery.name, action, *resource)
+
+    until("Operator", delivery.other, "Suspended")
+    run("approve", "Operator", delivery.other)
+    delivery.stage.ready_operator(delivery.other, "1.0.0")
+    delivery.until_synced_and_healthy()
+
+    run("pause", "Operator", delivery.other)
+    until("Operator", delivery.other, "Suspended")
+    paused = delivery.stage.get("Operator", delivery.other)
+    assert triple(paused, "Ready")[:2] == ("True", "Paused")
+    run("resume", "Operator", delivery.other)
+    delivery.until_synced_and_healthy()
+    assert "paused" not in delivery.stage.get("Operator", delivery.other)["spec"]
+
+    catalog = f"{WAVES.catalog}-{delivery.name}"
+    run("refresh", "Catalog", catalog)
+    handled = delivery.stage.catalog_when(
+        catalog, "is refreshed", lambda found: "lastHandledRefresh" in found["status"]
+    )
+    requested = handled["metadata"]["annotations"][REFRESH_ANNOTATION]
+    assert requested.startswith("By Argo CD at: 20")
+    assert handled["status"]["lastHandledRefresh"] == requested
+    delivery.until_synced_and_healthy()
