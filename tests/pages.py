@@ -17,6 +17,7 @@ Pure, except for reading the pages.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -141,3 +142,41 @@ def _evened(text: str) -> str:
     for pattern, word in _CHANGING:
         text = pattern.sub(word, text)
     return "\n".join(" ".join(line.split()) for line in text.strip().splitlines())
+
+
+_PRODUCTS = ("olmkit", "catalogd", "rukpak", "operator_controller")
+_RAISED = frozenset({"Blocked", "Waiting"})
+_ENUMS = ("Reason", "KeptOutBy")
+_REASON = re.compile(r"([A-Z][a-z]+)+")
+
+
+def reasons_of_the_code() -> set[str]:
+    """Every reason that the controllers can write: those of the enums, of Events, and the words that errors are raised with."""
+    found: set[str] = set()
+    for product in _PRODUCTS:
+        for path in (REPOSITORY / product).rglob("*.py"):
+            text = path.read_text()
+            tree = ast.parse(text)
+            if "PendingEvent(" in text:
+                found |= set(_constants_named_like_their_values(tree))
+            for node in ast.walk(tree):
+                if isinstance(node, ast.ClassDef) and node.name.endswith(_ENUMS):
+                    members = [member.value for member in node.body if isinstance(member, ast.Assign)]
+                    found |= {word for value in members for word in _first(value)}
+                elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _RAISED:
+                    found |= {word for argument in node.args for word in _first(argument)}
+    return {word for word in found if _REASON.fullmatch(word)}
+
+
+def _constants_named_like_their_values(tree: ast.Module) -> Iterator[str]:
+    """The reasons of Events alone, such as DRIFT_REPAIRED = "DriftRepaired"."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id.replace("_", "").lower()
+            yield from (word for word in _first(node.value) if word.lower() == name)
+
+
+def _first(value: ast.expr) -> list[str]:
+    """The word of a member, which may be followed by its description."""
+    parts = value.elts[:1] if isinstance(value, ast.Tuple) else [value]
+    return [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]

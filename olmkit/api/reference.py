@@ -204,15 +204,13 @@ def _chapter(definition: CrdDefinition) -> list[str]:
         f"{schema['description']} See [how to use it]({chapter.page}).",
         "",
         *_table(
-            ("apiVersion", "plural", "short names", "categories", "name"),
+            ("", ""),
             [
-                (
-                    f"`{kind.api_version}`",
-                    f"`{kind.plural}.{kind.group}`",
-                    short,
-                    ", ".join(f"`{each}`" for each in definition.categories),
-                    f"at most {definition.name_limit} characters",
-                )
+                ("apiVersion", f"`{kind.api_version}`"),
+                ("resource", f"`{kind.plural}.{kind.group}`"),
+                ("short names", short),
+                ("categories", ", ".join(f"`{each}`" for each in definition.categories)),
+                ("length of the name", f"at most {definition.name_limit} characters"),
             ],
         ),
     ]

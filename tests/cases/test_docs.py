@@ -1,5 +1,6 @@
 """The pages of docs/ agree with the code: every condition and reason is named, links and make targets lead somewhere."""
 
+import ast
 import re
 import subprocess
 from argparse import ArgumentParser
@@ -207,3 +208,53 @@ def test_each_alert_is_explained_where_it_says() -> None:
     assert headings == [rule["alert"] for rule in rules]
     for rule in rules:
         assert rule["annotations"]["runbook_url"] == f"docs/operations.md#{rule['alert'].lower()}"
+
+
+TROUBLESHOOTING = sorted((REPOSITORY / "docs" / "troubleshooting").glob("*.md"))
+
+
+def test_troubleshooting_explains_every_reason_of_the_code() -> None:
+    index = (REPOSITORY / "docs" / "troubleshooting.md").read_text()
+    assert [reason for reason in sorted(pages.reasons_of_the_code()) if f"| `{reason}` | " not in index] == []
+
+
+@pytest.mark.parametrize("page", TROUBLESHOOTING, ids=lambda page: page.name)
+def test_a_page_of_troubleshooting_is_linked_and_says_what_to_do(page: Path) -> None:
+    assert f"](troubleshooting/{page.name})" in (REPOSITORY / "docs" / "troubleshooting.md").read_text()
+    text = page.read_text()
+    assert "what to do" in text or "```sh" in text
+
+
+def _shown_messages() -> list[tuple[str, str]]:
+    """(page, part of a message) of the tables of messages: what stands between ellipses, of at least three words."""
+    return [
+        (page.name, part.strip().replace("\\|", "|"))
+        for page in TROUBLESHOOTING
+        for row in re.findall(r"^\| (?!message|reason|---)(.*?) \| .* \|$", page.read_text(), re.MULTILINE)
+        for part in re.split(r"[…`()\"']|, (?=…)", row)
+        if len(part.split()) >= 4
+    ]
+
+
+def test_the_messages_of_troubleshooting_are_those_of_the_code() -> None:
+    folders = ("olmkit", "catalogd", "rukpak", "operator_controller", "devcluster")
+    strings = " ".join(
+        node.value
+        for folder in folders
+        for path in sorted((REPOSITORY / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+    assert len(_shown_messages()) > 40
+    unknown = [
+        (page, part)
+        for page, part in _shown_messages()
+        if not any(phrase in strings for phrase in _phrases(part)) and page != "admission.md"  # the API server's words
+    ]
+    assert unknown == []
+
+
+def _phrases(text: str) -> list[str]:
+    """Each three words in sequence: a value may stand anywhere in a message, and ends a string of the code."""
+    words = text.split()
+    return [" ".join(words[start : start + 3]) for start in range(len(words) - 2)]

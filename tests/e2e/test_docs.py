@@ -32,8 +32,8 @@ from tests.pages import NO_RUN, PAGES, REPOSITORY, Block, blocks, name_of, steps
 
 INSTALL = "docs/install.md"
 """The page that installs and removes the suite: it is followed on a cluster without the suite."""
-QUICKSTART = "docs/quickstart.md"
-"""The page that installs the suite and an Operator on an empty cluster."""
+QUICKSTARTS = ("README.md", "docs/quickstart.md")
+"""The pages that install the suite and an Operator on an empty cluster."""
 COMMUNITY = catalog_object("community", "quay.io/operatorhubio/catalog:latest", "10m")
 SAMPLE_CATALOG = catalog_object("samples", "registry.example.com/catalogs/samples:latest", "10m")
 SNAPSCHEDULER = operator_object("snapscheduler", channel="stable")
@@ -46,6 +46,19 @@ PRESUMED = {
     "docs/operations.md": (COMMUNITY, SNAPSCHEDULER),
     "docs/package.md": (COMMUNITY,),
     "docs/troubleshooting.md": (COMMUNITY, SNAPSCHEDULER),
+    **{
+        f"docs/troubleshooting/{name}.md": (COMMUNITY, SNAPSCHEDULER)
+        for name in (
+            "bundles",
+            "catalogs",
+            "deletion",
+            "drift",
+            "not-found",
+            "requirements",
+            "same-package",
+            "unhealthy",
+        )
+    },
 }
 """Objects that have to exist before a page is followed; earlier pages create them."""
 LEFT = (
@@ -139,7 +152,9 @@ def dangling(cluster: Cluster) -> list[str]:
     return [each["metadata"]["name"] for each in bindings if each["roleRef"]["name"] not in known]
 
 
-@pytest.mark.parametrize("page", [page for page in FOLLOWED if name_of(page) not in (INSTALL, QUICKSTART)], ids=name_of)
+@pytest.mark.parametrize(
+    "page", [page for page in FOLLOWED if name_of(page) not in (INSTALL, *QUICKSTARTS)], ids=name_of
+)
 def test_a_page_can_be_followed(page: Path, published: Cluster, reader: Reader) -> None:
     apply(published, *PRESUMED.get(name_of(page), ()))
     reader.follow(list(steps(page)))
@@ -155,10 +170,10 @@ def test_the_suite_can_be_installed_and_removed_as_documented(newcomer: Reader) 
     newcomer.follow(list(steps(page)))
 
 
-def test_the_quickstart_leads_to_an_installed_operator(published: Cluster, tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", [page for page in PAGES if name_of(page) in QUICKSTARTS], ids=name_of)
+def test_the_quickstart_leads_to_an_installed_operator(page: Path, published: Cluster, tmp_path: Path) -> None:
     """Simulated nodes make the Deployments of the suite Available and run nothing, so its controllers run as processes, under the
     accounts that the page has installed."""
-    (page,) = [page for page in PAGES if name_of(page) == QUICKSTART]
     path = list(steps(page))
     installed = 1 + next(number for number, step in enumerate(path) if "olm suite install" in step.commands.text)
     with start(ClusterOptions(f"quickstart-{os.getpid()}"), print) as bare:
