@@ -204,7 +204,7 @@ def _chapter(definition: CrdDefinition) -> list[str]:
         f"{schema['description']} See [how to use it]({chapter.page}).",
         "",
         *_table(
-            ("", ""),
+            ("property", "value"),
             [
                 ("apiVersion", f"`{kind.api_version}`"),
                 ("resource", f"`{kind.plural}.{kind.group}`"),
