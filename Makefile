@@ -73,7 +73,7 @@ test: check ## everything: check, unit, cases, integration, cluster, e2e, corpus
 	$(BIN)/pytest $(call workers,3) $(foreach tier,e2e alerts gitops image release,--ignore=tests/$(tier)) tests
 	$(BIN)/pytest $(call workers,2) tests/e2e
 
-gitops: setup ## Argo CD delivers the suite's objects on a local cluster (the first build takes four minutes)
+gitops: setup ## Argo CD and Flux deliver the suite's objects on a local cluster (the first build takes nine minutes)
 	$(BIN)/pytest -s tests/gitops
 
 alerts: setup ## check the alerts and the dashboard with promtool (the first build takes five minutes)

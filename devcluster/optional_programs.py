@@ -24,6 +24,7 @@ OPTIONAL_PROGRAMS: Mapping[str, GoProgram] = {
             ldflags="-s -w -X github.com/argoproj/argo-cd/v3/common.version=3.2.1",
         ),
         GoProgram("helm", "helm.sh/helm/v3/cmd/helm", "v3.22.0"),
+        GoProgram("kustomize-controller", "github.com/fluxcd/kustomize-controller", module="kustomize-controller"),
         *(
             # Without service discovery, whose clients of all clouds would take most of the build.
             GoProgram(name, f"github.com/prometheus/prometheus/cmd/{name}", module="prometheus", tags="remove_all_sd")
