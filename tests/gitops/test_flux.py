@@ -30,6 +30,7 @@ from tests.e2e.stage import POLL, Stage
 
 KUSTOMIZATIONS = f"/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/{NAMESPACE}/kustomizations"
 EXPRESSIONS = REPOSITORY / "config" / "flux" / "health-check-exprs.yaml"
+SAMPLE = REPOSITORY / "config" / "samples" / "gitops" / "flux-kustomizations.yaml"
 SECONDS = 120.0
 
 
@@ -208,3 +209,9 @@ def delete_all(delivery: Delivery) -> None:
     for package in packages:
         assert not stage.exists("crd", f"things.{group(package)}")
     assert not stage.exists("catalogs.catalogd.operatorframework.io", stage.name)
+
+
+@pytest.mark.usefixtures("flux")
+def test_flux_accepts_the_sample(cluster: Cluster) -> None:
+    printed = cluster.kubectl("create", "--dry-run=server", "--validate=strict", f"--filename={SAMPLE}")
+    assert printed.count("created (server dry run)") == 2
