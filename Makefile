@@ -10,7 +10,7 @@ workers = $(if $(TEST_CLUSTER),,-n $(1) --dist loadfile --no-loadscope-reorder)
 DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG))
 
 .DEFAULT_GOAL := help
-.PHONY: alerts gitops image help setup lock format generate check unit integration cluster e2e corpus buildah test docs bench demo clean
+.PHONY: alerts gitops image release help setup lock format generate check unit integration cluster e2e corpus buildah test docs bench demo clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -86,6 +86,12 @@ image: setup ## build the image without a Docker engine and run it; REFRESH=1 lo
 
 docs: setup ## write the site of the documentation into build/site; a broken link is an error
 	@$(BIN)/python -m release.site
+
+release: setup ## write install.yaml, crds.yaml, the Helm chart and SHA256SUMS into build/release, and test them; IMAGE=... stamps it
+	$(BIN)/python -m release.manifests $(if $(IMAGE),--image $(IMAGE))
+	$(BIN)/python -m release.chart $(if $(IMAGE),--image $(IMAGE))
+	$(BIN)/python -m release.checksums
+	$(BIN)/pytest tests/release
 
 bench: setup ## measure the figures and describe the machine
 	$(BIN)/python -m tests.bench

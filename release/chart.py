@@ -1,0 +1,212 @@
+"""The Helm chart, generated from the objects of config/: the same objects, with values in the places that users change.
+
+Called as `python -m release.chart [--folder FOLDER] [--image IMAGE]` by `make release`. Rendered with its default values into the
+namespace olm-suite-system, the chart gives the objects of config/default, apart from that namespace, which belongs to
+`helm install --create-namespace`, and the CRDs.
+"""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import io
+import json
+import sys
+import tarfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from olmctl.cluster.output import as_yaml
+from olmctl.suite.manifests import (
+    KEYS_NAMESPACE,
+    NAME_LABEL,
+    SYSTEM_NAMESPACE,
+    Manifests,
+    containers,
+    load_manifests,
+    relocate,
+)
+from olmkit.api.meta import Object
+from release import templates
+from release.chart_values import chart_values, component_key, monitoring_key, values_schema, values_text
+from release.kustomization import CONFIG, objects_of
+from release.manifests import arguments
+from release.templates import Placeholders, insert_before
+
+NAME = "olm-suite"
+MONITORING_GROUP = "monitoring.coreos.com/"
+KEEP = {"helm.sh/resource-policy": "keep"}
+"""The annotation of objects that `helm uninstall` leaves on the cluster."""
+MINIMUM_KUBERNETES = ">=1.27.0-0"
+_HELPERS = """\
+{{- define "olm-suite.image" -}}
+{{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag }}{{ end }}
+{{- end }}
+"""
+_NOTES = """\
+olm-suite {{ .Chart.AppVersion }} is installed in the namespace {{ .Release.Namespace }}.
+
+  kubectl --namespace {{ .Release.Namespace }} wait --for=condition=Available deployment --all --timeout=3m
+
+The pods meet the Pod Security Standard "restricted". To enforce it:
+
+  kubectl label namespace {{ .Release.Namespace }} pod-security.kubernetes.io/enforce=restricted
+
+`helm uninstall` keeps the CRDs, and with them all Catalogs and Operators. What Operators have installed keeps running.
+"""
+
+
+def chart_files(manifests: Manifests, monitoring: Sequence[Object]) -> dict[str, str]:
+    """The files of the chart by their path in it. `monitoring` are the objects of config/prometheus."""
+    kinds = sorted({each["kind"] for each in monitoring if each["apiVersion"].startswith(MONITORING_GROUP)})
+    values = chart_values(manifests, kinds)
+    files = {
+        "Chart.yaml": as_yaml(_metadata(manifests)),
+        "values.yaml": values_text(values),
+        "values.schema.json": json.dumps(values_schema(values), indent=2) + "\n",
+        "templates/_helpers.tpl": _HELPERS,
+        "templates/NOTES.txt": _NOTES,
+    }
+    for crd in manifests.crds:
+        files[f"templates/crds/{crd['spec']['names']['plural']}.yaml"] = _crd(crd)
+    files.update(_documents(manifests.objects, monitoring))
+    return files
+
+
+def _metadata(manifests: Manifests) -> Object:
+    return {
+        "apiVersion": "v2",
+        "name": NAME,
+        "description": "An operator lifecycle suite for Kubernetes: catalogs, bundles and operators.",
+        "type": "application",
+        "version": manifests.version.removeprefix("v"),
+        "appVersion": manifests.version,
+        "kubeVersion": MINIMUM_KUBERNETES,
+        "keywords": ["operators", "olm", "catalog", "bundle", "gitops"],
+    }
+
+
+def _crd(crd: Object) -> str:
+    kept = {**crd, "metadata": {**crd["metadata"], "annotations": {**crd["metadata"].get("annotations", {}), **KEEP}}}
+    return templates.conditional(Placeholders().write(kept), ".Values.crds.enabled")
+
+
+def _documents(objects: Sequence[Object], monitoring: Sequence[Object]) -> dict[str, str]:
+    """The templates of all objects but CRDs, in one file for each controller, and one for what concerns all."""
+    written: dict[str, list[str]] = {}
+    for each in (*objects, *monitoring):
+        if (each["kind"], each["metadata"]["name"]) == ("Namespace", SYSTEM_NAMESPACE):
+            continue
+        obj, condition = copy.deepcopy(each), _condition(each)
+        placeholders = Placeholders()
+        if obj["kind"] == "Deployment":
+            _parametrize_deployment(obj, placeholders)
+        if obj["apiVersion"].startswith(MONITORING_GROUP):
+            labels = obj["metadata"].setdefault("labels", {})
+            labels[placeholders.block(templates.entries(f".Values.metrics.{monitoring_key(obj['kind'])}.labels"))] = (
+                None
+            )
+        _parametrize_namespaces(obj, placeholders)
+        text = templates.conditional(placeholders.write(obj), condition)
+        written.setdefault(f"templates/{_file_name(each)}.yaml", []).append(text)
+    return {path: "---\n".join(texts) for path, texts in written.items()}
+
+
+def _file_name(obj: Object) -> str:
+    return str((obj["metadata"].get("labels") or {}).get(NAME_LABEL, NAME))
+
+
+def _condition(obj: Object) -> str:
+    """The expression under which the chart renders an object; "": always."""
+    kind, is_metrics = (
+        obj["kind"],
+        (obj["metadata"].get("labels") or {}).get("app.kubernetes.io/component") == "metrics",
+    )
+    if obj["apiVersion"].startswith(MONITORING_GROUP):
+        return f".Values.metrics.{monitoring_key(kind)}.enabled"
+    if kind == "Service" and is_metrics:
+        return "or .Values.metrics.services.enabled .Values.metrics.serviceMonitor.enabled"
+    return ".Values.networkPolicies.enabled" if kind == "NetworkPolicy" else ""
+
+
+def _parametrize_namespaces(obj: Object, placeholders: Placeholders) -> None:
+    """The release's namespace and the value keysNamespace in the place of the namespaces of config/."""
+    system, keys = placeholders.inline(".Release.Namespace"), placeholders.inline(".Values.keysNamespace")
+    relocate([obj], system, keys)
+    for container in containers([obj]):
+        flags = {f"--system-namespace={system}": (".Release.Namespace", SYSTEM_NAMESPACE)}
+        flags[f"--keys-namespace={keys}"] = (".Values.keysNamespace", KEYS_NAMESPACE)
+        container["args"] = [
+            placeholders.block(
+                templates.argument(
+                    flag.partition("=")[0].removeprefix("--"), flags[flag][0], f'ne {flags[flag][0]} "{flags[flag][1]}"'
+                )
+            )
+            if flag in flags
+            else flag
+            for flag in container["args"]
+        ]
+
+
+def _parametrize_deployment(obj: Object, placeholders: Placeholders) -> None:
+    values = f".Values.{component_key(obj['metadata']['name'])}"
+    spec = obj["spec"]
+    spec["replicas"] = placeholders.inline(f"{values}.replicas")
+    metadata, pod = spec["template"]["metadata"], spec["template"]["spec"]
+    metadata["labels"][placeholders.block(templates.entries(".Values.podLabels"))] = None
+    metadata["annotations"][placeholders.block(templates.entries(".Values.podAnnotations"))] = None
+    pod.pop("affinity", None)
+    for key, value in (
+        ("affinity", f"{values}.affinity"),
+        ("nodeSelector", ".Values.nodeSelector"),
+        ("tolerations", ".Values.tolerations"),
+        ("imagePullSecrets", ".Values.imagePullSecrets"),
+    ):
+        insert_before(pod, "containers", placeholders.block(templates.optional(key, value)))
+    insert_before(
+        pod, "containers", placeholders.block(templates.optional_text("priorityClassName", ".Values.priorityClassName"))
+    )
+    pod["volumes"].append(placeholders.block(templates.entries(f"{values}.extraVolumes")))
+    (container,) = pod["containers"]
+    container["image"] = placeholders.inline('include "olm-suite.image" . | quote')
+    pull_policy = placeholders.block(templates.optional_text("imagePullPolicy", ".Values.image.pullPolicy"))
+    insert_before(container, "command", pull_policy)
+    container["args"].append(
+        placeholders.block(templates.argument("log-level", ".Values.logLevel", 'ne .Values.logLevel "info"'))
+    )
+    container["args"].append(placeholders.block(templates.entries(f"{values}.extraArgs")))
+    container["volumeMounts"].append(placeholders.block(templates.entries(f"{values}.extraVolumeMounts")))
+    insert_before(container, "resources", placeholders.block(templates.mapping("resources", f"{values}.resources")))
+    del container["resources"]
+    if "env" in container:
+        container["env"].append(placeholders.block(templates.entries(f"{values}.extraEnv")))
+    else:
+        container[placeholders.block(templates.optional("env", f"{values}.extraEnv"))] = None
+
+
+def write_chart(folder: Path, manifests: Manifests, files: Mapping[str, str]) -> Path:
+    """Write the chart as an archive, with the same bytes for the same files; returns its path."""
+    path = folder / f"{NAME}-{manifests.version.removeprefix('v')}.tgz"
+    with (
+        path.open("wb") as raw,
+        gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed,
+        tarfile.open(mode="w", fileobj=packed) as archive,
+    ):
+        for name, text in files.items():
+            content = text.encode()
+            entry = tarfile.TarInfo(f"{NAME}/{name}")
+            entry.size, entry.mode = len(content), 0o644
+            archive.addfile(entry, io.BytesIO(content))
+    return path
+
+
+def main() -> int:
+    """Write the chart and print its path."""
+    given = arguments("Write the Helm chart.")
+    manifests = load_manifests(given.image)
+    print(write_chart(given.folder, manifests, chart_files(manifests, objects_of(CONFIG / "prometheus"))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

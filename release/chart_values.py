@@ -1,0 +1,131 @@
+"""The values of the Helm chart: their defaults, which are those of the manifests, their descriptions, and their schema.
+
+Called by release.chart. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from olmctl.cluster.output import as_yaml
+from olmctl.suite.manifests import KEYS_NAMESPACE, Manifests
+from olmkit.api.meta import Object
+
+TEXT: Object = {"type": "string"}
+SWITCH: Object = {"type": "boolean"}
+MAPPING: Object = {"type": "object"}
+TEXTS: Object = {"type": "array", "items": TEXT}
+OBJECTS: Object = {"type": "array", "items": MAPPING}
+LOG_LEVELS = ("debug", "info", "warning", "error")
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of the chart. `path` is its place, such as `image.tag`."""
+
+    path: str
+    default: Any
+    description: str
+    schema: Object = field(default_factory=lambda: TEXT)
+
+
+def component_key(name: str) -> str:
+    """The key of a controller's values: catalogd, rukpak, operatorController."""
+    first, *rest = name.split("-")
+    return first + "".join(map(str.capitalize, rest))
+
+
+def monitoring_key(kind: str) -> str:
+    """The key of the values of a kind of the Prometheus operator: serviceMonitor."""
+    return kind[0].lower() + kind[1:]
+
+
+def chart_values(manifests: Manifests, monitoring_kinds: Sequence[str]) -> list[Value]:
+    """All values, in the order of values.yaml. `monitoring_kinds` are those of the Prometheus operator that the chart has."""
+    repository, _, tag = manifests.image.rpartition(":")
+    values = [
+        Value("image.repository", repository, "The image of the three controllers."),
+        Value("image.tag", tag, "Its tag."),
+        Value("image.digest", "", "Its digest, such as sha256:…, which is used instead of the tag."),
+        Value("image.pullPolicy", "", "Always, IfNotPresent or Never. Empty: the default of Kubernetes."),
+        Value("imagePullSecrets", [], "Secrets with a login for the registry of the image: [{name: …}].", OBJECTS),
+        Value("keysNamespace", KEYS_NAMESPACE, "The namespace of the suite's keys, which the chart creates."),
+        Value(
+            "crds.enabled", True, "Whether the chart contains the CRDs. `helm uninstall` never deletes them.", SWITCH
+        ),
+        Value("logLevel", "info", "The minimum level of log lines.", {"enum": list(LOG_LEVELS)}),
+        Value("networkPolicies.enabled", True, "Whether there is a NetworkPolicy for each controller.", SWITCH),
+        Value(
+            "metrics.services.enabled", False, "Whether there is a Service for the metrics of each controller.", SWITCH
+        ),
+    ]
+    for kind in monitoring_kinds:
+        key = f"metrics.{monitoring_key(kind)}"
+        text = f"Whether there is a {kind}, for clusters with the Prometheus operator"
+        text += ", and the Services for metrics." if kind == "ServiceMonitor" else "."
+        values.append(Value(f"{key}.enabled", False, text, SWITCH))
+        values.append(
+            Value(f"{key}.labels", {}, f"Further labels of the {kind}, by which Prometheus selects it.", MAPPING)
+        )
+    values += [
+        Value("nodeSelector", {}, "Labels of the nodes on which the controllers may run.", MAPPING),
+        Value("tolerations", [], "Taints of nodes on which the controllers may run nevertheless.", OBJECTS),
+        Value("priorityClassName", "", "The PriorityClass of the pods."),
+        Value("podLabels", {}, "Further labels of the pods.", MAPPING),
+        Value("podAnnotations", {}, "Further annotations of the pods.", MAPPING),
+    ]
+    for deployment in manifests.deployments:
+        values += _component_values(deployment)
+    return values
+
+
+def _component_values(deployment: Object) -> list[Value]:
+    name, spec = deployment["metadata"]["name"], deployment["spec"]
+    pod = spec["template"]["spec"]
+    key = component_key(name)
+    replicas = {"type": "integer", "minimum": 0}
+    return [
+        Value(f"{key}.replicas", spec["replicas"], f"How many replicas of {name} run.", replicas),
+        Value(f"{key}.resources", pod["containers"][0]["resources"], "Its requests and limits.", MAPPING),
+        Value(f"{key}.affinity", pod.get("affinity", {}), "Its affinity.", MAPPING),
+        Value(f"{key}.extraArgs", [], "Further flags, such as --registries-conf=/etc/registries.conf.", TEXTS),
+        Value(f"{key}.extraEnv", [], "Further environment variables, such as {name: HTTPS_PROXY, value: …}.", OBJECTS),
+        Value(f"{key}.extraVolumes", [], "Further volumes of the pod.", OBJECTS),
+        Value(f"{key}.extraVolumeMounts", [], "Further volume mounts of the container.", OBJECTS),
+    ]
+
+
+def values_text(values: Sequence[Value]) -> str:
+    """values.yaml, with the description of each value as a comment above it."""
+    lines: list[str] = []
+    last: list[str] = []
+    for value in values:
+        *parents, key = value.path.split(".")
+        for depth, parent in enumerate(parents):
+            if last[: depth + 1] != parents[: depth + 1]:
+                lines.append(f"{'  ' * depth}{parent}:")
+                last = parents[: depth + 1]
+        last = parents
+        indent = "  " * len(parents)
+        lines.append(f"{indent}# {value.description}")
+        lines += [f"{indent}{line}" for line in as_yaml({key: value.default}).splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def values_schema(values: Sequence[Value]) -> Object:
+    """values.schema.json, by which helm refuses unknown values and those of another type."""
+    root = _closed()
+    for value in values:
+        *parents, key = value.path.split(".")
+        place = root
+        for parent in parents:
+            place = place["properties"].setdefault(parent, _closed())
+        place["properties"][key] = {**value.schema, "description": value.description}
+    root["properties"]["global"] = MAPPING  # helm adds it when the chart is a dependency of another one
+    return {"$schema": "http://json-schema.org/draft-07/schema#", **root}
+
+
+def _closed() -> Object:
+    return {"type": "object", "additionalProperties": False, "properties": {}}

@@ -1,0 +1,106 @@
+"""Kubernetes objects as templates of Helm: placeholders in an object become expressions in its YAML.
+
+Called by release.chart. An object is changed as a value, by inserting placeholders where the text depends on the values of the
+chart; the YAML of the object is written as for any other file, and the placeholders in it are replaced. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from olmctl.cluster.output import as_yaml
+from olmkit.api.meta import Object
+
+Lines = Callable[[str], list[str]]
+"""The lines that stand in the place of a block, given the blanks before it."""
+
+_INLINE = re.compile(r"inline-(\d+)-placeholder")
+_BLOCK = re.compile(r"^(?P<indent> *)(?:- )?block-(?P<number>\d+)-placeholder(?:: null)?$", re.MULTILINE)
+
+
+class Placeholders:
+    """The expressions of one template. An instance is used for one object, or for several that stand in one file."""
+
+    def __init__(self) -> None:
+        """Without expressions."""
+        self._expressions: list[str] = []
+        self._blocks: list[Lines] = []
+
+    def inline(self, expression: str) -> str:
+        """A placeholder for an expression of Helm, such as `.Release.Namespace`, within a text or instead of a value."""
+        self._expressions.append(expression)
+        return f"inline-{len(self._expressions) - 1}-placeholder"
+
+    def block(self, lines: Lines) -> str:
+        """A placeholder for lines: an item of a list, or the key of a mapping whose value is None."""
+        self._blocks.append(lines)
+        return f"block-{len(self._blocks) - 1}-placeholder"
+
+    def write(self, obj: Object) -> str:
+        """The YAML of an object with the expressions in the place of their placeholders."""
+        text = as_yaml(obj).replace("{{", '{{ "{{" }}')
+        text = _BLOCK.sub(lambda match: "\n".join(self._blocks[int(match["number"])](match["indent"])), text)
+        return _INLINE.sub(lambda match: "{{ " + self._expressions[int(match[1])] + " }}", text)
+
+
+def optional(key: str, value: str) -> Lines:
+    """The lines of a field that stands there only if the value of the chart, such as `.Values.nodeSelector`, is not empty."""
+
+    def lines(indent: str) -> list[str]:
+        return [
+            f"{indent}{{{{- with {value} }}}}",
+            f"{indent}{key}:",
+            f"{indent}  {{{{- toYaml . | nindent {len(indent) + 2} }}}}",
+            f"{indent}{{{{- end }}}}",
+        ]
+
+    return lines
+
+
+def optional_text(key: str, value: str) -> Lines:
+    """The line of a text field that stands there only if the value of the chart is not empty."""
+    return lambda indent: [
+        f"{indent}{{{{- with {value} }}}}",
+        f"{indent}{key}: {{{{ . | quote }}}}",
+        f"{indent}{{{{- end }}}}",
+    ]
+
+
+def mapping(key: str, value: str) -> Lines:
+    """The lines of a field that always has the value of the chart."""
+    return lambda indent: [f"{indent}{key}:", f"{indent}  {{{{- toYaml {value} | nindent {len(indent) + 2} }}}}"]
+
+
+def entries(value: str) -> Lines:
+    """Entries of a mapping, or items of a list, from a value of the chart that may be empty."""
+    return lambda indent: [
+        f"{indent}{{{{- with {value} }}}}",
+        f"{indent}{{{{- toYaml . | nindent {len(indent)} }}}}",
+        f"{indent}{{{{- end }}}}",
+    ]
+
+
+def argument(flag: str, value: str, condition: str) -> Lines:
+    """An item of `args` that stands there only under a condition."""
+    return lambda indent: [
+        f"{indent}{{{{- if {condition} }}}}",
+        f'{indent}- {{{{ printf "--{flag}=%v" {value} | quote }}}}',
+        f"{indent}{{{{- end }}}}",
+    ]
+
+
+def conditional(text: str, condition: str) -> str:
+    """A template that is rendered only under a condition."""
+    return f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n" if condition else text
+
+
+def insert_before(fields: dict[str, Any], key: str, placeholder: str) -> None:
+    """Insert a placeholder before a key of a mapping, whose order is kept."""
+    items = list(fields.items())
+    fields.clear()
+    for name, value in items:
+        if name == key:
+            fields[placeholder] = None
+        fields[name] = value

@@ -1,0 +1,218 @@
+"""The files of a release: manifests, checksums, and the Helm chart as the real helm renders and installs it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from devcluster.cluster import Cluster
+from devcluster.optional_programs import optional_program
+from olmctl.suite.manifests import SYSTEM_NAMESPACE, load_manifests
+from olmctl.suite.objects import name_of
+from release.chart import KEEP, chart_files, write_chart
+from release.checksums import FILE_NAME, write_checksums
+from release.kustomization import CONFIG, objects_of
+from release.manifests import CRDS_FILE, INSTALL_FILE, write_manifests
+
+Object = dict[str, Any]
+Key = tuple[str, str, str]
+CONTROLLERS = ("catalogd", "rukpak", "operator-controller")
+KUBERNETES = "1.34.0"
+
+
+def by_name(objects: Iterable[Object]) -> dict[Key, Object]:
+    """The objects by kind, namespace and name."""
+    return {(each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]): each for each in objects}
+
+
+class Helm:
+    """The real helm, and the chart."""
+
+    def __init__(self, program: Path, chart: Path) -> None:
+        self._program = program
+        self.chart = chart
+
+    def run(self, *arguments: str) -> str:
+        """The output of helm. Raises CalledProcessError."""
+        command = [str(self._program), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    def render(self, *values: str, namespace: str = SYSTEM_NAMESPACE) -> dict[Key, Object]:
+        """The objects of the chart with these values, which are JSON: `logLevel="debug"`."""
+        flags = [flag for value in values for flag in ("--set-json", value)]
+        where = (f"--namespace={namespace}", f"--kube-version={KUBERNETES}")
+        text = self.run("template", "any", str(self.chart), *where, *flags)
+        return by_name(each for each in yaml.safe_load_all(text) if each)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of a release."""
+    made = tmp_path_factory.mktemp("release")
+    manifests = load_manifests()
+    write_manifests(made, manifests)
+    write_chart(made, manifests, chart_files(manifests, objects_of(CONFIG / "prometheus")))
+    write_checksums(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def helm(folder: Path) -> Helm:
+    (chart,) = folder.glob("olm-suite-*.tgz")
+    return Helm(optional_program("helm"), chart)
+
+
+def test_the_checksums_are_those_of_the_files(folder: Path) -> None:
+    lines = (line.split("  ") for line in (folder / FILE_NAME).read_text().splitlines())
+    listed = {name: digest for digest, name in lines}
+    files = {path.name: path for path in folder.iterdir() if path.name != FILE_NAME}
+    assert listed == {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+    assert {INSTALL_FILE, CRDS_FILE} < listed.keys()
+
+
+def test_the_manifests_are_the_objects_and_the_crds_apart(folder: Path) -> None:
+    manifests = load_manifests()
+    assert tuple(yaml.safe_load_all((folder / INSTALL_FILE).read_text())) == manifests.objects
+    assert tuple(yaml.safe_load_all((folder / CRDS_FILE).read_text())) == manifests.crds
+
+
+def test_the_chart_is_the_same_for_the_same_sources(folder: Path, helm: Helm, tmp_path: Path) -> None:
+    manifests = load_manifests()
+    again = write_chart(tmp_path, manifests, chart_files(manifests, objects_of(CONFIG / "prometheus")))
+    assert again.read_bytes() == helm.chart.read_bytes()
+
+
+def test_helm_finds_no_fault(helm: Helm) -> None:
+    assert "0 chart(s) failed" in helm.run("lint", "--strict", str(helm.chart))
+
+
+def test_the_default_values_give_the_objects_of_config(helm: Helm) -> None:
+    expected = by_name(load_manifests().all)
+    del expected[("Namespace", "", SYSTEM_NAMESPACE)]
+    rendered = helm.render()
+    for key, each in rendered.items():
+        if key[0] == "CustomResourceDefinition":
+            assert each["metadata"].pop("annotations") == KEEP
+    assert rendered == expected
+
+
+def container(rendered: dict[Key, Object], name: str, namespace: str = SYSTEM_NAMESPACE) -> Object:
+    """The container of a controller."""
+    spec = rendered[("Deployment", namespace, name)]["spec"]["template"]["spec"]
+    return dict(spec["containers"][0])
+
+
+def pods(rendered: dict[Key, Object]) -> Iterator[Object]:
+    """The specs of the pods of all controllers."""
+    return (rendered[("Deployment", SYSTEM_NAMESPACE, name)]["spec"]["template"]["spec"] for name in CONTROLLERS)
+
+
+def has_kind(kind: str) -> Callable[[dict[Key, Object]], bool]:
+    return lambda rendered: any(key[0] == kind for key in rendered)
+
+
+CHANGES: list[tuple[str, Callable[[dict[Key, Object]], object], object]] = [
+    (
+        'image={"repository":"example.com/a","tag":"b"}',
+        lambda r: {container(r, each)["image"] for each in CONTROLLERS},
+        {"example.com/a:b"},
+    ),
+    (
+        'image={"repository":"example.com/a","digest":"sha256:c"}',
+        lambda r: {container(r, each)["image"] for each in CONTROLLERS},
+        {"example.com/a@sha256:c"},
+    ),
+    (
+        'image.pullPolicy="Always"',
+        lambda r: {container(r, each)["imagePullPolicy"] for each in CONTROLLERS},
+        {"Always"},
+    ),
+    ('imagePullSecrets=[{"name":"s"}]', lambda r: [p["imagePullSecrets"] for p in pods(r)], [[{"name": "s"}]] * 3),
+    ("catalogd.replicas=5", lambda r: r[("Deployment", SYSTEM_NAMESPACE, "catalogd")]["spec"]["replicas"], 5),
+    (
+        'rukpak.resources={"limits":{"memory":"4Gi","ephemeral-storage":"10Gi"},"requests":{"cpu":"1"}}',
+        lambda r: container(r, "rukpak")["resources"]["limits"]["memory"],
+        "4Gi",
+    ),
+    ('logLevel="debug"', lambda r: ["--log-level=debug" in container(r, e)["args"] for e in CONTROLLERS], [True] * 3),
+    (
+        'operatorController.extraArgs=["--debug-bind-address=0"]',
+        lambda r: container(r, "operator-controller")["args"][-1],
+        "--debug-bind-address=0",
+    ),
+    (
+        'catalogd.extraEnv=[{"name":"HTTPS_PROXY","value":"http://p"}]',
+        lambda r: container(r, "catalogd")["env"][-1],
+        {"name": "HTTPS_PROXY", "value": "http://p"},
+    ),
+    (
+        'rukpak={"extraVolumes":[{"name":"x","emptyDir":{}}],"extraVolumeMounts":[{"name":"x","mountPath":"/x"}]}',
+        lambda r: (next(iter(list(pods(r))[1]["volumes"][-1:])), container(r, "rukpak")["volumeMounts"][-1]),
+        ({"name": "x", "emptyDir": {}}, {"name": "x", "mountPath": "/x"}),
+    ),
+    ('nodeSelector={"a":"b"}', lambda r: [pod["nodeSelector"] for pod in pods(r)], [{"a": "b"}] * 3),
+    (
+        'tolerations=[{"operator":"Exists"}]',
+        lambda r: [p["tolerations"] for p in pods(r)],
+        [[{"operator": "Exists"}]] * 3,
+    ),
+    ('priorityClassName="high"', lambda r: [pod["priorityClassName"] for pod in pods(r)], ["high"] * 3),
+    ("networkPolicies.enabled=false", has_kind("NetworkPolicy"), False),
+    ("crds.enabled=false", has_kind("CustomResourceDefinition"), False),
+    ("metrics.serviceMonitor.enabled=true", has_kind("ServiceMonitor"), True),
+    (
+        "metrics.services.enabled=true",
+        lambda r: sum(key[0] == "Service" and key[2].endswith("-metrics") for key in r),
+        3,
+    ),
+    (
+        'keysNamespace="their-keys"',
+        lambda r: (
+            "--keys-namespace=their-keys" in container(r, "catalogd")["args"] and ("Namespace", "", "their-keys") in r
+        ),
+        True,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown", "expected"), CHANGES, ids=[value.partition("=")[0] for value, *_ in CHANGES]
+)
+def test_each_value_changes_what_it_says(
+    helm: Helm, value: str, shown: Callable[[dict[Key, Object]], object], expected: object
+) -> None:
+    assert shown(helm.render(value)) == expected
+
+
+def test_the_namespace_is_that_of_the_release(helm: Helm) -> None:
+    rendered = helm.render(namespace="elsewhere")
+    assert SYSTEM_NAMESPACE not in str(rendered)
+    assert "--system-namespace=elsewhere" in container(rendered, "rukpak", "elsewhere")["args"]
+
+
+def test_unknown_values_are_refused(helm: Helm) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        helm.render("replicaCount=2")
+    assert "replicaCount" in caught.value.stderr
+
+
+def test_the_chart_is_installed_and_uninstalled_without_loss_of_data(helm: Helm, bare_cluster: Cluster) -> None:
+    where = (f"--kubeconfig={bare_cluster.kubeconfig}", f"--namespace={SYSTEM_NAMESPACE}")
+    helm.run("install", "suite", str(helm.chart), *where, "--create-namespace", "--wait", "--timeout=90s")
+    found = json.loads(bare_cluster.kubectl("get", "deployments", "-n", SYSTEM_NAMESPACE, "-o", "json"))["items"]
+    assert {each["metadata"]["name"] for each in found} == set(CONTROLLERS)
+    assert all(each["status"]["availableReplicas"] == each["spec"]["replicas"] for each in found)
+    helm.run("upgrade", "suite", str(helm.chart), *where, "--set=logLevel=debug")
+    helm.run("uninstall", "suite", *where, "--wait")
+    crds = bare_cluster.kubectl("get", "crds", "-o", "name").split()
+    assert {name_of(each) for each in load_manifests().crds} <= set(crds)
+    assert not json.loads(bare_cluster.kubectl("get", "deployments", "-n", SYSTEM_NAMESPACE, "-o", "json"))["items"]
+    bare_cluster.kubectl("delete", "crds", "--selector=app.kubernetes.io/part-of=olm-suite")
+    bare_cluster.kubectl("delete", "namespace", SYSTEM_NAMESPACE)
