@@ -34,6 +34,7 @@ COPY --from=build --chown=65532:65532 /development /app/lib/python3.11/site-pack
 ENV PATH=/app/bin:/usr/bin:/busybox SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt PYTHONUNBUFFERED=1
 RUN ["/busybox/sh", "-c", "cd /app/lib/python3.11/site-packages && \
      find olmkit catalogd rukpak operator_controller olmctl -name __pycache__ -prune -exec rm -r {} +"]
+COPY tilt/restart.sh /app/restart.sh
 USER 65532:65532
 WORKDIR /
 ENTRYPOINT []

@@ -122,6 +122,7 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
             "docs/operator.md",
             "kubectl create clusterrolebinding traces --clusterrole=olm-suite-resolution-reader --group=platform-team",
         ),
+        ("docs/tilt.md", "make setup"),
         ("docs/troubleshooting.md", 'kubectl logs -n olm-suite-system deployment/rukpak | grep "\\"$NAME\\""'),
         ("config/samples/README.md", "source .venv/bin/activate                               # made by `make setup`"),
     ]
