@@ -90,7 +90,7 @@ def test_output_stands_behind_the_commands_that_print_it() -> None:
 
 def test_the_blocks_that_are_not_run_are_these() -> None:
     """Each needs what no test has: a catalog, a builder of images and a registry of one's own, another cluster, a server on the
-    internet, an object that does not go away, or this very test run."""
+    internet, helm, an object that does not go away, or this very test run."""
     left = [
         (block.page, block.text.split("\n")[0])
         for block in BLOCKS
@@ -113,11 +113,13 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
         ),
         ("docs/install.md", "make image"),
         ("docs/install.md", "docker build --build-arg VERSION=0.1.0 -t registry.example.com/olm-suite:v0.1.0 ."),
+        ("docs/install.md", "python -m release.chart --folder build/release"),
         ("docs/install.md", "make demo"),
         (
             "docs/install.md",
             'curl -s --cacert ca.crt -H "Authorization: Bearer $TOKEN" https://localhost:8443/catalogs/community/all.json',
         ),
+        ("docs/install.md", "helm uninstall olm-suite --namespace olm-suite-system"),
         (
             "docs/operator.md",
             "kubectl create clusterrolebinding traces --clusterrole=olm-suite-resolution-reader --group=platform-team",
