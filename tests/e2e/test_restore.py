@@ -1,0 +1,76 @@
+"""A backup made as docs/operations.md says brings everything back on a cluster that is empty but for the suite."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from devcluster.cluster import Cluster, ClusterOptions, start
+from devcluster.demo.full_catalog import catalog_object, operator_object
+from devcluster.images import Catalog, Registry, bundle_labels_of
+from devcluster.suite import Suite
+from devcluster.watch import Object
+from tests.e2e.packages import catalog_file, package_blobs, registry_bundle
+from tests.e2e.reader import Reader
+from tests.pages import PAGES, Step, name_of, steps
+
+PACKAGE = "restored"
+HOST = "registry.example.com"
+BACKUPS = ("olm-suite-backup.json", "olm-suite-backup-pinned.json")
+
+
+def publish(cluster: Cluster, *versions: str) -> None:
+    """Push a catalog with these versions of a package to the cluster's registry."""
+    registry = Registry(cluster.registry)
+    images = {}
+    for version in versions:
+        files = registry_bundle(PACKAGE, version)
+        digest = registry.push(PACKAGE, f"v{version}", files, bundle_labels_of(files["metadata/annotations.yaml"]))
+        images[version] = f"{HOST}/{PACKAGE}@{digest}"
+    Catalog(registry, "catalog:latest", HOST).push_files(catalog_file(package_blobs(PACKAGE, images)))
+
+
+def apply(cluster: Cluster, *objects: Object) -> None:
+    """Apply objects and wait until all are Ready."""
+    given = "\n".join(map(json.dumps, objects))
+    cluster.kubectl("apply", "-f", "-", input=given)
+    cluster.kubectl("wait", "--for=condition=Ready", "--timeout=90s", "-f", "-", input=given)
+
+
+def blocks_with(word: str) -> list[Step]:
+    """The steps of the page whose commands contain the word."""
+    (page,) = [page for page in PAGES if name_of(page) == "docs/operations.md"]
+    found = [step for step in steps(page) if word in step.commands.text]
+    assert found
+    return found
+
+
+def test_a_backup_is_restored_on_a_new_cluster(cluster: Cluster, suite: Suite, tmp_path: Path) -> None:
+    if not cluster.is_managed:
+        pytest.skip("the images are in the registry of a cluster of devcluster")
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    new.mkdir()
+    catalog = catalog_object(PACKAGE, f"{HOST}/catalog:latest", "10m")
+    operator = operator_object(PACKAGE, channel="stable")
+    publish(cluster, "1.0.0")
+    try:
+        apply(cluster, catalog, operator)
+        Reader(cluster, old).follow(blocks_with("everything.json"))
+    finally:
+        for one in (operator, catalog):
+            cluster.kubectl("delete", one["kind"].lower() + "s." + one["apiVersion"].partition("/")[0], PACKAGE)
+    with start(ClusterOptions(f"restore-{os.getpid()}"), print) as empty, Suite(empty) as restored:
+        publish(empty, "1.0.0", "1.1.0")
+        restored.install()
+        restored.start()
+        reader = Reader(empty, new)
+        for name in BACKUPS:
+            (new / "repository" / name).write_bytes((old / "repository" / name).read_bytes())
+        reader.follow(blocks_with("kubectl apply -f"))
+        found = json.loads(empty.kubectl("get", "operators.operators.operatorframework.io", PACKAGE, "-o", "json"))
+        assert found["status"]["installed"]["version"] == "1.0.0", "that of the backup, though there is a newer one"
+        empty.kubectl("wait", "--for=condition=Available", "deployment", "--all", "--all-namespaces", "--timeout=60s")
