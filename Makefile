@@ -87,10 +87,11 @@ image: setup ## build the image without a Docker engine and run it; REFRESH=1 lo
 docs: setup ## write the site of the documentation into build/site; a broken link is an error
 	@$(BIN)/python -m release.site
 
-release: setup ## write install.yaml, crds.yaml, the Helm chart and SHA256SUMS into build/release, and test them; IMAGE=... stamps it
+release: setup ## write install.yaml, crds.yaml, the Helm chart and SHA256SUMS into build/release, and test them; IMAGE=... stamps it, and BUNDLE_IMAGE=... adds a bundle for OLM v0
 	$(BIN)/python -m release.manifests $(if $(IMAGE),--image $(IMAGE))
 	$(BIN)/python -m release.chart $(if $(IMAGE),--image $(IMAGE))
 	$(BIN)/python -m release.checksums
+	$(if $(BUNDLE_IMAGE),$(BIN)/python -m release.bundle --image $(IMAGE) --bundle-image $(BUNDLE_IMAGE))
 	$(BIN)/pytest tests/release
 
 bench: setup ## measure the figures and describe the machine

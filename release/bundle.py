@@ -26,6 +26,7 @@ import yaml
 from olmctl.cluster.output import as_yaml
 from olmctl.suite.manifests import containers
 from olmkit.api.meta import Object
+from release.image import suite_version
 from release.kustomization import CONFIG, objects_of
 
 PACKAGE, CHANNEL, NAMESPACE = "olm-suite", "alpha", "olm-suite-system"
@@ -115,7 +116,7 @@ def _csv(objects: Sequence[Object], crds: Sequence[Object], version: str, image:
             "description": DESCRIPTION,
             "version": version,
             "maturity": "alpha",
-            "minKubeVersion": "1.29.0",
+            "minKubeVersion": "1.27.0",
             "provider": {"name": "olm-suite"},
             "keywords": ["operator", "catalog", "lifecycle", "olm"],
             "icon": [{"base64data": base64.b64encode(ICON.encode()).decode(), "mediatype": "image/svg+xml"}],
@@ -199,7 +200,7 @@ def main() -> int:
     """Parse the arguments and write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, default=Path("build/olm-v0"))
-    parser.add_argument("--version", required=True, help="the version of the suite, such as 0.1.0")
+    parser.add_argument("--version", default=suite_version(), help="the version of the suite (default: %(default)s)")
     parser.add_argument("--image", required=True, help="the image of the controllers")
     parser.add_argument("--bundle-image", required=True, help="the image that the bundle will be pushed as")
     arguments = parser.parse_args()
