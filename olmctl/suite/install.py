@@ -11,6 +11,7 @@ import click
 
 from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster, timeout_option
 from olmctl.commands import REFUSED, TIMED_OUT, CommandError
+from olmctl.suite.installed import check_installed, delete_leftovers
 from olmctl.suite.manifests import Manifests, documents, load_manifests
 from olmctl.suite.objects import ObjectState, find, find_all, kind_of, name_of, states
 from olmctl.suite.preflight import check_permissions, check_version
@@ -29,8 +30,16 @@ _VERBS = ("get", "create", "patch")
 @click.option(
     "--image", default="", metavar="IMAGE", help="The image of the controllers.  [default: olm-suite:VERSION]"
 )
-@click.option("--force", "is_forced", is_flag=True, help="Take over fields that others manage.")
-@click.option("--dry-run", is_flag=True, help="Have the API server check the request; change nothing.")
+@click.option(
+    "--force", "is_forced", is_flag=True, help="Take over fields that others manage, and replace a newer version."
+)
+@click.option(
+    "--dry-run",
+    type=click.Choice(("server",)),
+    is_flag=False,
+    flag_value="server",
+    help="Have the API server check the request; change nothing.",
+)
 @click.option("--export", is_flag=True, help="Print the manifests as YAML, for GitOps; use no cluster.")
 @click.option("--no-wait", is_flag=True, help="Do not wait until the controllers are available.")
 @timeout_option("How long to wait, such as 90s or 10m.  [default: 5m]")
@@ -47,7 +56,8 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
     await check_version(session.client)
     await check_permissions(session.client, map(kind_of, manifests.all), _VERBS)
     is_forced, seconds = options["is_forced"], options["seconds"]
-    await _apply_dry(session.client, manifests, is_forced=is_forced, is_shown=options["dry_run"])
+    await check_installed(session.client, manifests, session.system_namespace, is_forced=is_forced)
+    await _apply_dry(session.client, manifests, is_forced=is_forced, is_shown=bool(options["dry_run"]))
     if options["dry_run"]:
         return 0
     deadline = asyncio.get_running_loop().time() + seconds
@@ -56,6 +66,8 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
     await _apply(session.client, manifests.objects, is_forced=is_forced)
     if not options["no_wait"]:
         await _wait(session.client, manifests.deployments, deadline, seconds)
+    await delete_leftovers(session.client, manifests)
+    if not options["no_wait"]:
         print_states(await states(session.client, manifests.all))
     return 0
 

@@ -21,6 +21,8 @@ from olmkit.api.meta import Object
 from olmkit.runtime.flags import Settings
 
 FILE_NAME = "manifests.yaml"
+PART_OF_LABEL = "app.kubernetes.io/part-of"
+PART_OF = "olm-suite"
 VERSION_LABEL = "app.kubernetes.io/version"
 NAME_LABEL = "app.kubernetes.io/name"
 SYSTEM_NAMESPACE = Settings.system_namespace

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from olmctl.cluster.installed_objects import NAMESPACE
 from olmctl.cluster.operator_state import condition, is_observed, is_true, part, text_at
@@ -17,11 +17,12 @@ from olmkit.api import customresourcedefinitions
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import NotFound, OlmError
 from olmkit.runtime.client import Client
+from olmkit.runtime.lease import LEASE, holder_host
 
 CRD = customresourcedefinitions.KIND
 DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments", namespaced=True)
 _RBAC = "rbac.authorization.k8s.io"
-_KINDS = (
+KINDS = (
     CRD,
     NAMESPACE,
     DEPLOYMENT,
@@ -34,7 +35,7 @@ _KINDS = (
     Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", namespaced=True),
     Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True),
 )
-_KIND_OF = {(kind.api_version, kind.kind): kind for kind in _KINDS}
+_KIND_OF = {(kind.api_version, kind.kind): kind for kind in KINDS}
 MISSING = "Missing"
 """The status of an object that does not exist."""
 MAX_CONCURRENT_REQUESTS = 8
@@ -51,6 +52,8 @@ class ObjectState:
     status: str
     is_good: bool
     message: str = ""
+    leader: str = ""
+    """The host that holds the Lease of a controller, which is a pod; only with_leaders reads it."""
 
     @property
     def version(self) -> str:
@@ -63,6 +66,13 @@ class ObjectState:
     def image(self) -> str:
         """The image of a controller; "" for other objects."""
         return next((str(each["image"]) for each in containers([self.found] if self.found else [])), "")
+
+    @property
+    def ready(self) -> str:
+        """How many replicas of a controller are available, of how many; "" for other objects."""
+        if self.found is None or self.expected["kind"] != "Deployment":
+            return ""
+        return f"{part(self.found, 'status', 'availableReplicas') or 0}/{part(self.found, 'spec', 'replicas')}"
 
 
 def kind_of(obj: Object) -> Kind:
@@ -116,6 +126,20 @@ async def states(client: Client, objects: Iterable[Object]) -> list[ObjectState]
             state = ObjectState(one, other, state.status, is_good=False, message=cause or state.message)
         result.append(state)
     return result
+
+
+async def with_leaders(client: Client, found: Iterable[ObjectState]) -> list[ObjectState]:
+    """The states, those of controllers with their leaders."""
+    return [replace(each, leader=await _leader(client, each)) if each.version else each for each in found]
+
+
+async def _leader(client: Client, state: ObjectState) -> str:
+    metadata = state.expected["metadata"]
+    try:
+        lease = await client.get(LEASE, metadata["name"], metadata["namespace"])
+    except NotFound:
+        return ""
+    return holder_host(text_at(lease, "spec", "holderIdentity"))
 
 
 def state_of(expected: Object, found: Object | None) -> ObjectState:

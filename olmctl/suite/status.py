@@ -10,7 +10,7 @@ from olmctl.cluster.output import Column, no_headers_option, output_option, prin
 from olmctl.cluster.session import Session, on_cluster
 from olmctl.commands import FAILED, NOT_FOUND, fail, warn
 from olmctl.suite.manifests import load_manifests
-from olmctl.suite.objects import ObjectState, states
+from olmctl.suite.objects import ObjectState, states, with_leaders
 from olmkit.api.meta import Object
 
 _COLUMNS = (
@@ -19,6 +19,8 @@ _COLUMNS = (
     Column("KIND"),
     Column("STATUS", is_status=True),
     Column("VERSION", empty=""),
+    Column("READY", is_wide=True, empty=""),
+    Column("LEADER", is_wide=True, empty=""),
     Column("IMAGE", is_wide=True, empty=""),
     Column("MESSAGE", is_wide=True, empty=""),
 )
@@ -31,10 +33,11 @@ _COLUMNS = (
 async def status(session: Session, output: str | None, no_headers: bool) -> int:
     """Show the objects of the suite, whether they are there, and the versions of the controllers.
 
-    Ends with status 3 if one of them is missing, and with 1 if one is not available.
+    `-o wide` shows their replicas, leaders and images too. Ends with status 3 if an object is missing, and with 1 if one is
+    not available.
     """
     manifests = load_manifests(system_namespace=session.system_namespace)
-    found = await states(session.client, manifests.all)
+    found = await with_leaders(session.client, await states(session.client, manifests.all))
     if output in ("json", "yaml"):
         print_object(_document(found), output)
     elif any(each.found for each in found):
@@ -68,7 +71,8 @@ def exit_status(found: Sequence[ObjectState]) -> int:
 def _row(each: ObjectState) -> tuple[object, ...]:
     metadata = each.expected["metadata"]
     place = metadata.get("namespace")
-    return metadata["name"], place, each.expected["kind"], each.status, each.version, each.image, each.message
+    rest = each.ready, each.leader, each.image, each.message
+    return metadata["name"], place, each.expected["kind"], each.status, each.version, *rest
 
 
 def _document(found: Sequence[ObjectState]) -> Object:

@@ -108,6 +108,76 @@ def test_fields_of_others_are_taken_over_only_by_force(olm: Olm, bare_cluster: C
     assert "deployment.apps/rukpak configured" in out
 
 
+VERSION = load_manifests().version
+CRD = "packages.catalogd.operatorframework.io"
+
+
+def label_controllers(cluster: Cluster, version: str) -> None:
+    """Make the controllers those of another version."""
+    flags = ("-n", SYSTEM_NAMESPACE, "--overwrite", "--all", f"app.kubernetes.io/version={version}")
+    cluster.kubectl("label", "deployments", *flags)
+
+
+def service(name: str) -> str:
+    """A Service of an older version."""
+    labels = {"app.kubernetes.io/part-of": "olm-suite", "app.kubernetes.io/version": "v0.0.1"}
+    metadata = {"name": name, "namespace": SYSTEM_NAMESPACE, "labels": labels}
+    return json.dumps({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"ports": [{"port": 1}]}})
+
+
+def test_an_older_suite_is_upgraded_and_what_it_had_is_deleted(olm: Olm, bare_cluster: Cluster) -> None:
+    label_controllers(bare_cluster, "v0.0.1")
+    for name, manager in (("leftover", "olm"), ("of-a-person", "kubectl")):
+        bare_cluster.kubectl("apply", "--server-side", f"--field-manager={manager}", "-f", "-", input=service(name))
+    status, out, err = olm("suite", "install", "--force")
+    assert (status, err.splitlines()[0]) == (0, f"olm-suite v0.0.1 is replaced with {VERSION}")
+    assert [line for line in out.splitlines() if line.endswith(" deleted")] == ["service/leftover deleted"]
+    services = bare_cluster.kubectl("get", "services", "-n", SYSTEM_NAMESPACE, "-o", "name").split()
+    assert set(services) == {
+        f"service/{name}" for name in ("catalogd-catalogserver", "operator-controller", "of-a-person")
+    }
+    bare_cluster.kubectl("delete", "service", "of-a-person", "-n", SYSTEM_NAMESPACE)
+
+
+def test_a_newer_suite_is_replaced_only_by_force(olm: Olm, bare_cluster: Cluster) -> None:
+    label_controllers(bare_cluster, "v9.0.0")
+    status, out, err = olm("suite", "install")
+    assert (status, out) == (5, "")
+    assert err.startswith(f"olm-suite v9.0.0 is installed, and this command would replace it with {VERSION}: use ")
+    assert olm("suite", "install", "--force")[0] == 0
+
+
+def test_a_second_suite_is_refused(olm: Olm) -> None:
+    status, out, err = olm("suite", "install", "--system-namespace", "second")
+    assert (status, out) == (5, "")
+    assert f"is installed in the namespace {SYSTEM_NAMESPACE}, and a cluster has one" in err
+
+
+def test_a_version_in_which_objects_are_stored_is_not_dropped(olm: Olm, bare_cluster: Cluster) -> None:
+    crd = json.loads(bare_cluster.kubectl("get", "crd", CRD, "-o", "json"))
+    older = {**crd["spec"]["versions"][0], "name": "v1alpha0", "storage": False}
+    change = json.dumps([{"op": "add", "path": "/spec/versions/-", "value": older}])
+    bare_cluster.kubectl("patch", "crd", CRD, "--type=json", "-p", change)
+    for stored, expected in ((["v1alpha0", "v1alpha1"], 1), (["v1alpha1"], 0)):
+        change = json.dumps({"status": {"storedVersions": stored}})
+        bare_cluster.kubectl("patch", "crd", CRD, "--type=merge", "--subresource=status", "-p", change)
+        status, out, err = olm("suite", "install", "--force")
+        assert (status, "objects are stored in v1alpha0, which" in err) == (expected, bool(expected))
+        assert bool(out) != bool(expected)
+
+
+def test_the_controllers_are_shown_with_their_leaders(olm: Olm, bare_cluster: Cluster) -> None:
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {"holderIdentity": "rukpak-7d9_1f2e"}}
+    lease["metadata"] = {"name": "rukpak", "namespace": SYSTEM_NAMESPACE}
+    bare_cluster.kubectl("apply", "-f", "-", input=json.dumps(lease))
+    status, out, _ = olm("suite", "status", "-o", "json")
+    rows = {row["name"]: row for row in json.loads(out)["objects"] if row["kind"] == "Deployment"}
+    assert (status, rows["rukpak"]["leader"], rows["catalogd"]["ready"]) == (0, "rukpak-7d9", "2/2")
+    header = olm("suite", "status", "-o", "wide")[1].splitlines()[0].split()
+    assert header == ["NAME", "NAMESPACE", "KIND", "STATUS", "VERSION", "READY", "LEADER", "IMAGE", "MESSAGE"]
+    bare_cluster.kubectl("delete", "lease", "rukpak", "-n", SYSTEM_NAMESPACE)
+
+
 def test_what_is_missing_is_named(olm: Olm, bare_cluster: Cluster) -> None:
     bare_cluster.kubectl("delete", "clusterrole", "olm-suite-rukpak")
     bare_cluster.kubectl(

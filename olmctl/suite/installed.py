@@ -1,0 +1,86 @@
+"""The suite that an installation finds on the cluster: its version, its namespace, and objects that the new version lacks.
+
+Called by olmctl.suite.install.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+import click
+
+from olmctl.cluster.operator_state import part, text_at
+from olmctl.cluster.session import FIELD_MANAGER
+from olmctl.commands import FAILED, REFUSED, CommandError
+from olmctl.suite.manifests import PART_OF, PART_OF_LABEL, VERSION_LABEL, Manifests
+from olmctl.suite.objects import DEPLOYMENT, KINDS, find_all, name_of
+from olmkit.api.meta import Object
+from olmkit.errors import NotFound
+from olmkit.gocompat.versions import BadVersion, parse_tolerant_version
+from olmkit.runtime.client import Client
+
+_KEPT = ("CustomResourceDefinition", "Namespace")
+"""Kinds that an upgrade never deletes: everything in them would be deleted too."""
+
+
+async def check_installed(client: Client, manifests: Manifests, namespace: str, *, is_forced: bool) -> None:
+    """Say which version is replaced. Raises CommandError if the suite is installed in another namespace, if it is newer and the
+    command is not forced, and if objects are stored in a version of a CRD that the new CRD does not have."""
+    controllers, _ = await client.list(DEPLOYMENT, label_selector=f"{PART_OF_LABEL}={PART_OF}")
+    names = {each["metadata"]["name"] for each in manifests.deployments}
+    controllers = [each for each in controllers if each["metadata"]["name"] in names]
+    elsewhere = sorted({each["metadata"]["namespace"] for each in controllers} - {namespace})
+    if elsewhere:
+        text = f"olm-suite is installed in the namespace {', '.join(elsewhere)}, and a cluster has one: use --system-namespace"
+        raise CommandError(REFUSED, f"{text} {elsewhere[0]}, or uninstall it first")
+    others = sorted(
+        {text_at(each, "metadata", "labels", VERSION_LABEL) for each in controllers} - {manifests.version, ""}
+    )
+    for version in others:
+        if _is_newer(version, manifests.version) and not is_forced:
+            text = f"olm-suite {version} is installed, and this command would replace it with {manifests.version}"
+            raise CommandError(REFUSED, f"{text}: use the command olm of that version, or --force")
+    _check_stored_versions(manifests.crds, await find_all(client, manifests.crds))
+    if others:
+        click.echo(f"olm-suite {', '.join(others)} is replaced with {manifests.version}", err=True)
+
+
+def _is_newer(version: str, other: str) -> bool:
+    try:
+        return parse_tolerant_version(version) > parse_tolerant_version(other)
+    except BadVersion:
+        return False
+
+
+def _check_stored_versions(wanted: Sequence[Object], found: Iterable[Object | None]) -> None:
+    for crd, existing in zip(wanted, found, strict=True):
+        known = {each["name"] for each in crd["spec"]["versions"]}
+        stored = [each for each in part(existing or {}, "status", "storedVersions") or () if each not in known]
+        if stored:
+            text = f"{name_of(crd)}: objects are stored in {', '.join(stored)}, which this version of the suite does not have"
+            raise CommandError(FAILED, f"{text}: install a version that has it, and migrate them")
+
+
+async def delete_leftovers(client: Client, manifests: Manifests) -> None:
+    """Delete what `olm suite install` of another version has applied and this version does not contain, and print it.
+
+    Objects that others have applied stay, and so do Namespaces and CRDs.
+    """
+    present = {(name_of(each), each["metadata"].get("namespace")) for each in manifests.all}
+    selector = f"{PART_OF_LABEL}={PART_OF},{VERSION_LABEL},{VERSION_LABEL}!={manifests.version}"
+    for kind in KINDS:
+        if kind.kind in _KEPT:
+            continue
+        for each in (await client.list(kind, label_selector=selector))[0]:
+            metadata = each["metadata"]
+            if (name_of(each), metadata.get("namespace")) in present or not _is_applied_by_olm(each):
+                continue
+            with suppress(NotFound):
+                await client.delete(kind, metadata["name"], metadata.get("namespace"), uid=metadata["uid"])
+            click.echo(f"{name_of(each)} deleted")
+
+
+def _is_applied_by_olm(obj: Object) -> bool:
+    entries = part(obj, "metadata", "managedFields") or ()
+    return any((each.get("manager"), each.get("operation")) == (FIELD_MANAGER, "Apply") for each in entries)
