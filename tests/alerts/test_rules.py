@@ -164,6 +164,20 @@ CASES = {
     "an Operator is unhealthy": Case(
         "OperatorNotReady", condition("operator", "Ready", "False"), "31m", {"operator": "x"}
     ),
+    "nobody knows whether an Operator is ready": Case(
+        "OperatorNotReady", condition("operator", "Ready", "Unknown"), "31m", {"operator": "x"}
+    ),
+    "another replica takes over meanwhile": Case(
+        "OperatorNotReady", condition("operator", "Ready", "False", "1x15 _x3 1x100"), "35m", {"operator": "x"}
+    ),
+    "an Operator became ready": Case(
+        "OperatorNotReady",
+        {
+            **condition("operator", "Ready", "False", "1x20 _x100"),
+            **condition("operator", "Ready", "True", "_x20 1x100"),
+        },
+        "40m",
+    ),
     "an Operator is Stalled, which is another alert": Case(
         "OperatorNotReady",
         {**condition("operator", "Ready", "False"), **condition("operator", "Stalled", "True")},
