@@ -17,6 +17,7 @@ from devcluster.optional_programs import optional_program
 from olmctl.suite.manifests import SYSTEM_NAMESPACE, load_manifests
 from olmctl.suite.objects import name_of
 from release.chart import KEEP, chart_files, write_chart
+from release.chart_values import chart_values, component_key
 from release.checksums import FILE_NAME, write_checksums
 from release.kustomization import CONFIG, objects_of
 from release.manifests import CRDS_FILE, INSTALL_FILE, write_manifests
@@ -24,6 +25,7 @@ from release.manifests import CRDS_FILE, INSTALL_FILE, write_manifests
 Object = dict[str, Any]
 Key = tuple[str, str, str]
 CONTROLLERS = ("catalogd", "rukpak", "operator-controller")
+CONTROLLER_KEYS = tuple(map(component_key, CONTROLLERS))
 KUBERNETES = "1.34.0"
 
 
@@ -114,6 +116,11 @@ def pods(rendered: dict[Key, Object]) -> Iterator[Object]:
     return (rendered[("Deployment", SYSTEM_NAMESPACE, name)]["spec"]["template"]["spec"] for name in CONTROLLERS)
 
 
+def pod_metadata(rendered: dict[Key, Object]) -> Iterator[Object]:
+    """The metadata of the pods of all controllers."""
+    return (rendered[("Deployment", SYSTEM_NAMESPACE, name)]["spec"]["template"]["metadata"] for name in CONTROLLERS)
+
+
 def has_kind(kind: str) -> Callable[[dict[Key, Object]], bool]:
     return lambda rendered: any(key[0] == kind for key in rendered)
 
@@ -163,10 +170,26 @@ CHANGES: list[tuple[str, Callable[[dict[Key, Object]], object], object]] = [
         lambda r: [p["tolerations"] for p in pods(r)],
         [[{"operator": "Exists"}]] * 3,
     ),
+    (
+        'catalogd.affinity={"nodeAffinity":{}}',
+        lambda r: next(pods(r))["affinity"]["nodeAffinity"],
+        {},
+    ),
+    ('podLabels={"a":"b"}', lambda r: [each["labels"]["a"] for each in pod_metadata(r)], ["b"] * 3),
+    ('podAnnotations={"a":"b"}', lambda r: [each["annotations"]["a"] for each in pod_metadata(r)], ["b"] * 3),
     ('priorityClassName="high"', lambda r: [pod["priorityClassName"] for pod in pods(r)], ["high"] * 3),
     ("networkPolicies.enabled=false", has_kind("NetworkPolicy"), False),
     ("crds.enabled=false", has_kind("CustomResourceDefinition"), False),
     ("metrics.serviceMonitor.enabled=true", has_kind("ServiceMonitor"), True),
+    ("metrics.prometheusRule.enabled=true", has_kind("PrometheusRule"), True),
+    *(
+        (
+            f'metrics.{kind[0].lower()}{kind[1:]}={{"enabled":true,"labels":{{"release":"p"}}}}',
+            lambda r, kind=kind: [each["metadata"]["labels"]["release"] for key, each in r.items() if key[0] == kind],
+            ["p"],
+        )
+        for kind in ("ServiceMonitor", "PrometheusRule")
+    ),
     (
         "metrics.services.enabled=true",
         lambda r: sum(key[0] == "Service" and key[2].endswith("-metrics") for key in r),
@@ -189,6 +212,39 @@ def test_each_value_changes_what_it_says(
     helm: Helm, value: str, shown: Callable[[dict[Key, Object]], object], expected: object
 ) -> None:
     assert shown(helm.render(value)) == expected
+
+
+def test_every_value_is_in_the_table() -> None:
+    shown = {path for value, *_ in CHANGES for path in paths(*value.split("=", 1))}
+    values = chart_values(load_manifests(), ["PrometheusRule", "ServiceMonitor"])
+    assert {general(each.path) for each in values} == {general(path) for path in shown}
+
+
+def paths(path: str, text: str) -> Iterator[str]:
+    """The values that a change sets."""
+    value = json.loads(text)
+    if isinstance(value, dict) and path in (
+        *CONTROLLER_KEYS,
+        "image",
+        "metrics.serviceMonitor",
+        "metrics.prometheusRule",
+    ):
+        yield from (f"{path}.{key}" for key in value)
+    else:
+        yield path
+
+
+def general(path: str) -> str:
+    """The path of a value, the same for all controllers."""
+    first, _, rest = path.partition(".")
+    return f"<controller>.{rest}" if first in CONTROLLER_KEYS else path
+
+
+def test_all_metrics_are_the_objects_of_config(helm: Helm) -> None:
+    kinds = ("services", "serviceMonitor", "prometheusRule")
+    rendered = helm.render(*(f"metrics.{kind}.enabled=true" for kind in kinds))
+    expected = by_name(objects_of(CONFIG / "prometheus"))
+    assert {key: rendered[key] for key in expected} == expected
 
 
 def test_the_namespace_is_that_of_the_release(helm: Helm) -> None:
