@@ -76,8 +76,8 @@ test: check ## everything: check, unit, cases, integration, cluster, e2e, corpus
 gitops: setup ## Argo CD and Flux deliver the suite's objects on a local cluster (the first build takes nine minutes)
 	$(BIN)/pytest -s tests/gitops
 
-alerts: setup ## check the alerts and the dashboard with promtool (the first build takes five minutes)
-	$(BIN)/python -c 'from devcluster.optional_programs import optional_program; optional_program("promtool")'
+alerts: setup ## check the alerts and the dashboard with promtool and Prometheus (the first build takes five minutes)
+	$(BIN)/python -c 'from devcluster.optional_programs import optional_program as find; find("promtool"); find("prometheus")'
 	$(BIN)/pytest tests/alerts
 
 image: setup ## build the image without a Docker engine and run it; REFRESH=1 looks for newer Debian packages
