@@ -23,7 +23,7 @@ from devcluster import debian
 from devcluster.allocation import free_port
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
-from devcluster.gitops.git_server import BRANCH
+from devcluster.gitops.clone import BRANCH
 from devcluster.optional_programs import optional_program
 from devcluster.processes import REPOSITORY, start_logged, with_parent_death_signal
 

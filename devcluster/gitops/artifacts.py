@@ -7,9 +7,6 @@ third-party source controllers do, `push` archives the commit, serves the archiv
 import functools
 import hashlib
 import json
-import os
-import shutil
-import subprocess
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -19,19 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from devcluster.cluster import Cluster
-from devcluster.errors import DevclusterError
-
-BRANCH = "main"
-
-_ENVIRONMENT = {
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_AUTHOR_NAME": "devcluster",
-    "GIT_AUTHOR_EMAIL": "devcluster@example.com",
-    "GIT_COMMITTER_NAME": "devcluster",
-    "GIT_COMMITTER_EMAIL": "devcluster@example.com",
-}
+from devcluster.gitops.clone import BRANCH, Clone, Git
 
 
 class ArtifactRepository:
@@ -42,10 +27,9 @@ class ArtifactRepository:
         self._cluster = cluster
         self._namespace = namespace
         self.name = name
-        self._clone = folder / "clone"
+        self._clone = Clone(Git(), folder / "clone")
         self._served = folder / "served"
         self._served.mkdir(parents=True)
-        self._git("init", "--quiet", f"--initial-branch={BRANCH}", str(self._clone))
         handler = functools.partial(_QuietHandler, directory=str(self._served))
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
@@ -55,20 +39,10 @@ class ArtifactRepository:
 
     def push(self, files: Mapping[str, str]) -> str:
         """Commit exactly these files (path -> content) and publish the commit; return its revision as Flux shows it."""
-        for path in self._clone.iterdir():
-            if path.name != ".git":
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-        for name, content in files.items():
-            path = self._clone / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content)
-        at = ("-C", str(self._clone))
-        self._git(*at, "add", "--all")
-        self._git(*at, "commit", "--quiet", "--allow-empty", "--message", "A change")
-        commit = self._git(*at, "rev-parse", "HEAD").strip()
+        commit = self._clone.commit(files)
         archive = self._served / f"{commit}.tar.gz"
         # The archive of a commit has a header that names it; that of its tree has files alone.
-        self._git(*at, "archive", "--format=tar.gz", f"--output={archive}", f"{commit}^{{tree}}")
+        self._clone.git("archive", "--format=tar.gz", f"--output={archive}", f"{commit}^{{tree}}")
         revision = f"{BRANCH}@sha1:{commit}"
         self._publish(archive, revision)
         return revision
@@ -120,19 +94,6 @@ class ArtifactRepository:
             *("patch", "externalartifact", self.name, f"--namespace={self._namespace}"),
             *("--subresource=status", "--type=merge", "--patch", patch),
         )
-
-    def _git(self, *arguments: str) -> str:
-        done = subprocess.run(
-            ["git", *arguments],
-            env={**os.environ, **_ENVIRONMENT},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode != 0:
-            raise DevclusterError(f"git {' '.join(arguments)}: {done.stderr.strip()}")
-        return done.stdout
 
 
 class _QuietHandler(SimpleHTTPRequestHandler):

@@ -4,7 +4,6 @@ It ends with the `with` block or its process. Repositories are folders below the
 """
 
 import os
-import shutil
 import subprocess
 import threading
 from collections.abc import Callable, Mapping
@@ -14,23 +13,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
-from devcluster import debian
-from devcluster.errors import DevclusterError
-
-BRANCH = "main"
-
-_ENVIRONMENT = {
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_AUTHOR_NAME": "devcluster",
-    "GIT_AUTHOR_EMAIL": "devcluster@example.com",
-    "GIT_COMMITTER_NAME": "devcluster",
-    "GIT_COMMITTER_EMAIL": "devcluster@example.com",
-    "NO_PROXY": "127.0.0.1",
-    "no_proxy": "127.0.0.1",
-}
-"""The user's configuration, of hooks or signatures for example, and proxies do not count."""
+from devcluster.gitops.clone import BRANCH, ENVIRONMENT, Clone, Git
 
 
 class GitServer:
@@ -38,24 +21,22 @@ class GitServer:
 
     def __init__(self, folder: Path, report: Callable[[str], None] = print) -> None:
         """Find git, or install it from Debian, and start to serve. Raises DevclusterError."""
-        self._git = debian.find_or_install("git", report)
+        self._git = Git(report)
         self._folder = folder
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._server = _Server(self._git, folder / "served")
+        self._server = _Server(self._git.program, folder / "served")
         self._thread = threading.Thread(target=self._server.serve_forever, name="git server", daemon=True)
         self._thread.start()
 
     def repository(self, name: str) -> "Repository":
         """Make a new repository without commits, and a clone of it to commit in."""
         bare = self._folder / "served" / f"{name}.git"
-        git = _Git(self._git)
-        git.run("init", "--quiet", "--bare", f"--initial-branch={BRANCH}", str(bare))
-        git.run("config", "http.receivepack", "true", folder=bare)
-        clone = self._folder / "clones" / name
-        git.run("init", "--quiet", f"--initial-branch={BRANCH}", str(clone))
+        self._git.run("init", "--quiet", "--bare", f"--initial-branch={BRANCH}", str(bare))
+        self._git.run("config", "http.receivepack", "true", folder=bare)
+        clone = Clone(self._git, self._folder / "clones" / name)
         url = f"http://127.0.0.1:{self._server.server_address[1]}/{name}.git"
-        git.run("remote", "add", "origin", url, folder=clone)
-        return Repository(git, url, clone)
+        clone.git("remote", "add", "origin", url)
+        return Repository(clone, url)
 
     def __enter__(self) -> Self:
         return self
@@ -71,46 +52,16 @@ class GitServer:
 class Repository:
     """A repository of a GitServer. `url` is what clients clone."""
 
-    def __init__(self, git: "_Git", url: str, clone: Path) -> None:
+    def __init__(self, clone: Clone, url: str) -> None:
         """Called by GitServer."""
-        self._git = git
         self._clone = clone
         self.url = url
 
-    def push(self, files: Mapping[str, str], message: str = "A change") -> str:
+    def push(self, files: Mapping[str, str]) -> str:
         """Commit exactly these files (path -> content), without those of earlier commits, and push; return the commit's id."""
-        for path in self._clone.iterdir():
-            if path.name != ".git":
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-        for name, content in files.items():
-            path = self._clone / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content)
-        self._git.run("add", "--all", folder=self._clone)
-        self._git.run("commit", "--quiet", "--allow-empty", "--message", message, folder=self._clone)
-        self._git.run("push", "--quiet", "origin", BRANCH, folder=self._clone)
-        return self._git.run("rev-parse", "HEAD", folder=self._clone).strip()
-
-
-class _Git:
-    """Runs git without the configuration of the user."""
-
-    def __init__(self, program: Path) -> None:
-        self._program = program
-
-    def run(self, *arguments: str, folder: Path | None = None) -> str:
-        done = subprocess.run(
-            [self._program, *arguments],
-            cwd=folder,
-            env={**os.environ, **_ENVIRONMENT},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode != 0:
-            raise DevclusterError(f"git {' '.join(arguments)}: {done.stderr.strip()}")
-        return done.stdout
+        commit = self._clone.commit(files)
+        self._clone.git("push", "--quiet", "origin", BRANCH)
+        return commit
 
 
 class _Server(ThreadingHTTPServer):
@@ -152,7 +103,7 @@ class _Handler(BaseHTTPRequestHandler):
         done = subprocess.run(
             [self.server.git, "http-backend"],
             input=body,
-            env={**os.environ, **_ENVIRONMENT, **self._variables(len(body))},
+            env={**os.environ, **ENVIRONMENT, **self._variables(len(body))},
             capture_output=True,
             check=False,
         )

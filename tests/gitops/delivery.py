@@ -11,7 +11,8 @@ import yaml
 
 from devcluster.demo.full_catalog import catalog_object, operator_object
 from devcluster.gitops.argocd import NAMESPACE, ArgoCd
-from devcluster.gitops.git_server import BRANCH, Repository
+from devcluster.gitops.clone import BRANCH
+from devcluster.gitops.git_server import Repository
 from devcluster.watch import Event, Object, Watch
 from tests.bundle_properties import package_required
 from tests.e2e.packages import group, package_blobs, push_bundle, push_catalog, registry_bundle
