@@ -68,7 +68,7 @@ buildah: setup ## install buildah, which tests/e2e uses to build images (Debian,
 corpus: setup ## tests over real catalogs and bundles (OLM_CORPUS, default ../shared/corpus)
 	$(BIN)/pytest -m corpus tests
 
-test: check ## everything: check, unit, cases, integration, cluster, e2e, corpus
+test: check ## check, unit, cases, integration, cluster, e2e, corpus (not alerts, gitops, image, release)
 	$(if $(OLM_KUBECONFIG),,$(BIN)/python -m devcluster build)
 	$(BIN)/pytest $(call workers,3) $(foreach tier,e2e alerts gitops image release,--ignore=tests/$(tier)) tests
 	$(BIN)/pytest $(call workers,2) tests/e2e
@@ -87,11 +87,13 @@ image: setup ## build the image without a Docker engine and run it; REFRESH=1 lo
 docs: setup ## write the site of the documentation into build/site; a broken link is an error
 	@$(BIN)/python -m release.site
 
-release: setup ## write install.yaml, crds.yaml, the Helm chart and SHA256SUMS into build/release, and test them; IMAGE=... stamps it, and BUNDLE_IMAGE=... adds a bundle for OLM v0
+release: setup ## write install.yaml, crds.yaml, the Helm chart and SHA256SUMS into build/release, and run tests/release; IMAGE=... stamps it, BUNDLE_IMAGE=... adds a bundle for OLM v0
+	rm -rf build/release build/olm-v0
 	$(BIN)/python -m release.manifests $(if $(IMAGE),--image $(IMAGE))
 	$(BIN)/python -m release.chart $(if $(IMAGE),--image $(IMAGE))
 	$(BIN)/python -m release.checksums
-	$(if $(BUNDLE_IMAGE),$(BIN)/python -m release.bundle --image $(IMAGE) --bundle-image $(BUNDLE_IMAGE))
+	$(if $(BUNDLE_IMAGE),$(BIN)/python -m release.bundle $(if $(IMAGE),--image $(IMAGE)) --bundle-image $(BUNDLE_IMAGE))
+	$(BIN)/python -c 'from devcluster.optional_programs import optional_program as find; find("helm")'
 	$(BIN)/pytest tests/release
 
 bench: setup ## measure the figures and describe the machine

@@ -24,7 +24,7 @@ from typing import Any
 import yaml
 
 from olmctl.cluster.output import as_yaml
-from olmctl.suite.manifests import containers
+from olmctl.suite.manifests import containers, load_manifests
 from olmkit.api.meta import Object
 from release.image import suite_version
 from release.kustomization import CONFIG, objects_of
@@ -201,10 +201,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, default=Path("build/olm-v0"))
     parser.add_argument("--version", default=suite_version(), help="the version of the suite (default: %(default)s)")
-    parser.add_argument("--image", required=True, help="the image of the controllers")
+    parser.add_argument("--image", default="", help="the image of the controllers (default: that of config/default)")
     parser.add_argument("--bundle-image", required=True, help="the image that the bundle will be pushed as")
     arguments = parser.parse_args()
-    write(arguments.output, arguments.version, arguments.image, arguments.bundle_image)
+    image = arguments.image or load_manifests().image
+    write(arguments.output, arguments.version, image, arguments.bundle_image)
     return 0
 
 

@@ -8,14 +8,14 @@ import pytest
 
 from release.debian_packages import apt_sources
 
-DEB822 = "Types: deb\nURIs: http://deb.debian.org/debian\nSuites: {}\nComponents: main\n"
+DEB822 = "Types: deb\nURIs: http://packages.example.com/debian\nSuites: {}\nComponents: main\n"
 
 
 @pytest.mark.parametrize(
     ("name", "text", "is_chosen"),
     [
-        pytest.param("sources.list", "deb http://deb.debian.org/debian bookworm main\n", True, id="one line"),
-        pytest.param("sources.list", "# deb http://deb.debian.org/debian bookworm main\n", False, id="a comment"),
+        pytest.param("sources.list", "deb http://packages.example.com/debian bookworm main\n", True, id="one line"),
+        pytest.param("sources.list", "# deb http://packages.example.com/debian bookworm main\n", False, id="a comment"),
         pytest.param("sources.list.d/debian.sources", DEB822.format("bookworm bookworm-updates"), True, id="deb822"),
         pytest.param("sources.list.d/debian.sources", DEB822.format("trixie"), False, id="another release"),
         pytest.param(
