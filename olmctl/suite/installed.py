@@ -1,6 +1,6 @@
 """The suite that an installation finds on the cluster: its version, its namespace, and objects that the new version lacks.
 
-Called by olmctl.suite.install.
+Called by olmctl.suite.install and olmctl.suite.uninstall.
 """
 
 from __future__ import annotations
@@ -13,13 +13,22 @@ import click
 from olmctl.cluster.operator_state import part, text_at
 from olmctl.cluster.session import FIELD_MANAGER
 from olmctl.commands import FAILED, REFUSED, CommandError
-from olmctl.suite.manifests import PART_OF, PART_OF_LABEL, VERSION_LABEL, Manifests
-from olmctl.suite.objects import DEPLOYMENT, KINDS, find_all, name_of
+from olmctl.suite.manifests import (
+    KEYS_NAMESPACE,
+    PART_OF,
+    PART_OF_LABEL,
+    SYSTEM_NAMESPACE,
+    VERSION_LABEL,
+    Manifests,
+)
+from olmctl.suite.objects import DEPLOYMENT, KINDS, find_all, is_own, name_of
 from olmkit.api.meta import Object
 from olmkit.errors import NotFound
 from olmkit.gocompat.versions import BadVersion, parse_tolerant_version
 from olmkit.runtime.client import Client
 
+_DEFAULT_NAMESPACES = (SYSTEM_NAMESPACE, KEYS_NAMESPACE)
+"""Whoever has made these has made them for the suite."""
 _KEPT = ("CustomResourceDefinition", "Namespace")
 """Kinds that an upgrade never deletes: everything in them would be deleted too."""
 
@@ -27,13 +36,8 @@ _KEPT = ("CustomResourceDefinition", "Namespace")
 async def check_installed(client: Client, manifests: Manifests, namespace: str, *, is_forced: bool) -> None:
     """Say which version is replaced. Raises CommandError if the suite is installed in another namespace, if it is newer and the
     command is not forced, and if objects are stored in a version of a CRD that the new CRD does not have."""
-    controllers, _ = await client.list(DEPLOYMENT, label_selector=f"{PART_OF_LABEL}={PART_OF}")
-    names = {each["metadata"]["name"] for each in manifests.deployments}
-    controllers = [each for each in controllers if each["metadata"]["name"] in names]
-    elsewhere = sorted({each["metadata"]["namespace"] for each in controllers} - {namespace})
-    if elsewhere:
-        text = f"olm-suite is installed in the namespace {', '.join(elsewhere)}, and a cluster has one: use --system-namespace"
-        raise CommandError(REFUSED, f"{text} {elsewhere[0]}, or uninstall it first")
+    controllers = await find_controllers(client, manifests, namespace)
+    await _check_namespaces(client, manifests, is_forced=is_forced)
     others = sorted(
         {text_at(each, "metadata", "labels", VERSION_LABEL) for each in controllers} - {manifests.version, ""}
     )
@@ -44,6 +48,31 @@ async def check_installed(client: Client, manifests: Manifests, namespace: str, 
     _check_stored_versions(manifests.crds, await find_all(client, manifests.crds))
     if others:
         click.echo(f"olm-suite {', '.join(others)} is replaced with {manifests.version}", err=True)
+
+
+async def find_controllers(client: Client, manifests: Manifests, namespace: str) -> list[Object]:
+    """The Deployments of the suite that is installed. Raises CommandError if it is installed in another namespace."""
+    controllers, _ = await client.list(DEPLOYMENT, label_selector=f"{PART_OF_LABEL}={PART_OF}")
+    names = {each["metadata"]["name"] for each in manifests.deployments}
+    controllers = [each for each in controllers if each["metadata"]["name"] in names]
+    elsewhere = sorted({each["metadata"]["namespace"] for each in controllers} - {namespace})
+    if elsewhere:
+        text = f"olm-suite is installed in the namespace {', '.join(elsewhere)}, and a cluster has one: use --system-namespace"
+        raise CommandError(REFUSED, f"{text} {elsewhere[0]}, or uninstall it first")
+    return controllers
+
+
+async def _check_namespaces(client: Client, manifests: Manifests, *, is_forced: bool) -> None:
+    """Raises CommandError for a namespace of others: it would get the suite's Pod Security level, and be deleted with it."""
+    for each in await find_all(client, [each for each in manifests.objects if each["kind"] == "Namespace"]):
+        if each is None or is_own(each) or each["metadata"]["name"] in _DEFAULT_NAMESPACES:
+            continue
+        name = each["metadata"]["name"]
+        is_cluster_namespace = name == "default" or name.startswith("kube-")
+        if is_cluster_namespace or not is_forced:
+            text = f"namespace/{name} exists and is not olm-suite's: choose another one with --system-namespace"
+            more = "" if is_cluster_namespace else ", or use --force; then it is deleted with the suite"
+            raise CommandError(REFUSED, text + more)
 
 
 def _is_newer(version: str, other: str) -> bool:

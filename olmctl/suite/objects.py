@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from olmctl.cluster.installed_objects import NAMESPACE
 from olmctl.cluster.operator_state import condition, is_observed, is_true, part, text_at
 from olmctl.cluster.port_forward import POD
-from olmctl.suite.manifests import NAME_LABEL, VERSION_LABEL, containers
+from olmctl.suite.manifests import NAME_LABEL, PART_OF, PART_OF_LABEL, VERSION_LABEL, containers
 from olmkit.api import customresourcedefinitions
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import NotFound, OlmError
@@ -112,6 +112,11 @@ async def find_all(client: Client, objects: Iterable[Object]) -> list[Object | N
             return await find(client, obj)
 
     return list(await asyncio.gather(*map(one, objects)))
+
+
+def is_own(obj: Object) -> bool:
+    """Whether the object is of the suite, and not of another program that uses the same name."""
+    return text_at(obj, "metadata", "labels", PART_OF_LABEL) == PART_OF
 
 
 async def states(client: Client, objects: Iterable[Object]) -> list[ObjectState]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from olmctl.cluster.operator_state import conditions, part, text_at
 from olmctl.commands import FAILED, TIMED_OUT, CommandError, warn
 from olmctl.suite.finalizers import CONTROLLER_OF, Controllers, held_text, own_finalizers, remove_own_finalizers
-from olmctl.suite.objects import find_all, kind_of, name_of, resource_name
+from olmctl.suite.objects import CRD, find_all, is_own, kind_of, name_of, resource_name
 from olmctl.terminal import ProgressLine
 from olmkit.api import bundledeployments, operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
@@ -58,9 +58,13 @@ class Removal:
         _print_gone(shown, set())
 
     async def delete_objects(self, objects: Sequence[Object]) -> None:
-        """Delete objects of the manifests in this order, and wait for the end. Raises CommandError with what holds them."""
+        """Delete objects of the manifests in this order, and wait for the end. Objects of others with the same names stay and
+        are named. Raises CommandError with what holds them."""
+        for each in await find_all(self._client, objects):
+            if each is not None and not is_own(each):
+                warn(f"{name_of(each)} stays: it is not olm-suite's")
         shown: dict[str, None] = {}
-        while found := [each for each in await find_all(self._client, objects) if each is not None]:
+        while found := [each for each in await find_all(self._client, objects) if each is not None and is_own(each)]:
             _print_gone(shown, {name_of(each) for each in found})
             for each in found:
                 shown[name_of(each)] = None
@@ -73,8 +77,9 @@ class Removal:
         _print_gone(shown, set())
 
     async def _delete(self, kind: Kind, obj: Object) -> None:
-        with suppress(NotFound):
-            await self._client.delete(kind, obj["metadata"]["name"], obj["metadata"].get("namespace"))
+        metadata = obj["metadata"]
+        with suppress(NotFound, Conflict):  # another object of that name: the next reading decides
+            await self._client.delete(kind, metadata["name"], metadata.get("namespace"), uid=metadata["uid"])
 
     async def _strip(self, kind: Kind, found: Iterable[Object], *, is_late: bool) -> bool:
         """Remove the suite's finalizers of objects that are being deleted and whose controller does not run; returns whether.
@@ -116,7 +121,9 @@ class Removal:
 
 
 async def custom_resources(client: Client, kind: Kind) -> list[Object]:
-    """All objects of a kind of the suite; none if the cluster does not serve it."""
+    """All objects of a kind of the suite; none if the cluster does not serve it, or has another program's CRD of that name."""
+    if not await _is_own_kind(client, kind):
+        return []
     while True:
         try:
             return (await client.list(kind))[0]
@@ -126,6 +133,13 @@ async def custom_resources(client: Client, kind: Kind) -> list[Object]:
             if error.retry_after is None:
                 raise
             await asyncio.sleep(POLL_SECONDS)
+
+
+async def _is_own_kind(client: Client, kind: Kind) -> bool:
+    try:
+        return is_own(await client.get(CRD, f"{kind.plural}.{kind.group}"))
+    except NotFound:
+        return False
 
 
 def _print_gone(shown: dict[str, None], present: set[str]) -> None:

@@ -12,8 +12,9 @@ from olmctl.cluster.operator_state import part
 from olmctl.cluster.session import Session, on_cluster, timeout_option
 from olmctl.commands import REFUSED, CommandError
 from olmctl.suite.finalizers import Controllers
+from olmctl.suite.installed import find_controllers
 from olmctl.suite.manifests import KEYS_NAMESPACE, Manifests, load_manifests
-from olmctl.suite.objects import find_all, kind_of
+from olmctl.suite.objects import CRD, DEPLOYMENT, find_all, is_own, kind_of
 from olmctl.suite.preflight import check_permissions
 from olmctl.suite.removal import Removal, custom_resources
 from olmctl.terminal import clean
@@ -51,13 +52,14 @@ async def uninstall(session: Session, is_orphan: bool, is_removal: bool, **optio
         raise click.UsageError("choose one of --orphan and --remove")
     manifests = load_manifests(system_namespace=session.system_namespace)
     wanted = manifests.objects if is_orphan else manifests.all
+    await _check_permissions(session, wanted)
     found = {kind: await custom_resources(session.client, kind) for kind in KINDS}
-    if not any(await find_all(session.client, wanted)):
-        crds = [each for each in await find_all(session.client, manifests.crds) if each is not None]
+    await find_controllers(session.client, manifests, session.system_namespace)
+    if not await _find_own(session, wanted):
+        crds = await _find_own(session, manifests.crds)
         stays = f". {pluralize(len(crds), 'CRD')} stay: --remove deletes them" if crds else ""
         click.echo(f"olm-suite is not installed: there is nothing to remove{stays}", err=True)
         return 0
-    await _check_permissions(session, wanted)
     _confirm(list(_consequences(session, found, is_orphan=is_orphan)), options)
     if options["dry_run"]:
         return 0
@@ -70,8 +72,14 @@ async def uninstall(session: Session, is_orphan: bool, is_removal: bool, **optio
     return 0
 
 
+async def _find_own(session: Session, objects: Sequence[Object]) -> list[Object]:
+    return [each for each in await find_all(session.client, objects) if each is not None and is_own(each)]
+
+
 async def _check_permissions(session: Session, wanted: Sequence[Object]) -> None:
     await check_permissions(session.client, map(kind_of, wanted), _VERBS)
+    await check_permissions(session.client, (DEPLOYMENT,), ("list",))
+    await check_permissions(session.client, (CRD,), ("get",))
     await check_permissions(session.client, KINDS, _CUSTOM_RESOURCE_VERBS)
 
 

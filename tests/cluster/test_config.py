@@ -171,7 +171,10 @@ def test_the_pods_of_the_controllers_are_admitted_as_restricted(installed: Clust
 
 def test_the_sample_objects_are_accepted(installed: Cluster) -> None:
     printed = installed.kubectl("apply", "--dry-run=server", "-f", str(CONFIG / "samples"))
-    assert printed.count("operator.operators.operatorframework.io/") == 4
+    names = ("hello-operator", "message-board", "notebook-operator", "party-operator", "snapscheduler")
+    assert printed.count("operator.operators.operatorframework.io/") == len(names)
+    for name in names:
+        assert f"operator.operators.operatorframework.io/{name} created" in printed
     assert "catalog.catalogd.operatorframework.io/samples" in printed
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+
 import pytest
 
 from devcluster.cluster import Cluster
+from devcluster.demo.full_catalog import catalog_object
+from devcluster.processes import REPOSITORY
 from tests.cluster.olmctl.suite.conftest import Olm
 
 REMOVE = ("suite", "uninstall", "--remove", "--yes")
@@ -40,3 +45,59 @@ def test_the_suite_is_removed(olm: Olm, bare_cluster: Cluster) -> None:
     assert "operatorframework.io" not in shown
     assert olm(*REMOVE) == (0, "", "olm-suite is not installed: there is nothing to remove\n")
     assert olm("suite", "status")[0] == 3
+
+
+@pytest.fixture
+def team(bare_cluster: Cluster) -> Iterator[str]:
+    """A namespace of a team, with a ConfigMap."""
+    name = "team-a"
+    bare_cluster.kubectl("create", "namespace", name)
+    bare_cluster.kubectl("create", "configmap", "of-the-team", "-n", name)
+    try:
+        yield name
+    finally:
+        bare_cluster.kubectl("delete", "namespace", name, "--ignore-not-found")
+
+
+@pytest.mark.parametrize("way", ["--orphan", "--remove"])
+@pytest.mark.usefixtures("installed")
+def test_a_suite_in_another_namespace_is_named_and_nothing_is_deleted(
+    way: str, olm: Olm, bare_cluster: Cluster, team: str
+) -> None:
+    status, out, err = olm("suite", "uninstall", way, "--yes", "--force", "--system-namespace", team)
+    assert (status, out) == (5, "")
+    assert "olm-suite is installed in the namespace olm-suite-system" in err
+    bare_cluster.kubectl("get", "configmap", "of-the-team", "-n", team)
+    assert olm("suite", "status")[0] == 0
+
+
+def test_a_namespace_of_others_is_neither_taken_nor_deleted(olm: Olm, bare_cluster: Cluster, team: str) -> None:
+    olm(*REMOVE)
+    for name in (team, "default", "kube-system"):
+        status, out, err = olm("suite", "install", "--no-wait", "--system-namespace", name)
+        assert (status, out, f"namespace/{name} exists and is not olm-suite's" in err) == (5, "", True), err
+    assert olm("suite", "install", "--no-wait", "--force", "--system-namespace", "default")[0] == 5
+    assert olm("suite", "status", "--system-namespace", team)[0] == 3
+
+    assert olm("suite", "install", "--no-wait")[0] == 0
+    bare_cluster.kubectl("label", "namespace", "olm-suite-system", "app.kubernetes.io/part-of-")
+    status, _, err = olm(*REMOVE)
+    assert (status, "namespace/olm-suite-system stays: it is not olm-suite's" in err) == (0, True), err
+    bare_cluster.kubectl("get", "namespace", "olm-suite-system")
+    bare_cluster.kubectl("delete", "namespace", "olm-suite-system")
+
+
+def test_crds_of_another_program_stay_with_their_objects(olm: Olm, bare_cluster: Cluster) -> None:
+    olm(*REMOVE)
+    bare_cluster.kubectl("apply", "--server-side", "-k", str(REPOSITORY / "config" / "crd"))
+    bare_cluster.kubectl("wait", "--for=condition=Established", "crd/catalogs.catalogd.operatorframework.io")
+    catalog = catalog_object("theirs", "quay.io/theirs/catalog:latest", "1h")
+    bare_cluster.kubectl("apply", "-f", "-", input=json.dumps(catalog))
+    bare_cluster.kubectl("label", "crds", "--all", "app.kubernetes.io/part-of-")
+    try:
+        status, out, err = olm(*REMOVE)
+        assert (status, out) == (0, "")
+        assert "olm-suite is not installed" in err
+        bare_cluster.kubectl("get", "catalogs", "theirs")
+    finally:
+        bare_cluster.kubectl("delete", "-k", str(REPOSITORY / "config" / "crd"), "--ignore-not-found")
