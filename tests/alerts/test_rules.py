@@ -12,9 +12,9 @@ from devcluster.processes import REPOSITORY
 from tests.alerts.promtool import promtool
 
 RULES = REPOSITORY / "config/prometheus/rules.yaml"
-NAMESPACE = 'namespace="olm-suite-system"'
+JOB = 'job="rukpak-metrics"'
 LEADERS = {
-    f'leader_election_master_status{{{NAMESPACE}, name="{name}", pod="a"}}': "1x100"
+    f'leader_election_master_status{{{JOB}, name="{name}", pod="a"}}': "1x100"
     for name in ("catalogd", "rukpak", "operator-controller")
 }
 """A healthy suite: without these series OlmSuiteNoLeader fires."""
@@ -31,16 +31,16 @@ class Case:
 
 
 def leader(name: str, pod: str = "a") -> str:
-    return f'leader_election_master_status{{{NAMESPACE}, name="{name}", pod="{pod}"}}'
+    return f'leader_election_master_status{{{JOB}, name="{name}", pod="{pod}"}}'
 
 
 def passes(result: str, values: str) -> dict[str, str]:
     name = "controller_runtime_reconcile_errors_total" if result == "error" else "controller_runtime_reconcile_total"
-    return {f'{name}{{{NAMESPACE}, controller="bundle"}}': values}
+    return {f'{name}{{{JOB}, controller="bundle"}}': values}
 
 
 def requests(code: str, values: str) -> dict[str, str]:
-    return {f'rest_client_requests_total{{{NAMESPACE}, job="catalogd-metrics", code="{code}"}}': values}
+    return {f'rest_client_requests_total{{job="catalogd-metrics", code="{code}"}}': values}
 
 
 def catalog(**values: str) -> dict[str, str]:
@@ -76,23 +76,23 @@ CASES = {
     ),
     "a pass hangs": Case(
         "OlmSuitePassTooLong",
-        {f'workqueue_longest_running_processor_seconds{{{NAMESPACE}, name="bundle"}}': "0+60x100"},
+        {f'workqueue_longest_running_processor_seconds{{{JOB}, name="bundle"}}': "0+60x100"},
         "20m",
         {"name": "bundle"},
     ),
     "passes are short": Case(
         "OlmSuitePassTooLong",
-        {f'workqueue_longest_running_processor_seconds{{{NAMESPACE}, name="bundle"}}': "2x100"},
+        {f'workqueue_longest_running_processor_seconds{{{JOB}, name="bundle"}}': "2x100"},
         "20m",
     ),
     "a queue is never drained": Case(
         "OlmSuiteQueueNotDrained",
-        {f'workqueue_depth{{{NAMESPACE}, name="bundle"}}': "0x5 500x95"},
+        {f'workqueue_depth{{{JOB}, name="bundle"}}': "0x5 500x95"},
         "60m",
         {"name": "bundle"},
     ),
     "a queue is drained after a peak": Case(
-        "OlmSuiteQueueNotDrained", {f'workqueue_depth{{{NAMESPACE}, name="bundle"}}': "500x20 0x80"}, "35m"
+        "OlmSuiteQueueNotDrained", {f'workqueue_depth{{{JOB}, name="bundle"}}': "500x20 0x80"}, "35m"
     ),
     "the API server is overloaded": Case(
         "OlmSuiteApiServerRequestsFail",
