@@ -23,7 +23,7 @@ import orjson
 from catalogd.ingest.blob_index import BlobIndex, ByteRange
 from catalogd.ingest.catalog_summary import CatalogSummary
 from catalogd.ingest.package_objects import ObjectFingerprint
-from catalogd.ingest.package_summaries import summary_ranges
+from catalogd.ingest.summary_ranges import summary_ranges
 
 CONTENT_FORMAT = 4
 """The version of all these files. Content of another format is loaded again."""

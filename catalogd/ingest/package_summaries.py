@@ -6,19 +6,14 @@ the icon instead of the icon.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-import orjson
-
-from catalogd.ingest.blob_index import ByteRange
 from olmkit.fbc import bundle_objects, catalog
 from olmkit.fbc.catalog import Bundle, Channel, Deprecations, Package
 
-SUMMARIES_START, SUMMARIES_SEPARATOR, SUMMARIES_END = b'{"packages":[', b",", b"]}\n"
-"""What stands before, between and after the summaries in their document."""
 MAX_DESCRIPTION_LENGTH = 200
 MAX_TEXT_LENGTH = 100
 """The longest name, provider, category or keyword."""
@@ -33,36 +28,6 @@ class ChannelHead:
 
     name: str
     version: str
-
-
-@dataclass(frozen=True)
-class SummaryRanges:
-    """Where the document of all summaries has that of each package, in its order; `size` is that of the document."""
-
-    by_package: Mapping[str, ByteRange]
-    size: int
-
-    def of_packages(self, packages: Collection[str]) -> Sequence[ByteRange]:
-        """The ranges that together are the document with these packages alone."""
-        selected = [found for package, found in self.by_package.items() if package in packages]
-        ranges = [(0, len(SUMMARIES_START)), *selected[:1]]
-        separator = len(SUMMARIES_SEPARATOR)  # each but the first of the document is preceded by one
-        ranges += [(start - separator, length + separator) for start, length in selected[1:]]
-        return [*ranges, (self.size - len(SUMMARIES_END), len(SUMMARIES_END))]
-
-
-def summary_ranges(document: bytes) -> SummaryRanges:
-    """Find the summaries in the document that catalogd.ingest.package_index writes. Raises ValueError for any other one."""
-    ranges: dict[str, ByteRange] = {}
-    position = len(SUMMARIES_START)
-    for summary in orjson.loads(document)["packages"]:
-        length = len(orjson.dumps(summary))  # the bytes that were written
-        ranges[summary["name"]] = position, length
-        position += length + len(SUMMARIES_SEPARATOR)
-    end = position - len(SUMMARIES_SEPARATOR) if ranges else position
-    if document[: len(SUMMARIES_START)] != SUMMARIES_START or document[end:] != SUMMARIES_END:
-        raise ValueError("the summaries of its packages have another format")
-    return SummaryRanges(ranges, len(document))
 
 
 def channel_head(channel: Channel) -> str:
