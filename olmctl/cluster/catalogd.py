@@ -12,12 +12,15 @@ from urllib.parse import quote, urlencode
 from olmctl.cluster import port_forward
 from olmctl.cluster.session import Session
 from olmkit.api.meta import Object
-from olmkit.errors import ApiError, Forbidden
+from olmkit.errors import ApiError, Forbidden, Unavailable
 from olmkit.tls.service import CATALOG_SERVICE
 
 UNAUTHORIZED = 401
 PORT_NAME = "https"
 """The name of the port of catalogd's Service."""
+MAX_REPLICAS_ASKED = 3
+"""The API server picks a replica for each request. Waiting as Retry-After says would stop a command for a catalog that cannot be
+loaded."""
 
 
 class CatalogReadError(Exception):
@@ -29,13 +32,24 @@ async def read_catalog(session: Session, catalog: str, path: str, query: Mapping
     target = f"/catalogs/{quote(catalog, safe='')}/{path}" + (f"?{urlencode(query)}" if query else "")
     try:
         try:
-            return await session.client.request("GET", f"{proxy_path(session.system_namespace)}{target}")
+            return await _through_proxy(session, target)
         except Forbidden as error:
             if error.status != UNAUTHORIZED:
                 raise
         return await port_forward.get(session, port_forward.CATALOGD, target)
     except ApiError as error:
         raise CatalogReadError(f"catalogd cannot be read through the API server: {error.message}") from error
+
+
+async def _through_proxy(session: Session, target: str) -> Object:
+    """The answer of any replica. One that does not serve the catalog says so with Retry-After; another one may serve it."""
+    for _ in range(MAX_REPLICAS_ASKED - 1):
+        try:
+            return await session.client.request("GET", f"{proxy_path(session.system_namespace)}{target}")
+        except Unavailable as error:
+            if error.retry_after is None:
+                raise
+    return await session.client.request("GET", f"{proxy_path(session.system_namespace)}{target}")
 
 
 def proxy_path(namespace: str) -> str:

@@ -1,11 +1,14 @@
-"""The client of a command: repeats a request when the API server asks for it, as kubectl does.
+"""The client of a command: repeats a request that the API server has refused for a moment, where a repetition does no harm.
 
-Called by olmctl.cluster.session. Controllers do not use it: their queues and informers repeat.
+Called by olmctl.cluster.session. Controllers do not use it: their queues and informers repeat. It never repeats what may have had
+an effect that a second request would add to, nor what a Service or pod answers through the API server's proxy: its caller knows
+what that means.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 from olmkit.api.meta import Object
@@ -16,11 +19,16 @@ MAX_RETRIES = 10
 """Per request, as in kubectl."""
 MAX_RETRY_AFTER_SECONDS = 30
 """A request that should be repeated only after a longer time fails at once."""
+JSON_PATCH = "application/json-patch+json"
+_TOO_MANY_REQUESTS = 429
+"""Sent before the request is carried out, also for a kind of which the CRD has just been created."""
+_NOT_IDEMPOTENT = frozenset({("POST", None), ("PATCH", JSON_PATCH)})
+_PROXIED = re.compile(r"/(?:services|pods)/[^/]+/proxy(?:/|$)")
 
 
 class RetryingClient(Client):
-    """A Client that repeats requests which the API server rejects with Retry-After, such as those for a kind of which the CRD has
-    just been created. Such a request was not carried out."""
+    """A Client that repeats requests which the API server refuses with Retry-After: all that it has not carried out (429), and
+    idempotent ones also after a 5xx."""
 
     async def request(self, method: str, path: str, **options: Any) -> Object:
         """As Client.request. Raises Unavailable when MAX_RETRIES are used up."""
@@ -28,7 +36,13 @@ class RetryingClient(Client):
             try:
                 return await super().request(method, path, **options)
             except Unavailable as error:
-                if error.retry_after is None or error.retry_after > MAX_RETRY_AFTER_SECONDS:
+                if not _may_repeat(error, method, path, options.get("content_type")):
                     raise
-                await asyncio.sleep(error.retry_after)
+                await asyncio.sleep(error.retry_after or 0)
         return await super().request(method, path, **options)
+
+
+def _may_repeat(error: Unavailable, method: str, path: str, content_type: str | None) -> bool:
+    if error.retry_after is None or error.retry_after > MAX_RETRY_AFTER_SECONDS or _PROXIED.search(path):
+        return False
+    return error.status == _TOO_MANY_REQUESTS or (method, content_type) not in _NOT_IDEMPOTENT
