@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from catalogd.catalog.package_diff import Difference
@@ -26,6 +26,7 @@ from catalogd.catalog.world import (
     Load,
     Plan,
     Record,
+    Recovery,
     SelectPackages,
     Serve,
     SetLabel,
@@ -66,6 +67,10 @@ class Memory:
     """DesiredSource.config_map_versions at the last successful check."""
     loading_config_map_versions: str = ""
     """The same of the check that was started last."""
+    recovery: Recovery | None = None
+    """The loads because content was lost on disk, with the age at the start of the last one: none."""
+    recovered_at: float = 0.0
+    """time.monotonic() of that start."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +136,9 @@ class CatalogActions:
             refresh_started=load.refresh_started,
             loading_config_map_versions=desired.config_map_versions,
         )
+        if load.recoveries:
+            recovery = Recovery(desired.job_identity, load.recoveries, timedelta(0))
+            self.memories[name] = replace(self.memory(name), recovery=recovery, recovered_at=time.monotonic())
         try:
             source, credentials = await self.inputs.source(spec), await self.inputs.credentials(spec)
         except OlmError as error:
@@ -173,10 +181,13 @@ class CatalogActions:
     def _record_success(self, world: World) -> None:
         self.jobs.forget(world.name)
         before = self.memory(world.name)
-        self.memories[world.name] = Memory(
+        self.memories[world.name] = replace(
+            before,
             last_checked=world.now,
-            refresh_started=before.refresh_started,
+            last_failure=None,
+            start_failure=None,
             loaded_config_map_versions=before.loading_config_map_versions,
+            loading_config_map_versions="",
         )
 
     async def _set_label(self, world: World) -> None:
@@ -193,9 +204,14 @@ class CatalogActions:
         if served is None:  # nothing to write the objects from: the content was removed since it was observed
             packages, bundles = Difference(deletes=packages.deletes), Difference(deletes=bundles.deletes)
         content = served.content if served else None
-        await self.packages.sync(catalog, packages, content.package_object if content else _no_content)
-        if self.bundles is not None:
-            await self.bundles.sync(catalog, bundles, content.bundle_object if content else _no_content)
+        try:
+            await self.packages.sync(catalog, packages, content.package_object if content else _no_content)
+            if self.bundles is not None:
+                await self.bundles.sync(catalog, bundles, content.bundle_object if content else _no_content)
+        except (OSError, ValueError):
+            if served is not None:
+                await self.store.report_damage(served.record.digest)
+            raise
 
 
 def _no_content(name: str) -> dict[str, Any]:

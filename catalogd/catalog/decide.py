@@ -12,7 +12,7 @@ from datetime import timedelta
 
 from catalogd.catalog.desired_source import desired_source
 from catalogd.catalog.package_diff import Difference
-from catalogd.catalog.timing import IMMEDIATELY, delay
+from catalogd.catalog.timing import IMMEDIATELY, delay, time_to_recover
 from catalogd.catalog.world import (
     Action,
     ConfirmUnchanged,
@@ -38,6 +38,8 @@ from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.runtime.reconciler import Decision
 from olmkit.sources.errors import BadContent
 
+CACHE_LOSES_CONTENT = "CacheLosesContent"
+"""The reason of the error while content is not read again, because it was lost on disk right after that."""
 WRITE_BATCH_SIZE = 64
 """Objects of each kind that are written, and that are deleted, in one pass."""
 
@@ -98,7 +100,13 @@ def _load_error(world: World, desired: DesiredSource, time_to_check: timedelta |
         case LoadFailed(error=error):
             return error
         case _:
-            return None
+            left = time_to_recover(world, desired)
+            if left is None or left <= IMMEDIATELY:
+                return None
+            text = f"content that was read again is lost from the cache folder again ({world.corruption})"
+            return Waiting(
+                CACHE_LOSES_CONTENT, f"{text}: check the volume of --cache-dir, and what removes files there", left
+            )
 
 
 # --- the Catalog
@@ -180,7 +188,17 @@ def _load(world: World, evaluation: Evaluation) -> Action | None:
         free_space=world.is_disk_full,
         known_bad=bad if isinstance(bad, BadContent) else None,
         is_confirmed=_is_confirmed(world, desired),
+        recoveries=_recoveries(world, desired),
     )
+
+
+def _recoveries(world: World, desired: DesiredSource) -> int:
+    """The loads since content was first lost, with the one that is to be started. One that failed is not counted."""
+    if not world.corruption:
+        return 0
+    if world.recovery is None or time_to_recover(world, desired) is None:
+        return 1
+    return world.recovery.loads + (not isinstance(world.load_state(desired), LoadFailed))
 
 
 def _is_due(world: World, desired: DesiredSource, time_to_check: timedelta | None) -> bool:
@@ -191,6 +209,8 @@ def _is_due(world: World, desired: DesiredSource, time_to_check: timedelta | Non
             return False
         case LoadFailed():
             return world.refresh_pending or is_time
+    if (left := time_to_recover(world, desired)) is not None:
+        return world.refresh_pending or left <= IMMEDIATELY
     if world.served is None or (world.served.record.ref, world.served.record.uid) != (desired.identity, world.uid):
         return True
     # A Secret that has changed alone waits for the next check.

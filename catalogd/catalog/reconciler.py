@@ -28,6 +28,7 @@ from catalogd.catalog.world import (
     LoadRunning,
     LoadState,
     Plan,
+    Recovery,
     ServedContent,
     World,
 )
@@ -105,6 +106,7 @@ class CatalogReconciler:
             refresh_started=memory.refresh_started,
             loaded_config_map_versions=memory.loaded_config_map_versions,
             corruption=corruption,
+            recovery=_recovery(memory),
             serves_deleted_catalog=is_foreign,
             lacks_bundle_metadata=bool(actions.bundles and served and not served.content.has_bundle_metadata),
             last_failure=failure,
@@ -165,6 +167,12 @@ class CatalogReconciler:
         memory = self.actions.memory(world.name)
         if memory.refresh_started and memory.refresh_started == status_report.status.last_handled_refresh:
             self.actions.memories[world.name] = replace(memory, refresh_started="")
+
+
+def _recovery(memory: Memory) -> Recovery | None:
+    if memory.recovery is None:
+        return None
+    return replace(memory.recovery, age=timedelta(seconds=time.monotonic() - memory.recovered_at))
 
 
 def _version(raw: Mapping[str, Any]) -> str:

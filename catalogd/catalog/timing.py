@@ -39,6 +39,11 @@ QUEUE_CHECK_INTERVAL = timedelta(seconds=5)
 """Time between two checks whether a queued job has started: nothing reports that."""
 DISK_RETRY_DELAY = timedelta(minutes=1)
 """Time from an error of the disk to the next attempt to write to it."""
+FIRST_RECOVERY_DELAY, MAX_RECOVERY_DELAY = timedelta(seconds=5), timedelta(minutes=10)
+"""Content that was lost on disk is loaded again at once. If it is lost once more: time from that load to the next one, which
+doubles up to the maximum."""
+RECOVERY_MEMORY = timedelta(hours=1)
+"""Content that is lost later than this after it was loaded again is loaded again at once."""
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|ms|s|m|h)")
@@ -69,6 +74,8 @@ def delay(world: World, desired: DesiredSource | None, action: Action | None = N
 
 def _time_to_check(world: World, desired: DesiredSource | None) -> timedelta | None:
     poll = desired.poll_interval if desired else None
+    if (left := time_to_recover(world, desired)) is not None and not isinstance(world.job, LoadRunning | LoadFailed):
+        return left
     match world.load_state(desired):
         case LoadRunning(is_queued=is_queued):
             return QUEUE_CHECK_INTERVAL if is_queued else None
@@ -81,6 +88,17 @@ def _time_to_check(world: World, desired: DesiredSource | None) -> timedelta | N
     if poll is None:
         return None
     return IMMEDIATELY if world.last_checked is None else world.last_checked + poll - world.now
+
+
+def time_to_recover(world: World, desired: DesiredSource | None) -> timedelta | None:
+    """The time until content that was lost on disk is loaded again; None if none was, or none soon after such a load."""
+    recovery = world.recovery
+    if not world.corruption or recovery is None or desired is None or recovery.job_identity != desired.job_identity:
+        return None
+    if recovery.age > RECOVERY_MEMORY:
+        return None
+    doublings = min(recovery.loads - 1, (MAX_RECOVERY_DELAY // FIRST_RECOVERY_DELAY).bit_length())
+    return min(FIRST_RECOVERY_DELAY * (1 << doublings), MAX_RECOVERY_DELAY) - recovery.age
 
 
 def poll_interval(name: str, source: CatalogSource) -> timedelta | None:

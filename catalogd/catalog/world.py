@@ -87,6 +87,16 @@ class LoadFailed:
     age: timedelta
 
 
+@dataclass(frozen=True)
+class Recovery:
+    """The loads of a source since its content was first lost on disk: how many, one soon after the other, and the time since the
+    last one was started."""
+
+    job_identity: str
+    loads: int
+    age: timedelta
+
+
 LoadState: TypeAlias = LoadRunning | LoadFinished | LoadFailed
 
 
@@ -110,9 +120,9 @@ class World:
     one; `refresh_started`: the value that the last check was started for, until the status reports its end.
     `lacks_bundle_metadata`: the content that is served was written without BundleMetadata, although that is enabled.
     `loaded_config_map_versions`: DesiredSource.config_map_versions at the last successful check. `corruption`: the damage of
-    content that was served and had to be removed. `serves_deleted_catalog`: the content under this name belongs to a deleted
-    Catalog of the same name; `served` is None then. `last_failure`: the last failed load since the last successful one, and
-    `is_disk_full`: it failed because the disk is full.
+    content that had to be removed, or that it is gone; `recovery`: how often it was loaded again because of that.
+    `serves_deleted_catalog`: the content under this name belongs to a deleted Catalog of the same name; `served` is None then.
+    `last_failure`: the last failed load since the last successful one, and `is_disk_full`: it failed because the disk is full.
     """
 
     name: str
@@ -132,6 +142,7 @@ class World:
     refresh_started: str = ""
     lacks_bundle_metadata: bool = False
     corruption: str = ""
+    recovery: Recovery | None = None
     loaded_config_map_versions: str = ""
     serves_deleted_catalog: bool = False
     last_failure: FailedLoad | None = None
@@ -198,7 +209,8 @@ class Load:
 
     `restart`: an earlier end of the same job does not count. `free_space`: remove replaced content first. `known_bad`: content
     that this source had and that could not be read; the job need not read it again. `is_confirmed`: the source has confirmed, for
-    this Catalog and with these Secrets, that it has the content that is served.
+    this Catalog and with these Secrets, that it has the content that is served. `recoveries`: Recovery.loads with this one; 0 if
+    no content was lost.
     """
 
     desired: DesiredSource
@@ -207,6 +219,7 @@ class Load:
     free_space: bool = False
     known_bad: BadContent | None = None
     is_confirmed: bool = False
+    recoveries: int = 0
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,8 @@ class CatalogStore:
         return next((each for each in (current, *retained) if each and each.record.digest == digest), None)
 
     def corruption(self, name: str) -> str:
-        """Why the content that was served under the name was removed as corrupt; "" when it was not."""
+        """Why content of that name was removed as corrupt, or was gone when it was to be served; "" if content has been served
+        since."""
         return self._corruption.get(name, "")
 
     def on_any_change(self, callback: Callable[[], None]) -> None:
@@ -141,13 +142,17 @@ class CatalogStore:
         """Serve this content under the name, if `fence` still holds at that moment.
 
         Raises LookupError when the content is not stored or is corrupt, OSError when the state file cannot be written and
-        Superseded when the fence does not hold. Then what was served stays.
+        Superseded when the fence does not hold. Then what was served stays, unless it is this content.
         """
         await run_to_completion(self._put(name, record, fence))
 
     async def _put(self, name: str, record: Record, fence: Callable[[], bool]) -> None:
         async with self._changes:
-            served = ServedCatalog(record, await self._open(record.digest))
+            try:
+                served = ServedCatalog(record, await self._open(record.digest))
+            except LookupError as error:
+                await self._lose(name, record.digest, str(error))
+                raise
             if not fence():
                 raise Superseded
             try:
@@ -338,6 +343,12 @@ class CatalogStore:
         await self._remove_content({digest})
         await self._try_write_state()
         self._notify_of(names)
+
+    async def _lose(self, name: str, digest: str, fault: str) -> None:
+        """Content that was to be served under the name is gone: no name has it."""
+        if digest in self.digests:
+            await self._remove_corrupt(digest, fault)
+        self._corruption[name] = fault
 
     async def _drop_retained(self) -> None:
         before = self.digests

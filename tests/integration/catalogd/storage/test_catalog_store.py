@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -328,3 +330,36 @@ async def test_each_change_of_what_is_served_is_reported_once_by_name(tmp_path: 
     await catalog_store.remove("b")
     await catalog_store.remove("b")
     assert changes == ["a", "b"]
+
+
+@pytest.mark.parametrize("how", ["folder removed", "index torn"])
+async def test_content_that_is_found_lost_when_its_record_changes_is_served_under_no_name(
+    tmp_path: Path, how: str
+) -> None:
+    catalog_store = await fill_catalog_store(tmp_path, a=ONE, b=ONE, c=TWO)
+    folder = blobs_of(catalog_store, "a").parent
+    if how == "folder removed":
+        await asyncio.to_thread(shutil.rmtree, folder.parent)
+    else:
+        (folder / "index.json").write_text("[]")
+        (folder / "content.json").touch()
+    changed: list[str] = []
+    catalog_store.on_catalog_change(changed.append)
+    with pytest.raises(LookupError):
+        await catalog_store.put("a", replace(record(ONE), packages=("p",)))
+    assert (list(catalog_store.names), sorted(changed)) == (["c"], ["a", "b"])
+    assert catalog_store.corruption("a")
+    assert catalog_store.corruption("b")
+    assert not catalog_store.corruption("c")
+    assert await served(tmp_path) == {"c": TWO}
+    publish(tmp_path, ONE)
+    await catalog_store.put("a", record(ONE))
+    assert not catalog_store.corruption("a")
+
+
+async def test_content_that_is_lost_before_it_is_served_is_reported(tmp_path: Path) -> None:
+    catalog_store = await fill_catalog_store(tmp_path, a=ONE)
+    with pytest.raises(LookupError):
+        await catalog_store.put("a", record(TWO))
+    assert catalog_store.corruption("a") == "there is no such content"
+    assert list(catalog_store.names) == ["a"], "the content that is replaced stays"

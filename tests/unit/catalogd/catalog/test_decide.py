@@ -24,6 +24,7 @@ from catalogd.catalog.world import (
     LoadRunning,
     Plan,
     Record,
+    Recovery,
     Serve,
     SetLabel,
     StopServing,
@@ -40,6 +41,7 @@ from tests.unit.catalogd.catalog.worlds import (
     IMAGE_ONE,
     IMAGE_TWO,
     MINUTE,
+    NOW,
     OFF,
     ONE,
     SECRET,
@@ -61,6 +63,11 @@ MAPS = {"type": "configMaps", "configMaps": [{"configMap": {"name": "m"}}]}
 
 
 FULL = Waiting("DiskFull", "the disk is full", MINUTE)
+GONE = "there is no such content"
+LOST_AGAIN = (
+    "content that was read again is lost from the cache folder again (there is no such content): check the volume of --cache-dir,"
+    " and what removes files there"
+)
 REFRESH: dict[str, Any] = {"refresh_started": "now", "restart": True}
 """Of a Load that a person requested."""
 
@@ -112,8 +119,42 @@ def now(action: Action) -> Plan:
         ),
         pytest.param(
             world(job=LoadFinished(TAG, "", ""), corruption="a file is missing"),
-            now(load(restart=True)),
+            now(load(restart=True, recoveries=1)),
             id="a source that has not changed is loaded again if its content is gone",
+        ),
+        pytest.param(
+            world(corruption=GONE, last_checked=NOW),
+            now(load(recoveries=1)),
+            id="content that is lost on disk is read again at once",
+        ),
+        pytest.param(
+            world(corruption=GONE, recovery=Recovery(TAG, 3, timedelta(seconds=20))),
+            now(load(recoveries=4)),
+            id="content that is lost again and again is read again after a delay",
+        ),
+        pytest.param(
+            world(corruption=GONE, recovery=Recovery(TAG, 3, timedelta(seconds=2)), refresh_requested="now"),
+            now(load(recoveries=4, refresh_started="now", restart=True)),
+            id="a person who requests it does not wait",
+        ),
+        pytest.param(
+            world(corruption=GONE, recovery=Recovery("other:v1", 3, timedelta(seconds=2))),
+            now(load(recoveries=1)),
+            id="nor does another source",
+        ),
+        pytest.param(
+            world(corruption=GONE, recovery=Recovery(TAG, 9, timedelta(hours=2))),
+            now(load(recoveries=1)),
+            id="content that is lost long after that is read again at once",
+        ),
+        pytest.param(
+            world(
+                corruption=GONE,
+                recovery=Recovery(TAG, 3, timedelta(seconds=2)),
+                job=LoadFailed(TAG, AWAY, timedelta(seconds=20)),
+            ),
+            now(load(recoveries=3)),
+            id="a load that failed has lost nothing",
         ),
         pytest.param(
             world(job=LoadFinished(TAG, IMAGE_TWO, TWO), **CHECKED),
@@ -446,6 +487,21 @@ def test_plans(given: World, plan: Plan) -> None:
             world(poll="0s", job=LoadFailed(TAG, BAD, timedelta(days=1))),
             BAD,
             id="nor bad content under a tag that is not polled",
+        ),
+        pytest.param(
+            world(corruption=GONE, recovery=Recovery(TAG, 1, timedelta(seconds=2)), last_checked=NOW),
+            Waiting("CacheLosesContent", LOST_AGAIN, timedelta(seconds=3)),
+            id="but not if it is lost once more right after that",
+        ),
+        pytest.param(
+            world(corruption=GONE, recovery=Recovery(TAG, 3, timedelta(seconds=2)), served=served(record("old:v1"))),
+            Waiting("CacheLosesContent", LOST_AGAIN, timedelta(seconds=18)),
+            id="each time the delay is longer, also while older content is served",
+        ),
+        pytest.param(
+            world(corruption=GONE, recovery=Recovery(TAG, 1000, timedelta(seconds=2))),
+            Waiting("CacheLosesContent", LOST_AGAIN, timedelta(minutes=10, seconds=-2)),
+            id="up to a maximum",
         ),
     ],
 )

@@ -1,0 +1,96 @@
+"""Content that others remove from the cache folder while it is served: it is read again at once, and then with a delay."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from olmkit.api import catalogs
+from tests.cluster.catalogd.catalog.test_reconciler import passes
+from tests.cluster.catalogd.conftest import World, lines, package
+from tests.conditions import triple
+
+CATALOG = lines(package("p", "1.0.0"), package("q", "1.0.0"))
+REMOVE_ALL = "while :; do rm -rf content/sha256-*; done"
+LOST_AGAIN = "content that was read again is lost from the cache folder again"
+
+
+@asynccontextmanager
+async def removing(cache: Path) -> AsyncIterator[None]:
+    """A process that removes all content as soon as it is stored."""
+    process = await asyncio.create_subprocess_exec("sh", "-c", REMOVE_ALL, cwd=cache)
+    try:
+        yield
+    finally:
+        process.kill()
+        await process.wait()
+
+
+def remove_content(cache: Path) -> None:
+    for each in (cache / "content").glob("sha256-*"):
+        shutil.rmtree(each)
+
+
+async def select(world: World, *names: str) -> None:
+    await world.client.patch(catalogs.KIND, world.name, {"spec": {"packages": [*names]}})
+
+
+async def listed(world: World) -> list[str]:
+    code, body = await world.get(f"{world.name}/api/v1/packages")
+    assert code == 200
+    return [each["name"] for each in json.loads(body)["packages"]]
+
+
+async def test_a_list_that_is_edited_when_the_content_is_lost_applies_to_content_that_is_read_again(
+    world: World, catalogd: Path
+) -> None:
+    await world.push(CATALOG)
+    await world.catalog(world.ref())
+    await world.ready()
+    pulled, before = world.count("/blobs/"), passes()
+    await asyncio.to_thread(remove_content, catalogd)
+    seen = len(world.history)
+    await select(world, "q")
+    await world.until("the list applies", lambda: world.seen()["status"].get("selectedPackages") == "q")
+    await world.until("the Package of p is deleted", lambda: [*world.packages()] == [f"{world.name}-q"])
+    assert await listed(world) == ["q"]
+    assert passes() - before < 20, "no pass is repeated without an end"
+    assert world.count("/blobs/") == pulled * 2, "it is read once more"
+    said = {triple(each, "Serving")[2] for each in world.history[seen:] if triple(each, "Serving")[0] == "False"}
+    assert said == {"the content is damaged on disk and is read again: there is no such content"}
+
+
+async def test_a_longer_list_is_written_although_the_objects_of_its_packages_are_lost(
+    world: World, catalogd: Path
+) -> None:
+    await world.push(CATALOG)
+    await world.catalog_of({"source": {"type": "image", "image": {"ref": world.ref()}}, "packages": ["p"]})
+    await world.when("Ready", "True", "Succeeded")
+    for each in (catalogd / "content").glob("*/content/packages.jsonl"):
+        each.unlink()
+    await select(world, "p", "q")
+    both = [f"{world.name}-p", f"{world.name}-q"]
+    await world.until("both Packages exist", lambda: sorted(world.packages()) == both, within=30)
+    assert await listed(world) == ["p", "q"]
+
+
+async def test_content_that_is_lost_again_and_again_is_read_with_a_delay_and_the_status_says_so(
+    world: World, catalogd: Path
+) -> None:
+    await world.push(CATALOG)
+    await world.catalog(world.ref())
+    await world.ready()
+    pulled = world.count("/blobs/")
+    async with removing(catalogd):
+        await select(world, "q")
+        found = await world.when("Unpacked", "False", "UnpackFailed")
+        assert triple(found, "Unpacked")[2].startswith(LOST_AGAIN)
+        assert triple(found, "Ready")[:2] == ("False", "UnpackFailed")
+        assert triple(found, "Reconciling")[:2] == ("True", "Retrying")
+        assert world.count("/blobs/") <= pulled * 3, "it is read once at once, and then after a delay"
+    await world.when("Ready", "True", "Succeeded")
+    assert await listed(world) == ["q"]
