@@ -1,19 +1,19 @@
-"""Writes the suite as a registry+v1 bundle, and a catalog with it, for clusters with OLM v0: `python -m release.bundle`.
+"""Writes the suite as a registry+v1 bundle, and a catalog with it, for clusters with OLM v0. Called by `python -m release`.
 
-    <output>/bundle/manifests/       the ClusterServiceVersion, the CRDs and what else registry+v1 supports
-    <output>/bundle/metadata/        annotations.yaml
-    <output>/bundle.Dockerfile       the image of the bundle
-    <output>/catalog/olm-suite/      the file-based catalog: package olm-suite, channel alpha
-    <output>/prerequisites.yaml      objects that registry+v1 cannot contain: namespaces, and Roles in other namespaces
+    <folder>/bundle/manifests/       the ClusterServiceVersion, the CRDs and what else registry+v1 supports
+    <folder>/bundle/metadata/        annotations.yaml
+    <folder>/bundle.Dockerfile       the image of the bundle
+    <folder>/catalog/olm-suite/      the file-based catalog: package olm-suite, channel alpha
+    <folder>/prerequisites.yaml      objects that registry+v1 cannot contain: namespaces, and Roles in other namespaces
 
-Made from config/crd and config/default. rukpak refuses this bundle: a bundle must not bring objects of the suite itself.
-docs/install.md describes how it is used. Never connects to a cluster.
+rukpak refuses this bundle: a bundle must not bring objects of the suite itself. docs/install.md describes how it is used.
+Never connects to a cluster.
 """
 
 from __future__ import annotations
 
-import argparse
 import base64
+import copy
 import json
 import subprocess
 import sys
@@ -24,12 +24,11 @@ from typing import Any
 import yaml
 
 from olmctl.cluster.output import as_yaml
-from olmctl.suite.manifests import containers, load_manifests
+from olmctl.suite.manifests import SYSTEM_NAMESPACE, Manifests
 from olmkit.api.meta import Object
-from release.image import suite_version
-from release.kustomization import CONFIG, objects_of
+from release.suite import CONFIG, SUITE
 
-PACKAGE, CHANNEL, NAMESPACE = "olm-suite", "alpha", "olm-suite-system"
+CHANNEL = "alpha"
 SAMPLES = ("sample-catalog.yaml", "hello-operator.yaml", "message-board.yaml")
 """Files of config/samples whose objects are the alm-examples."""
 EXAMPLE_NAMES = frozenset({"Catalog", "Operator", "BundleDeployment"})
@@ -64,26 +63,24 @@ def image_labels() -> dict[str, str]:
         f"{prefix}.mediatype.v1": "registry+v1",
         f"{prefix}.manifests.v1": "manifests/",
         f"{prefix}.metadata.v1": "metadata/",
-        f"{prefix}.package.v1": PACKAGE,
+        f"{prefix}.package.v1": SUITE,
         f"{prefix}.channels.v1": CHANNEL,
         f"{prefix}.channel.default.v1": CHANNEL,
     }
 
 
-def bundle_objects(objects: Sequence[Object], crds: Sequence[Object], version: str, image: str) -> list[Object]:
-    """The manifests of the bundle; `image` is that of the three controllers."""
-    for container in containers(list(objects)):
-        container["image"] = image
-    accounts = {f"{PACKAGE}-{each['metadata']['name']}" for each in objects if each["kind"] == "ServiceAccount"}
+def bundle_objects(manifests: Manifests) -> list[Object]:
+    """The manifests of the bundle."""
+    accounts = {f"{SUITE}-{each['metadata']['name']}" for each in manifests.objects if each["kind"] == "ServiceAccount"}
     copied = [
-        each
-        for each in objects
+        copy.deepcopy(each)
+        for each in manifests.objects
         if each["kind"] in COPIED_KINDS
         and (_is_own(each) or (each["kind"] == "ClusterRole" and each["metadata"]["name"] not in accounts))
     ]
     for each in copied:
         each["metadata"].pop("namespace", None)
-    return [_csv(objects, crds, version, image), *crds, *copied]
+    return [_csv(manifests), *manifests.crds, *copied]
 
 
 def prerequisites(objects: Iterable[Object]) -> list[Object]:
@@ -93,43 +90,48 @@ def prerequisites(objects: Iterable[Object]) -> list[Object]:
 
 
 def _is_own(obj: Object) -> bool:
-    return bool(obj["metadata"].get("namespace") == NAMESPACE)
+    return bool(obj["metadata"].get("namespace") == SYSTEM_NAMESPACE)
 
 
-def _csv(objects: Sequence[Object], crds: Sequence[Object], version: str, image: str) -> Object:
+def _version(manifests: Manifests) -> str:
+    """The version as a ClusterServiceVersion has it."""
+    return manifests.version.removeprefix("v")
+
+
+def _csv(manifests: Manifests) -> Object:
     return {
         "apiVersion": "operators.coreos.com/v1alpha1",
         "kind": "ClusterServiceVersion",
         "metadata": {
-            "name": f"{PACKAGE}.v{version}",
+            "name": f"{SUITE}.v{_version(manifests)}",
             "annotations": {
                 "alm-examples": json.dumps(_examples(), indent=2),
                 "capabilities": "Seamless Upgrades",
                 "categories": "Integration & Delivery",
-                "containerImage": image,
+                "containerImage": manifests.image,
                 "description": "Installs operators from catalogs, resolves what they require and keeps them installed.",
-                "operatorframework.io/suggested-namespace": NAMESPACE,
+                "operatorframework.io/suggested-namespace": SYSTEM_NAMESPACE,
             },
         },
         "spec": {
             "displayName": "OLM Suite",
             "description": DESCRIPTION,
-            "version": version,
+            "version": _version(manifests),
             "maturity": "alpha",
             "minKubeVersion": "1.27.0",
-            "provider": {"name": "olm-suite"},
+            "provider": {"name": SUITE},
             "keywords": ["operator", "catalog", "lifecycle", "olm"],
             "icon": [{"base64data": base64.b64encode(ICON.encode()).decode(), "mediatype": "image/svg+xml"}],
             "installModes": [
                 {"type": mode, "supported": mode == "AllNamespaces"}
                 for mode in ("OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces")
             ],
-            "customresourcedefinitions": {"owned": [_owned(each) for each in crds]},
+            "customresourcedefinitions": {"owned": [_owned(each) for each in manifests.crds]},
             "install": {
                 "strategy": "deployment",
                 "spec": {
-                    "clusterPermissions": _cluster_permissions(objects),
-                    "deployments": [_deployment(each) for each in objects if each["kind"] == "Deployment"],
+                    "clusterPermissions": _cluster_permissions(manifests.objects),
+                    "deployments": [_deployment(each) for each in manifests.deployments],
                 },
             },
         },
@@ -154,9 +156,8 @@ def _owned(crd: Object) -> Object:
     }
 
 
-def _cluster_permissions(objects: Iterable[Object]) -> list[Object]:
+def _cluster_permissions(objects: Sequence[Object]) -> list[Object]:
     """The rules of each account, as ClusterRoleBindings give them."""
-    objects = list(objects)
     roles = {each["metadata"]["name"]: each for each in objects if each["kind"] == "ClusterRole"}
     rules: dict[str, list[Any]] = {}
     for each in objects:
@@ -170,44 +171,34 @@ def _deployment(obj: Object) -> Object:
     return {"name": obj["metadata"]["name"], "label": obj["metadata"].get("labels", {}), "spec": obj["spec"]}
 
 
-def write(output: Path, version: str, image: str, bundle_image: str) -> None:
-    """Write everything into `output`. Raises OSError and CalledProcessError."""
-    bundle, catalog = output / "bundle", output / "catalog" / PACKAGE
-    for folder in (bundle / "manifests", bundle / "metadata", catalog):
-        folder.mkdir(parents=True, exist_ok=True)
-    objects = objects_of(CONFIG / "default")
-    for each in bundle_objects(objects, objects_of(CONFIG / "crd"), version, image):
-        name = f"{each['metadata']['name']}.{each['kind'].lower()}.yaml"
-        (bundle / "manifests" / name).write_text(as_yaml(each))
-    (bundle / "metadata" / "annotations.yaml").write_text(as_yaml({"annotations": image_labels()}))
+def write_bundle(folder: Path, manifests: Manifests, bundle_image: str) -> list[Path]:
+    """Write everything; `bundle_image` is the image that the bundle will be pushed as. Returns the paths of the files.
+
+    Raises OSError and subprocess.CalledProcessError.
+    """
+    bundle, name = folder / "bundle", f"{SUITE}.v{_version(manifests)}"
     labels = "\n".join(f"LABEL {key}={value}" for key, value in image_labels().items())
-    (output / "bundle.Dockerfile").write_text(_DOCKERFILE.format(labels=labels))
-    (output / "prerequisites.yaml").write_text(_documents(prerequisites(objects)))
+    files = {
+        bundle / "manifests" / f"{each['metadata']['name']}.{each['kind'].lower()}.yaml": as_yaml(each)
+        for each in bundle_objects(manifests)
+    }
+    files[bundle / "metadata" / "annotations.yaml"] = as_yaml({"annotations": image_labels()})
+    files[folder / "bundle.Dockerfile"] = _DOCKERFILE.format(labels=labels)
+    files[folder / "prerequisites.yaml"] = _documents(prerequisites(manifests.objects))
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
     command = (sys.executable, "-m", "olmctl", "catalog", "render", str(bundle), "--image", bundle_image, "--migrate")
     rendered = subprocess.run((*command, "-o", "yaml"), check=True, capture_output=True, text=True).stdout
     head: list[Object] = [
-        {"schema": "olm.package", "name": PACKAGE, "defaultChannel": CHANNEL},
-        {"schema": "olm.channel", "package": PACKAGE, "name": CHANNEL, "entries": [{"name": f"{PACKAGE}.v{version}"}]},
+        {"schema": "olm.package", "name": SUITE, "defaultChannel": CHANNEL},
+        {"schema": "olm.channel", "package": SUITE, "name": CHANNEL, "entries": [{"name": name}]},
     ]
-    (catalog / "catalog.yaml").write_text(_documents(head) + rendered)
+    catalog = folder / "catalog" / SUITE / "catalog.yaml"
+    catalog.parent.mkdir(parents=True, exist_ok=True)
+    catalog.write_text(_documents(head) + rendered)
+    return [*files, catalog]
 
 
 def _documents(objects: Iterable[Object]) -> str:
     return "".join(f"---\n{as_yaml(each)}" for each in objects)
-
-
-def main() -> int:
-    """Parse the arguments and write."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("build/olm-v0"))
-    parser.add_argument("--version", default=suite_version(), help="the version of the suite (default: %(default)s)")
-    parser.add_argument("--image", default="", help="the image of the controllers (default: that of config/default)")
-    parser.add_argument("--bundle-image", required=True, help="the image that the bundle will be pushed as")
-    arguments = parser.parse_args()
-    image = arguments.image or load_manifests().image
-    write(arguments.output, arguments.version, image, arguments.bundle_image)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from olmctl.cluster.output import as_yaml
 from olmctl.suite.manifests import FILE_NAME
-from release.kustomization import CONFIG, objects_of
+from release.kustomization import objects_of
+from release.suite import CONFIG
 
 TARGET = Path(__file__).resolve().parent.parent / "olmctl" / "suite" / FILE_NAME
 _HEADER = "# Written by `make generate` from config/default.\n"

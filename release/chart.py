@@ -1,6 +1,6 @@
 """The Helm chart, generated from the objects of config/: the same objects, with values in the places that users change.
 
-Called as `python -m release.chart [--folder FOLDER] [--image IMAGE]` by `make release`. Rendered with its default values into the
+Called by `python -m release`. Rendered with its default values into the
 namespace olm-suite-system, the chart gives the objects of config/default, apart from that namespace, which belongs to
 `helm install --create-namespace`, and the CRDs.
 """
@@ -11,7 +11,6 @@ import copy
 import gzip
 import io
 import json
-import sys
 import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,24 +22,21 @@ from olmctl.suite.manifests import (
     SYSTEM_NAMESPACE,
     Manifests,
     containers,
-    load_manifests,
     relocate,
 )
 from olmkit.api.meta import Object
 from release import templates
 from release.chart_values import chart_values, component_key, monitoring_key, values_schema, values_text
-from release.kustomization import CONFIG, objects_of
-from release.manifests import arguments
+from release.suite import SUITE
 from release.templates import Placeholders, insert_before
 
-NAME = "olm-suite"
 MONITORING_GROUP = "monitoring.coreos.com/"
 KEEP = {"helm.sh/resource-policy": "keep"}
 """The annotation of objects that `helm uninstall` leaves on the cluster."""
 MINIMUM_KUBERNETES = ">=1.27.0-0"
 _HELPERS = """\
 {{- define "olm-suite.image" -}}
-{{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag }}{{ end }}
+{{ .Values.image.repository }}{{ with .Values.image.tag }}:{{ . }}{{ end }}{{ with .Values.image.digest }}@{{ . }}{{ end }}
 {{- end }}
 """
 _NOTES = """\
@@ -76,7 +72,7 @@ def chart_files(manifests: Manifests, monitoring: Sequence[Object]) -> dict[str,
 def _metadata(manifests: Manifests) -> Object:
     return {
         "apiVersion": "v2",
-        "name": NAME,
+        "name": SUITE,
         "description": "An operator lifecycle suite for Kubernetes: catalogs, bundles and operators.",
         "type": "application",
         "version": manifests.version.removeprefix("v"),
@@ -113,7 +109,7 @@ def _documents(objects: Sequence[Object], monitoring: Sequence[Object]) -> dict[
 
 
 def _file_name(obj: Object) -> str:
-    return str((obj["metadata"].get("labels") or {}).get(NAME_LABEL, NAME))
+    return str((obj["metadata"].get("labels") or {}).get(NAME_LABEL, SUITE))
 
 
 def _condition(obj: Object) -> str:
@@ -186,7 +182,7 @@ def _parametrize_deployment(obj: Object, placeholders: Placeholders) -> None:
 
 def write_chart(folder: Path, manifests: Manifests, files: Mapping[str, str]) -> Path:
     """Write the chart as an archive, with the same bytes for the same files; returns its path."""
-    path = folder / f"{NAME}-{manifests.version.removeprefix('v')}.tgz"
+    path = folder / f"{SUITE}-{manifests.version.removeprefix('v')}.tgz"
     with (
         path.open("wb") as raw,
         gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed,
@@ -194,19 +190,7 @@ def write_chart(folder: Path, manifests: Manifests, files: Mapping[str, str]) ->
     ):
         for name, text in files.items():
             content = text.encode()
-            entry = tarfile.TarInfo(f"{NAME}/{name}")
+            entry = tarfile.TarInfo(f"{SUITE}/{name}")
             entry.size, entry.mode = len(content), 0o644
             archive.addfile(entry, io.BytesIO(content))
     return path
-
-
-def main() -> int:
-    """Write the chart and print its path."""
-    given = arguments("Write the Helm chart.")
-    manifests = load_manifests(given.image)
-    print(write_chart(given.folder, manifests, chart_files(manifests, objects_of(CONFIG / "prometheus"))))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

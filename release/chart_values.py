@@ -12,7 +12,11 @@ from typing import Any
 from olmctl.cluster.output import as_yaml
 from olmctl.suite.manifests import KEYS_NAMESPACE, Manifests
 from olmkit.api.meta import Object
+from olmkit.api.patterns import DIGEST, IMAGE_HOST, IMAGE_REPOSITORY, IMAGE_TAG
+from olmkit.sources.oci.reference import parse
 
+REPOSITORY = rf"({IMAGE_HOST}/)?{IMAGE_REPOSITORY}"
+"""The pattern of an image without tag and digest."""
 TEXT: Object = {"type": "string"}
 SWITCH: Object = {"type": "boolean"}
 MAPPING: Object = {"type": "object"}
@@ -31,6 +35,11 @@ class Value:
     schema: Object = field(default_factory=lambda: TEXT)
 
 
+def _text(pattern: str) -> Object:
+    """The schema of a text that matches the pattern as a whole."""
+    return {**TEXT, "pattern": f"^{pattern}$"}
+
+
 def component_key(name: str) -> str:
     """The key of a controller's values: catalogd, rukpak, operatorController."""
     first, *rest = name.split("-")
@@ -44,12 +53,8 @@ def monitoring_key(kind: str) -> str:
 
 def chart_values(manifests: Manifests, monitoring_kinds: Sequence[str]) -> list[Value]:
     """All values, in the order of values.yaml. `monitoring_kinds` are those of the Prometheus operator that the chart has."""
-    repository, _, tag = manifests.image.rpartition(":")
     values = [
-        Value("image.repository", repository, "The image of the three controllers."),
-        Value("image.tag", tag, "Its tag."),
-        Value("image.digest", "", "Its digest, such as sha256:…, which is used instead of the tag."),
-        Value("image.pullPolicy", "", "Always, IfNotPresent or Never. Empty: the default of Kubernetes."),
+        *_image_values(manifests.image),
         Value("imagePullSecrets", [], "Secrets with a login for the registry of the image: [{name: …}].", OBJECTS),
         Value("keysNamespace", KEYS_NAMESPACE, "The namespace of the suite's keys, which the chart creates."),
         Value(
@@ -79,6 +84,26 @@ def chart_values(manifests: Manifests, monitoring_kinds: Sequence[str]) -> list[
     for deployment in manifests.deployments:
         values += _component_values(deployment)
     return values
+
+
+def _image_values(image: str) -> list[Value]:
+    found = parse(image)
+    return [
+        Value("image.repository", found.written, "The image of the three controllers.", _text(REPOSITORY)),
+        Value("image.tag", found.tag or "", "Its tag.", _text(f"({IMAGE_TAG})?")),
+        Value(
+            "image.digest",
+            found.digest or "",
+            "Its digest, such as sha256:…. If there is one, it decides which image is pulled, whatever the tag is.",
+            _text(f"({DIGEST})?"),
+        ),
+        Value(
+            "image.pullPolicy",
+            "",
+            "Always, IfNotPresent or Never. Empty: the default of Kubernetes.",
+            {"enum": ["", "Always", "IfNotPresent", "Never"]},
+        ),
+    ]
 
 
 def _component_values(deployment: Object) -> list[Value]:

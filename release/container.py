@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from release.base import USER
+from release.suite import SUITE
 
 SECCOMP_PROFILE = Path("/usr/share/containers/seccomp.json")
 """The default profile of Debian's container tools, which RuntimeDefault of Kubernetes corresponds to."""
-CACHE = Path("/var/cache/olm-suite")
+CACHE = Path("/var/cache") / SUITE
 _ARCHITECTURES = {"x86_64": ("amd64", "SCMP_ARCH_X86_64"), "aarch64": ("arm64", "SCMP_ARCH_AARCH64")}
 _NAMESPACES = ("pid", "mount", "ipc", "uts")
 _MASKED = ("/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/timer_list", "/sys/firmware")
@@ -30,7 +31,7 @@ def command(runc: Path, folder: Path, configuration: Mapping[str, Any]) -> list[
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(configuration))
     root = ["--root", str(folder / "state")]
-    return [str(runc), *root, "run", "--bundle", str(folder), f"olm-suite-{uuid.uuid4().hex[:12]}"]
+    return [str(runc), *root, "run", "--bundle", str(folder), f"{SUITE}-{uuid.uuid4().hex[:12]}"]
 
 
 def bundle(
@@ -58,7 +59,7 @@ def bundle(
             "capabilities": dict.fromkeys(("bounding", "effective", "inheritable", "permitted", "ambient"), nothing),
         },
         "root": {"path": str(tree), "readonly": readonly},
-        "hostname": "olm-suite",
+        "hostname": SUITE,
         "mounts": [
             {"destination": "/proc", "type": "proc", "source": "proc"},
             _memory("/dev", "nosuid", "strictatime", "mode=755", "size=65536k"),

@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,9 +26,9 @@ from devcluster.processes import REPOSITORY
 from release import base, debian_packages, wheels
 from release.archive import Image, write_archive
 from release.runtime_lock import INSTALLERS, NOT_IN_IMAGE, versions
-from release.sbom import SUITE, make_sbom
+from release.sbom import make_sbom
+from release.suite import BUILD, SUITE, suite_version
 
-FOLDER = REPOSITORY / "build"
 BASE_NAME = "localhost/base:latest"
 RUNTIME, DEVELOPMENT = "runtime", "development"
 """The stages of the Dockerfile that can be built: the image, and the one with a shell for Tilt."""
@@ -99,12 +98,6 @@ def push(built: Built, address: str) -> str:
         repository, _, name = tag.partition(":")
         registry.push_image(repository, name, image.read_manifest(), image.read_blobs())
     return f"{address}/{built.tags[0]}"
-
-
-def suite_version() -> str:
-    """The version in pyproject.toml."""
-    version: str = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
-    return version
 
 
 def _tags(version: str, target: str) -> tuple[str, ...]:
@@ -200,7 +193,7 @@ def _export(folder: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build, and print the archive, its tags and its digest. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m release.image", description="Build the image of the suite.")
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="where the files are written (default: build)")
+    parser.add_argument("--folder", type=Path, default=BUILD, help="where the files are written (default: build)")
     parser.add_argument("--refresh", action="store_true", help="look for newer Debian packages of the base")
     parser.add_argument("--target", choices=(RUNTIME, DEVELOPMENT), default=RUNTIME, help="the stage of the Dockerfile")
     parser.add_argument("--push", metavar="HOST:PORT", help="push it to this registry too, which speaks plain HTTP")

@@ -1,12 +1,12 @@
 """The objects of a folder of config/, as `kubectl kustomize` prints them, for commands that must not need kubectl.
 
 Called by the other modules of release. Only the fields of a kustomization that config/ uses are known; any other one is an error.
-tests/cluster/release compares the result with that of kubectl.
+tests/integration/release compares the result with that of kubectl.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,11 @@ import yaml
 
 from olmctl.suite.manifests import containers
 from olmkit.api.meta import Object
+from olmkit.sources.oci.reference import parse
 
-CONFIG = Path(__file__).resolve().parent.parent / "config"
 _FILE = "kustomization.yaml"
 _FIELDS = frozenset({"apiVersion", "kind", "resources", "images", "labels"})
+_IMAGE_FIELDS = frozenset({"name", "newName", "newTag", "digest"})
 
 
 def objects_of(folder: Path) -> list[Object]:
@@ -26,16 +27,29 @@ def objects_of(folder: Path) -> list[Object]:
     if unknown := sorted(spec.keys() - _FIELDS):
         raise ValueError(f"{folder / _FILE}: unknown fields {', '.join(unknown)}")
     objects = [each for name in spec["resources"] for each in _resource(folder / name)]
-    for image in spec.get("images", ()):
+    for change in spec.get("images", ()):
+        if unknown := sorted(change.keys() - _IMAGE_FIELDS):
+            raise ValueError(f"{folder / _FILE}: unknown fields of images {', '.join(unknown)}")
         for container in containers(objects):
-            if container["image"].partition(":")[0] == image["name"]:
-                container["image"] = f"{image['newName']}:{image['newTag']}"
+            container["image"] = _changed_image(container["image"], change)
     for labels in spec.get("labels", ()):
         if labels.keys() != {"pairs"}:
             raise ValueError(f"{folder / _FILE}: of the fields of labels only pairs is known")
         for each in objects:
             each["metadata"].setdefault("labels", {}).update(labels["pairs"])
     return objects
+
+
+def _changed_image(image: str, change: Mapping[str, str]) -> str:
+    """The image as an entry of `images` has it: a new tag or digest replaces both the tag and the digest."""
+    found = parse(image)
+    if found.written != change["name"]:
+        return image
+    version = image.removeprefix(found.written)
+    if "newTag" in change or "digest" in change:
+        version = f":{change['newTag']}" if "newTag" in change else ""
+        version += f"@{change['digest']}" if "digest" in change else ""
+    return change.get("newName", found.written) + version
 
 
 def _resource(path: Path) -> Iterator[Object]:

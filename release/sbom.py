@@ -8,8 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from release.debian_packages import RELEASE_NAME, DebianPackage
-
-SUITE = "olm-suite"
+from release.suite import SUITE
 
 
 def make_sbom(

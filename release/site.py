@@ -19,8 +19,9 @@ from typing import Any
 
 import yaml
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-BUILD = REPOSITORY / "build"
+from devcluster.processes import REPOSITORY
+from release.suite import BUILD
+
 CONFIGURATION = REPOSITORY / "mkdocs.yml"
 OTHER_PAGES: Mapping[str, str] = {
     "README.md": "index.md",

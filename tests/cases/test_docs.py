@@ -113,7 +113,7 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
         ),
         ("docs/install.md", "make image"),
         ("docs/install.md", "docker build --build-arg VERSION=0.1.0 -t registry.example.com/olm-suite:v0.1.0 ."),
-        ("docs/install.md", "python -m release.chart --folder build/release"),
+        ("docs/install.md", "python -m release --image registry.example.com/olm-suite:v0.1.0"),
         ("docs/install.md", "make demo"),
         (
             "docs/install.md",

@@ -12,18 +12,20 @@ import yaml
 
 from devcluster.images import Content
 from devcluster.watch import is_true
-from release.bundle import PACKAGE, write
-from release.kustomization import CONFIG, objects_of
+from olmctl.suite.manifests import load_manifests
+from release.bundle import write_bundle
+from release.suite import SUITE, suite_version
 from tests.conditions import triple
 from tests.e2e.stage import Stage
 
-VERSION = "0.1.0"
+VERSION = suite_version()
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("olm-v0")
-    write(folder, VERSION, f"registry.example.com/olm-suite:v{VERSION}", f"registry.example.com/bundle:v{VERSION}")
+    manifests = load_manifests(f"registry.example.com/olm-suite:v{VERSION}")
+    write_bundle(folder, manifests, f"registry.example.com/bundle:v{VERSION}")
     return folder
 
 
@@ -46,12 +48,12 @@ def test_it_is_rendered_as_olm_does(written: Path) -> None:
 
 
 def test_the_suite_refuses_to_install_itself(stage: Stage, written: Path, tmp_path: Path) -> None:
-    shutil.copytree(written / "bundle", tmp_path / "bundles" / PACKAGE / VERSION)
-    pushed = stage.publish(Content(written / "catalog", tmp_path / "bundles"), [PACKAGE])
+    shutil.copytree(written / "bundle", tmp_path / "bundles" / SUITE / VERSION)
+    pushed = stage.publish(Content(written / "catalog", tmp_path / "bundles"), [SUITE])
     stage.ready_catalog(pushed.reference)
-    name = stage.operator(PACKAGE)
+    name = stage.operator(SUITE)
     refused = stage.operator_when(name, "is refused", lambda each: is_true(each, "Stalled"))
-    crds = sorted(each["metadata"]["name"] for each in objects_of(CONFIG / "crd"))
+    crds = sorted(each["metadata"]["name"] for each in load_manifests().crds)
     sentences = (
         f"CustomResourceDefinition.apiextensions.k8s.io {crd} would replace the suite's own API: no bundle may bring it"
         for crd in crds

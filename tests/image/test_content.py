@@ -13,6 +13,7 @@ import pytest
 from devcluster.processes import REPOSITORY
 from release import image, wheels
 from release.runtime_lock import NOT_IN_IMAGE, versions
+from release.suite import suite_version
 from tests.image.conftest import Run, Unpacked
 
 MAX_BYTES = 150_000_000
@@ -28,7 +29,7 @@ def test_a_second_build_gives_the_same_archive(unpacked: Unpacked, tmp_path: Pat
 
 def test_the_archive_names_the_image_by_version_and_as_the_latest(unpacked: Unpacked) -> None:
     names = [each["annotations"]["org.opencontainers.image.ref.name"] for each in unpacked.content.index["manifests"]]
-    assert names == [f"olm-suite:v{image.suite_version()}", "olm-suite:latest"]
+    assert names == [f"olm-suite:v{suite_version()}", "olm-suite:latest"]
     assert {each["digest"] for each in unpacked.content.index["manifests"]} == {unpacked.built.digest}
 
 
@@ -40,7 +41,7 @@ def test_its_configuration_is_that_of_the_dockerfile(unpacked: Unpacked) -> None
     assert (found["Cmd"], found["WorkingDir"], "Entrypoint" in found) == (["olm", "--help"], "/", False)
     labels = {name.removeprefix("org.opencontainers.image."): text for name, text in found["Labels"].items()}
     assert labels.keys() == {"title", "description", "licenses", "version", "revision"}
-    assert labels["version"] == image.suite_version()
+    assert labels["version"] == suite_version()
     assert re.fullmatch(r"[0-9a-f]{40}(-dirty)?", labels["revision"])
 
 
@@ -111,7 +112,7 @@ def test_the_wheels_are_those_of_the_lock_file(unpacked: Unpacked) -> None:
     found = {field(text, "Name").lower().replace("_", "-"): field(text, "Version") for text in metadata}
     locked = versions(wheels.read_runtime_lock(REPOSITORY))
     expected = {name: version for name, version in locked.items() if name not in NOT_IN_IMAGE}
-    assert found == expected | {"olm-suite": image.suite_version()}
+    assert found == expected | {"olm-suite": suite_version()}
 
 
 def field(metadata: str, name: str) -> str:
@@ -131,7 +132,7 @@ def test_the_bill_of_materials_names_each_package_and_each_wheel(unpacked: Unpac
 def test_each_program_prints_its_version_without_a_writable_file(run: Run, program: str) -> None:
     ran = run(program, "--version")
     printed = "olm" if program == "kubectl-olm" else program
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, f"{printed} {image.suite_version()}\n", "")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, f"{printed} {suite_version()}\n", "")
 
 
 IMPORT_ALL = """

@@ -10,6 +10,7 @@ from release import image, wheels
 from release.archive import Image
 from release.container import bundle, command
 from release.runtime_lock import versions
+from release.suite import suite_version
 
 UPDATE = """
 set -e
@@ -32,6 +33,6 @@ def test_its_user_changes_a_file_with_tar_and_the_next_process_runs_it(tmp_path:
     configuration = bundle(tmp_path / "tree", content.configuration["config"], ["sh", "-c", UPDATE], readonly=False)
     started = command(runc, tmp_path / "container", configuration)
     ran = subprocess.run(started, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    version = image.suite_version()
+    version = suite_version()
     debugger = versions(wheels.read_runtime_lock(REPOSITORY))["debugpy"]
     assert (ran.stdout.splitlines(), ran.stderr) == (["65532", f"olm {version}", debugger, f"changed {version}"], "")

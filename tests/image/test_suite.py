@@ -16,6 +16,7 @@ from devcluster.suite import COMPONENTS, Suite
 from devcluster.watch import CATALOGS, OPERATORS, Watch, is_true
 from release import image
 from release.container import CACHE, bundle, command
+from release.suite import suite_version
 from tests.image.conftest import Unpacked
 
 SAMPLES = REPOSITORY / "config" / "samples"
@@ -80,7 +81,7 @@ def test_the_suite_runs_from_the_image(cluster: Cluster, unpacked: Unpacked, run
             found = status(controller(suite, name))
             assert found["Uid"].split() == ["65532"] * 4
             assert (int(found["CapEff"], 16), found["NoNewPrivs"], found["Seccomp"]) == (0, "1", "2")
-        assert image.push(unpacked.built, cluster.registry) == f"{cluster.registry}/olm-suite:v{image.suite_version()}"
+        assert image.push(unpacked.built, cluster.registry) == f"{cluster.registry}/olm-suite:v{suite_version()}"
         pushed = Catalog(Registry(cluster.registry), "catalogs/samples:latest", "registry.example.com")
         pushed.push(Content(SAMPLES / "catalog", SAMPLES / "bundles"))
         for sample in ("sample-catalog", "hello-operator"):

@@ -10,7 +10,23 @@ from typing import Any
 import pytest
 import yaml
 
-from release.kustomization import CONFIG, objects_of
+from release.kustomization import objects_of
+from release.suite import CONFIG
+
+DIGEST = "sha256:" + "ab" * 32
+OTHER_DIGEST = "sha256:" + "cd" * 32
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: example
+spec:
+  template:
+    spec:
+      containers:
+      - name: example
+        image: {}
+"""
 
 
 def by_name(objects: Iterable[dict[str, Any]]) -> dict[tuple[str, str, str], dict[str, Any]]:
@@ -18,9 +34,48 @@ def by_name(objects: Iterable[dict[str, Any]]) -> dict[tuple[str, str, str], dic
     return {(each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]): each for each in objects}
 
 
+def objects_of_kubectl(programs: Path, folder: Path) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """The objects that kubectl prints for a folder."""
+    command = [str(programs / "kubectl"), "kustomize", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return by_name(each for each in yaml.safe_load_all(done.stdout) if each)
+
+
 @pytest.mark.parametrize("folder", ["default", "prometheus"])
 def test_the_objects_are_those_of_kubectl(cluster_programs: Path, folder: str) -> None:
-    done = subprocess.run(
-        [cluster_programs / "kubectl", "kustomize", CONFIG / folder], capture_output=True, text=True, check=True
-    )
-    assert by_name(objects_of(CONFIG / folder)) == by_name(each for each in yaml.safe_load_all(done.stdout) if each)
+    assert by_name(objects_of(CONFIG / folder)) == objects_of_kubectl(cluster_programs, CONFIG / folder)
+
+
+@pytest.mark.parametrize(
+    ("image", "change", "expected"),
+    [
+        pytest.param("suite", {"newTag": "v1"}, "suite:v1", id="a name alone gets a tag"),
+        pytest.param("suite:v0", {"newTag": "v1"}, "suite:v1", id="another tag"),
+        pytest.param("suite:v0", {"digest": DIGEST}, f"suite@{DIGEST}", id="a digest instead of a tag"),
+        pytest.param(f"suite@{DIGEST}", {"newTag": "v1"}, "suite:v1", id="a tag instead of a digest"),
+        pytest.param(f"suite:v0@{DIGEST}", {"digest": OTHER_DIGEST}, f"suite@{OTHER_DIGEST}", id="another digest"),
+        pytest.param(
+            "suite:v0", {"newTag": "v1", "digest": DIGEST}, f"suite:v1@{DIGEST}", id="both a tag and a digest"
+        ),
+        pytest.param(
+            f"suite:v0@{DIGEST}", {"newName": "localhost:5000/x"}, f"localhost:5000/x:v0@{DIGEST}", id="another name"
+        ),
+        pytest.param("suite", {"newName": "localhost:5000/x"}, "localhost:5000/x", id="another name, without a tag"),
+        pytest.param(
+            "localhost:5000/suite:v0",
+            {"name": "localhost:5000/suite", "newTag": "v1"},
+            "localhost:5000/suite:v1",
+            id="a name with a port",
+        ),
+        pytest.param("suite-two:v0", {"newTag": "v1"}, "suite-two:v0", id="the image of another name"),
+    ],
+)
+def test_images_are_changed_as_kubectl_changes_them(
+    cluster_programs: Path, tmp_path: Path, image: str, change: dict[str, str], expected: str
+) -> None:
+    (tmp_path / "deployment.yaml").write_text(DEPLOYMENT.format(image))
+    spec = {"resources": ["deployment.yaml"], "images": [{"name": "suite", **change}]}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(spec))
+    (found,) = objects_of(tmp_path)
+    assert found["spec"]["template"]["spec"]["containers"][0]["image"] == expected
+    assert by_name([found]) == objects_of_kubectl(cluster_programs, tmp_path)
