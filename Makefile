@@ -77,7 +77,6 @@ gitops: setup ## Argo CD and Flux deliver the suite's objects on a local cluster
 	$(BIN)/pytest -s tests/gitops
 
 alerts: setup ## check the alerts and the dashboard with promtool and Prometheus (the first build takes five minutes)
-	$(BIN)/python -c 'from devcluster.optional_programs import optional_program as find; find("promtool"); find("prometheus")'
 	$(BIN)/pytest tests/alerts
 
 image: setup ## build the image without a Docker engine and run it; REFRESH=1 looks for newer Debian packages
@@ -88,13 +87,9 @@ docs: setup ## write the site of the documentation into build/site; a broken lin
 	@$(BIN)/python -m release.site
 
 release: setup ## write install.yaml, crds.yaml, the Helm chart and SHA256SUMS into build/release, and run tests/release; IMAGE=... stamps it, BUNDLE_IMAGE=... adds a bundle for OLM v0
-	rm -rf build/release build/olm-v0
-	$(BIN)/python -m release.manifests $(if $(IMAGE),--image $(IMAGE))
-	$(BIN)/python -m release.chart $(if $(IMAGE),--image $(IMAGE))
-	$(BIN)/python -m release.checksums
-	$(if $(BUNDLE_IMAGE),$(BIN)/python -m release.bundle $(if $(IMAGE),--image $(IMAGE)) --bundle-image $(BUNDLE_IMAGE))
-	$(BIN)/python -c 'from devcluster.optional_programs import optional_program as find; find("helm")'
-	$(BIN)/pytest tests/release
+	rm -rf build/release
+	$(BIN)/python -m release $(if $(IMAGE),--image '$(IMAGE)') $(if $(BUNDLE_IMAGE),--bundle-image '$(BUNDLE_IMAGE)')
+	OLM_RELEASE_FOLDER=build/release $(BIN)/pytest tests/release
 
 bench: setup ## measure the figures and describe the machine
 	$(BIN)/python -m tests.bench

@@ -1,10 +1,10 @@
-"""Fixtures of all tests: the cluster of the session and the corpus of real packages.
+"""Fixtures of all tests: the cluster of the session, programs written in Go, and the corpus of real packages.
 
-Tests that use neither require neither Go nor a network. There are no mocks.
+Tests that use none of them require neither Go nor a network. There are no mocks.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,23 +13,59 @@ from devcluster import programs
 from devcluster.cluster import Cluster, ClusterOptions, start
 from devcluster.corpus import default_folder, open_corpus, open_dependency_corpus
 from devcluster.errors import DevclusterError
+from devcluster.optional_programs import OPTIONAL_PROGRAMS, optional_program
 
 _BUILD_FAILED = pytest.StashKey[str]()
+_OPTIONAL_BUILDS_FAILED = pytest.StashKey[dict[str, str]]()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build the programs of the cluster before the first test, because the timeout of a test does not apply to a build."""
+    """Build the programs that the tests use before the first one, because the timeout of a test does not apply to a build."""
     config = session.config
-    fixtures = {name for item in session.items for name in getattr(item, "fixturenames", ())}
-    wanted = "cluster_programs" in fixtures or ("cluster" in fixtures and not os.environ.get("OLM_KUBECONFIG"))
-    if not wanted or config.option.collectonly:
+    if config.option.collectonly:
         return
+    fixtures = {name for item in session.items for name in getattr(item, "fixturenames", ())}
+    failed = config.stash.setdefault(_OPTIONAL_BUILDS_FAILED, {})
     capture = config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
-        try:
-            programs.find_or_build(lambda line: print(line, flush=True))
-        except DevclusterError as error:
-            config.stash[_BUILD_FAILED] = str(error)
+        if "cluster_programs" in fixtures or ("cluster" in fixtures and not os.environ.get("OLM_KUBECONFIG")):
+            try:
+                programs.find_or_build(_print)
+            except DevclusterError as error:
+                config.stash[_BUILD_FAILED] = str(error)
+        for name in OPTIONAL_PROGRAMS:
+            if _fixture_name(name) in fixtures:
+                try:
+                    optional_program(name, _print)
+                except DevclusterError as error:
+                    failed[name] = str(error)
+
+
+def _print(line: str) -> None:
+    print(line, flush=True)
+
+
+def _fixture_name(program: str) -> str:
+    """The name of the fixture of a program of OPTIONAL_PROGRAMS."""
+    return f"{program.replace('-', '_')}_program"
+
+
+def _program_fixture(name: str) -> Callable[..., object]:
+    @pytest.fixture(scope="session", name=_fixture_name(name))
+    def program(pytestconfig: pytest.Config) -> Path:
+        """The executable. A test that uses it, or a fixture that does, has it built before the first test."""
+        if message := pytestconfig.stash[_OPTIONAL_BUILDS_FAILED].get(name):
+            pytest.fail(message, pytrace=False)
+        return optional_program(name)
+
+    return program
+
+
+argocd_program = _program_fixture("argocd")
+helm_program = _program_fixture("helm")
+kustomize_controller_program = _program_fixture("kustomize-controller")
+prometheus_program = _program_fixture("prometheus")
+promtool_program = _program_fixture("promtool")
 
 
 @pytest.fixture(scope="session")

@@ -7,12 +7,12 @@ from pathlib import Path
 import yaml
 
 from release.dashboard import queries
-from tests.alerts.promtool import promtool
+from tests.alerts.conftest import Promtool
 
 VARIABLES = {"$__rate_interval": "5m", "$namespace": "olm-suite-system"}
 
 
-def test_every_query_can_be_parsed(tmp_path: Path) -> None:
+def test_every_query_can_be_parsed(promtool: Promtool, tmp_path: Path) -> None:
     rules = []
     for number, query in enumerate(queries()):
         for name, value in VARIABLES.items():

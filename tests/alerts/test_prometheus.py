@@ -19,7 +19,6 @@ from devcluster.allocation import free_port
 from devcluster.cluster import Cluster
 from devcluster.demo.full_catalog import catalog_object, operator_object
 from devcluster.errors import DevclusterError
-from devcluster.optional_programs import optional_program
 from devcluster.processes import start_logged, with_parent_death_signal
 from devcluster.suite import COMPONENTS, Suite
 from tests.alerts.test_rules import RULES
@@ -66,7 +65,9 @@ def suite(cluster: Cluster) -> Iterator[Suite]:
 
 
 @pytest.fixture(scope="module")
-def prometheus(suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+def prometheus(
+    suite: Suite, prometheus_program: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Prometheus]:
     """Configured as the ServiceMonitor configures it: the labels namespace, job and pod are those that it adds."""
     folder = tmp_path_factory.mktemp("prometheus")
     (folder / "rules.yaml").write_text(yaml.safe_dump(yaml.safe_load(RULES.read_text())["spec"]))
@@ -95,7 +96,7 @@ def prometheus(suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         f"--web.listen-address={address}",
     )
     log = folder / "prometheus.log"
-    process = start_logged(with_parent_death_signal(optional_program("prometheus"), arguments), log, os.environ)
+    process = start_logged(with_parent_death_signal(prometheus_program, arguments), log, os.environ)
     try:
         yield _ready(Prometheus(address), process, log)
     finally:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from devcluster.processes import REPOSITORY
-from tests.alerts.promtool import promtool
+from tests.alerts.conftest import Promtool
 
 RULES = REPOSITORY / "config/prometheus/rules.yaml"
 JOB = 'job="rukpak-metrics"'
@@ -228,7 +228,7 @@ def rules_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_an_alert(case: Case, rules_file: Path, tmp_path: Path) -> None:
+def test_an_alert(promtool: Promtool, case: Case, rules_file: Path, tmp_path: Path) -> None:
     fired = [] if case.fires is None else [{"exp_labels": {**alerts()[case.alert], **case.fires}}]
     series = [{"series": name, "values": values} for name, values in {**LEADERS, **case.series}.items()]
     test = {
@@ -246,7 +246,7 @@ def test_each_alert_is_shown_to_fire_and_not_to_fire() -> None:
         assert {case.alert for case in CASES.values() if (case.fires is not None) == fires} == alerts().keys()
 
 
-def test_prometheus_accepts_the_rules_with_their_annotations(tmp_path: Path) -> None:
+def test_prometheus_accepts_the_rules_with_their_annotations(promtool: Promtool, tmp_path: Path) -> None:
     path = tmp_path / "rules.yaml"
     path.write_text(yaml.safe_dump(yaml.safe_load(RULES.read_text())["spec"]))
     assert f"SUCCESS: {len(alerts())} rules found" in promtool(

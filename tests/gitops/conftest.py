@@ -2,15 +2,14 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import yaml
 
 from devcluster.cluster import Cluster
-from devcluster.errors import DevclusterError
 from devcluster.gitops.argocd import ArgoCd
 from devcluster.gitops.git_server import GitServer
-from devcluster.optional_programs import optional_program
 from devcluster.processes import REPOSITORY
 from devcluster.suite import COMPONENTS, Suite
 from tests.e2e.stage import Stage
@@ -18,26 +17,7 @@ from tests.gitops.delivery import Delivery
 
 SETTINGS = REPOSITORY / "config" / "argocd" / "argocd-cm.yaml"
 
-PROGRAMS = {"argocd": "argocd", "flux": "kustomize-controller"}
-"""The programs that fixtures start."""
-
 _LOG_LINES = 25
-_BUILD_FAILED = pytest.StashKey[str]()
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build the tools before the first test, because the timeout of a test does not apply to a build."""
-    used = {name for item in session.items for name in getattr(item, "fixturenames", ())}
-    if session.config.option.collectonly:
-        return
-    capture = session.config.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        try:
-            for fixture, program in PROGRAMS.items():
-                if fixture in used:
-                    optional_program(program, lambda line: print(line, flush=True))
-        except DevclusterError as error:
-            session.config.stash[_BUILD_FAILED] = str(error)
 
 
 @pytest.fixture(scope="session")
@@ -50,14 +30,7 @@ def suite(cluster: Cluster) -> Iterator[Suite]:
 
 
 @pytest.fixture(scope="session")
-def programs_built(pytestconfig: pytest.Config) -> None:
-    """The programs of the tools are built."""
-    if _BUILD_FAILED in pytestconfig.stash:
-        pytest.fail(pytestconfig.stash[_BUILD_FAILED], pytrace=False)
-
-
-@pytest.fixture(scope="session")
-def argocd(cluster: Cluster, programs_built: None) -> Iterator[ArgoCd]:
+def argocd(cluster: Cluster, argocd_program: Path) -> Iterator[ArgoCd]:
     """Argo CD with the settings of config/argocd."""
     with ArgoCd(cluster) as running:
         running.install(yaml.safe_load(SETTINGS.read_text())["data"])

@@ -35,7 +35,7 @@ SECONDS = 120.0
 
 
 @pytest.fixture(scope="session")
-def flux(cluster: Cluster, programs_built: None) -> Iterator[Flux]:
+def flux(cluster: Cluster, kustomize_controller_program: Path) -> Iterator[Flux]:
     """A running kustomize-controller."""
     with Flux(cluster) as running:
         running.install()

@@ -5,88 +5,44 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from devcluster.cluster import Cluster
-from devcluster.optional_programs import optional_program
-from olmctl.suite.manifests import SYSTEM_NAMESPACE, load_manifests
+from olmctl.suite.manifests import SYSTEM_NAMESPACE, Manifests
 from olmctl.suite.objects import name_of
+from release.__main__ import write_release
 from release.chart import KEEP, chart_files, write_chart
 from release.chart_values import chart_values, component_key
-from release.checksums import FILE_NAME, write_checksums
-from release.kustomization import CONFIG, objects_of
-from release.manifests import CRDS_FILE, INSTALL_FILE, write_manifests
+from release.checksums import FILE_NAME
+from release.kustomization import objects_of
+from release.manifests import CRDS_FILE, INSTALL_FILE
+from release.suite import CONFIG
+from tests.release.conftest import Helm, Key, Object, by_name, chart_in
 
-Object = dict[str, Any]
-Key = tuple[str, str, str]
 CONTROLLERS = ("catalogd", "rukpak", "operator-controller")
 CONTROLLER_KEYS = tuple(map(component_key, CONTROLLERS))
-KUBERNETES = "1.34.0"
-
-
-def by_name(objects: Iterable[Object]) -> dict[Key, Object]:
-    """The objects by kind, namespace and name."""
-    return {(each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]): each for each in objects}
-
-
-class Helm:
-    """The real helm, and the chart."""
-
-    def __init__(self, program: Path, chart: Path) -> None:
-        self._program = program
-        self.chart = chart
-
-    def run(self, *arguments: str) -> str:
-        """The output of helm. Raises CalledProcessError."""
-        command = [str(self._program), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-    def render(self, *values: str, namespace: str = SYSTEM_NAMESPACE) -> dict[Key, Object]:
-        """The objects of the chart with these values, which are JSON: `logLevel="debug"`."""
-        flags = [flag for value in values for flag in ("--set-json", value)]
-        where = (f"--namespace={namespace}", f"--kube-version={KUBERNETES}")
-        text = self.run("template", "any", str(self.chart), *where, *flags)
-        return by_name(each for each in yaml.safe_load_all(text) if each)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of a release."""
-    made = tmp_path_factory.mktemp("release")
-    manifests = load_manifests()
-    write_manifests(made, manifests)
-    write_chart(made, manifests, chart_files(manifests, objects_of(CONFIG / "prometheus")))
-    write_checksums(made)
-    return made
-
-
-@pytest.fixture(scope="module")
-def helm(folder: Path) -> Helm:
-    (chart,) = folder.glob("olm-suite-*.tgz")
-    return Helm(optional_program("helm"), chart)
+DIGEST = "sha256:" + "ab" * 32
 
 
 def test_the_checksums_are_those_of_the_files(folder: Path) -> None:
     lines = (line.split("  ") for line in (folder / FILE_NAME).read_text().splitlines())
     listed = {name: digest for digest, name in lines}
-    files = {path.name: path for path in folder.iterdir() if path.name != FILE_NAME}
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    del files[FILE_NAME]
     assert listed == {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
     assert {INSTALL_FILE, CRDS_FILE} < listed.keys()
 
 
-def test_the_manifests_are_the_objects_and_the_crds_apart(folder: Path) -> None:
-    manifests = load_manifests()
+def test_the_manifests_are_the_objects_and_the_crds_apart(folder: Path, manifests: Manifests) -> None:
     assert tuple(yaml.safe_load_all((folder / INSTALL_FILE).read_text())) == manifests.objects
     assert tuple(yaml.safe_load_all((folder / CRDS_FILE).read_text())) == manifests.crds
 
 
-def test_the_chart_is_the_same_for_the_same_sources(folder: Path, helm: Helm, tmp_path: Path) -> None:
-    manifests = load_manifests()
+def test_the_chart_is_the_same_for_the_same_sources(helm: Helm, manifests: Manifests, tmp_path: Path) -> None:
     again = write_chart(tmp_path, manifests, chart_files(manifests, objects_of(CONFIG / "prometheus")))
     assert again.read_bytes() == helm.chart.read_bytes()
 
@@ -95,14 +51,29 @@ def test_helm_finds_no_fault(helm: Helm) -> None:
     assert "0 chart(s) failed" in helm.run("lint", "--strict", str(helm.chart))
 
 
-def test_the_default_values_give_the_objects_of_config(helm: Helm) -> None:
-    expected = by_name(load_manifests().all)
+def test_the_default_values_give_the_objects_of_config(helm: Helm, manifests: Manifests) -> None:
+    expected = by_name(manifests.all)
     del expected[("Namespace", "", SYSTEM_NAMESPACE)]
     rendered = helm.render()
     for key, each in rendered.items():
         if key[0] == "CustomResourceDefinition":
             assert each["metadata"].pop("annotations") == KEEP
     assert rendered == expected
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "localhost:5000/x/suite:v1",
+        f"localhost:5000/x/suite@{DIGEST}",
+        f"example.com/suite:v1@{DIGEST}",
+        f"suite@{DIGEST}",
+    ],
+)
+def test_the_image_of_the_chart_is_that_of_the_manifests(helm: Helm, tmp_path: Path, image: str) -> None:
+    write_release(tmp_path, image)
+    rendered = Helm(helm.program, chart_in(tmp_path)).render()
+    assert {container(rendered, each)["image"] for each in CONTROLLERS} == {image}
 
 
 def container(rendered: dict[Key, Object], name: str, namespace: str = SYSTEM_NAMESPACE) -> Object:
@@ -132,9 +103,9 @@ CHANGES: list[tuple[str, Callable[[dict[Key, Object]], object], object]] = [
         {"example.com/a:b"},
     ),
     (
-        'image={"repository":"example.com/a","digest":"sha256:c"}',
+        f'image={{"repository":"example.com/a","tag":"","digest":"{DIGEST}"}}',
         lambda r: {container(r, each)["image"] for each in CONTROLLERS},
-        {"example.com/a@sha256:c"},
+        {f"example.com/a@{DIGEST}"},
     ),
     (
         'image.pullPolicy="Always"',
@@ -214,9 +185,9 @@ def test_each_value_changes_what_it_says(
     assert shown(helm.render(value)) == expected
 
 
-def test_every_value_is_in_the_table() -> None:
+def test_every_value_is_in_the_table(manifests: Manifests) -> None:
     shown = {path for value, *_ in CHANGES for path in paths(*value.split("=", 1))}
-    values = chart_values(load_manifests(), ["PrometheusRule", "ServiceMonitor"])
+    values = chart_values(manifests, ["PrometheusRule", "ServiceMonitor"])
     assert {general(each.path) for each in values} == {general(path) for path in shown}
 
 
@@ -259,7 +230,9 @@ def test_unknown_values_are_refused(helm: Helm) -> None:
     assert "replicaCount" in caught.value.stderr
 
 
-def test_the_chart_is_installed_and_uninstalled_without_loss_of_data(helm: Helm, bare_cluster: Cluster) -> None:
+def test_the_chart_is_installed_and_uninstalled_without_loss_of_data(
+    helm: Helm, manifests: Manifests, bare_cluster: Cluster
+) -> None:
     where = (f"--kubeconfig={bare_cluster.kubeconfig}", f"--namespace={SYSTEM_NAMESPACE}")
     helm.run("install", "suite", str(helm.chart), *where, "--create-namespace", "--wait", "--timeout=90s")
     found = json.loads(bare_cluster.kubectl("get", "deployments", "-n", SYSTEM_NAMESPACE, "-o", "json"))["items"]
@@ -268,7 +241,7 @@ def test_the_chart_is_installed_and_uninstalled_without_loss_of_data(helm: Helm,
     helm.run("upgrade", "suite", str(helm.chart), *where, "--set=logLevel=debug")
     helm.run("uninstall", "suite", *where, "--wait")
     crds = bare_cluster.kubectl("get", "crds", "-o", "name").split()
-    assert {name_of(each) for each in load_manifests().crds} <= set(crds)
+    assert {name_of(each) for each in manifests.crds} <= set(crds)
     assert not json.loads(bare_cluster.kubectl("get", "deployments", "-n", SYSTEM_NAMESPACE, "-o", "json"))["items"]
     bare_cluster.kubectl("delete", "crds", "--selector=app.kubernetes.io/part-of=olm-suite")
     bare_cluster.kubectl("delete", "namespace", SYSTEM_NAMESPACE)
