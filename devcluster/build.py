@@ -1,9 +1,10 @@
 """Builds programs with Go: those of a cluster (one multi-call Kubernetes out of binaries/, kwok, the image registry), and others.
 
-Called by devcluster.programs and devcluster.optional_programs for what is not in the cache. Writes to the folder that it is
-given and nowhere else.
+Called by devcluster.programs and devcluster.optional_programs for what is not in the cache, and by devcluster.gitops for the
+files of a module. Writes to the folder that it is given and to Go's own caches.
 """
 
+import json
 import os
 import re
 import shutil
@@ -12,7 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from devcluster.errors import DevclusterError
@@ -47,14 +48,15 @@ _PROGRESS_SECONDS = 15.0
 class GoProgram:
     """A program that is built by itself, from a main package of a module.
 
-    `version` is set if `go install` accepts that module. Otherwise, because its go.mod replaces or excludes other modules, the
-    folder binaries/<module> has a go.mod that requires the package as a tool and repeats those lines, and a go.sum. `tags` are
-    build constraints.
+    `version` and `go`, the oldest Go that the module accepts, are set if `go install` accepts the module. Otherwise, because its
+    go.mod replaces or excludes other modules, the folder binaries/<module> has a go.mod that requires the package as a tool and
+    repeats those lines, and a go.sum. `tags` are build constraints.
     """
 
     name: str
     package: str
     version: str | None = None
+    go: str = field(default="", repr=False)
     module: str = ""
     ldflags: str = "-s -w"
     tags: str = ""
@@ -77,10 +79,30 @@ def program_recipe(program: GoProgram) -> list[bytes]:
     return [repr(program).encode(), *((_SOURCES / program.module / file).read_bytes() for file in files)]
 
 
-def minimum_go() -> str:
-    """The oldest Go, as "1.24", that binaries/go.mod accepts."""
-    found = re.search(r"^go (\d+\.\d+)", (_SOURCES / "go.mod").read_text(), re.MULTILINE)
-    return found[1] if found else "1.24"
+def minimum_go(program: GoProgram | None = None) -> str:
+    """The oldest Go, as "1.24", that builds this program; without one: that builds the programs of a cluster."""
+    if program and program.version:
+        return program.go
+    file = _SOURCES / (program.module if program else "") / "go.mod"
+    (found,) = re.findall(r"^go (\d+\.\d+)", file.read_text(), re.MULTILINE)
+    return str(found)
+
+
+def module_folder(module: str, folder: Path, environment: Mapping[str, str] = os.environ) -> tuple[Path, str]:
+    """The folder of a module's files (`path@version`, or a path that the go.mod in `folder` requires) and its checksum.
+
+    Raises DevclusterError if Go is missing or cannot download it.
+    """
+    go = find_go(environment)
+    if go is None:
+        raise DevclusterError(f"the files of {module} are downloaded with Go, which is not on PATH")
+    command = [go, "mod", "download", "-json", module]
+    settings = {**environment, "GOWORK": "off", "GOFLAGS": "-mod=mod"}
+    done = subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise DevclusterError(f"go mod download {module}: {done.stderr.strip()}")
+    found = json.loads(done.stdout)
+    return Path(found["Dir"]), found["Sum"]
 
 
 def find_go(environment: Mapping[str, str]) -> str | None:

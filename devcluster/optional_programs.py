@@ -23,7 +23,7 @@ OPTIONAL_PROGRAMS: Mapping[str, GoProgram] = {
             module="argocd",
             ldflags="-s -w -X github.com/argoproj/argo-cd/v3/common.version=3.2.1",
         ),
-        GoProgram("helm", "helm.sh/helm/v3/cmd/helm", "v3.22.0"),
+        GoProgram("helm", "helm.sh/helm/v3/cmd/helm", "v3.22.0", go="1.26"),
         GoProgram("kustomize-controller", "github.com/fluxcd/kustomize-controller", module="kustomize-controller"),
         *(
             # Without service discovery, whose clients of all clouds would take most of the build.
@@ -47,7 +47,7 @@ def optional_program(
         go = build.find_go(environment)
         if go is None:
             raise DevclusterError(
-                f"{name} is built with Go, which is not on PATH: install Go {build.minimum_go()} or newer (https://go.dev/dl)."
+                f"{name} is built with Go, which is not on PATH: install Go {build.minimum_go(program)} or newer (https://go.dev/dl)."
             )
         publish_once(
             target,

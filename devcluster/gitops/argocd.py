@@ -9,7 +9,6 @@ that started them.
 import http.client
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -21,6 +20,7 @@ from typing import Self
 
 from devcluster import debian
 from devcluster.allocation import free_port
+from devcluster.build import module_folder
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
 from devcluster.gitops.clone import BRANCH
@@ -64,7 +64,7 @@ class ArgoCd:
 
     def install(self, settings: Mapping[str, str]) -> None:
         """Apply the definitions and default configuration of the module, and `settings` as entries of ConfigMap argocd-cm."""
-        manifests = _module_folder() / "manifests"
+        manifests = module_folder(_MODULE, _RECIPE)[0] / "manifests"
         self._apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         definitions = self._cluster.kubectl("kustomize", str(manifests / "crds"))
         configuration = self._cluster.kubectl("kustomize", str(manifests / "base" / "config"))
@@ -214,24 +214,6 @@ class ArgoCd:
 
     def _apply(self, manifest: Mapping[str, object]) -> None:
         self._cluster.kubectl("apply", "--server-side", "--filename=-", input=json.dumps(manifest))
-
-
-def _module_folder() -> Path:
-    """The folder of the module's sources in Go's cache, with its manifests."""
-    go = shutil.which("go")
-    if go is None:
-        raise DevclusterError("Argo CD's manifests come with its Go module, and Go is not on PATH.")
-    done = subprocess.run(
-        [go, "mod", "download", "-json", _MODULE],
-        cwd=_RECIPE,
-        env={**os.environ, "GOWORK": "off", "GOFLAGS": "-mod=mod"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise DevclusterError(f"go mod download {_MODULE}: {done.stderr.strip()}")
-    return Path(json.loads(done.stdout)["Dir"])
 
 
 def _accepts(address: str) -> bool:

@@ -7,16 +7,15 @@ Flux's default installation, and ends with the process that started it. artifact
 import http.client
 import json
 import os
-import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Callable
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from devcluster.allocation import free_port
+from devcluster.build import module_folder
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
 from devcluster.optional_programs import optional_program
@@ -51,7 +50,10 @@ class Flux:
     def install(self) -> None:
         """Apply the definitions and create the namespace."""
         for module, checksum in _DEFINITIONS.items():
-            folder = _module_folder(module, checksum, self._folder) / "config" / "crd" / "bases"
+            found, actual = module_folder(module, self._folder)
+            if actual != checksum:
+                raise DevclusterError(f"{module} has the checksum {actual}, and {checksum} is expected")
+            folder = found / "config" / "crd" / "bases"
             self._cluster.kubectl("apply", "--server-side", f"--filename={folder}")
             self._cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", f"--filename={folder}")
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
@@ -118,24 +120,3 @@ class Flux:
             return False
         finally:
             connection.close()
-
-
-def _module_folder(module: str, checksum: str, work: Path) -> Path:
-    """The folder of the module's files in Go's cache. Raises DevclusterError if they are not those of the checksum."""
-    go = shutil.which("go")
-    if go is None:
-        raise DevclusterError("Flux's definitions come with its Go modules, and Go is not on PATH.")
-    done = subprocess.run(
-        [go, "mod", "download", "-json", module],
-        cwd=work,
-        env={**os.environ, "GOWORK": "off", "GOFLAGS": "-mod=mod"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise DevclusterError(f"go mod download {module}: {done.stderr.strip()}")
-    found = json.loads(done.stdout)
-    if found["Sum"] != checksum:
-        raise DevclusterError(f"{module} has the checksum {found['Sum']}, and {checksum} is expected")
-    return Path(found["Dir"])

@@ -1,20 +1,66 @@
-"""What the cache's key of a program depends on."""
+"""What the cache's key of a program depends on, and which Go builds it."""
 
 import dataclasses
+import re
+from pathlib import Path
 
 import pytest
 
 from devcluster import build
-from devcluster.build import GoProgram
-from devcluster.optional_programs import OPTIONAL_PROGRAMS
+from devcluster.build import INSTALLED, GoProgram
+from devcluster.errors import DevclusterError
+from devcluster.optional_programs import OPTIONAL_PROGRAMS, optional_program
+from devcluster.processes import REPOSITORY
+
+VERSION = r"v\d+\.\d+\.\d+"
+EACH_PROGRAM = pytest.mark.parametrize("program", OPTIONAL_PROGRAMS.values(), ids=lambda program: program.name)
 
 
-@pytest.mark.parametrize("program", OPTIONAL_PROGRAMS.values(), ids=lambda program: program.name)
-def test_another_version_of_an_optional_program_is_built_again(program: GoProgram) -> None:
+@EACH_PROGRAM
+def test_an_optional_program_with_other_flags_is_built_again(program: GoProgram) -> None:
     other = dataclasses.replace(program, ldflags=f"{program.ldflags} -X main.version=other")
     assert build.program_recipe(other) != build.program_recipe(program)
 
 
-@pytest.mark.parametrize("program", OPTIONAL_PROGRAMS.values(), ids=lambda program: program.name)
-def test_an_optional_program_is_built_from_fixed_versions(program: GoProgram) -> None:
-    assert program.version or len(build.program_recipe(program)) == 3
+@EACH_PROGRAM
+def test_an_optional_program_is_built_from_a_fixed_version(program: GoProgram) -> None:
+    if program.version:
+        assert re.fullmatch(VERSION, program.version)
+        return
+    folder = REPOSITORY / "devcluster" / "binaries" / program.module
+    required = re.findall(rf"(?m)^(?:require |\t)(\S+) ({VERSION})\b", (folder / "go.mod").read_text())
+    module, version = next(each for each in required if f"{program.package}/".startswith(f"{each[0]}/"))
+    assert re.search(rf"(?m)^tool {program.package}$|^\t{program.package}$", (folder / "go.mod").read_text())
+    assert f"{module} {version} h1:" in (folder / "go.sum").read_text()
+
+
+@pytest.mark.parametrize("package", INSTALLED.values(), ids=INSTALLED.keys())
+def test_a_program_of_the_cluster_is_built_from_a_fixed_version(package: str) -> None:
+    assert re.fullmatch(rf"\S+@{VERSION}", package)
+
+
+@EACH_PROGRAM
+def test_without_go_the_error_names_the_version_that_builds_the_program(program: GoProgram, tmp_path: Path) -> None:
+    environment = {"PATH": str(tmp_path), "OLM_CACHE": str(tmp_path)}
+    expected = {
+        "helm": "1.26",
+        "argocd": "1.25",
+        "kustomize-controller": "1.26",
+        "prometheus": "1.24",
+        "promtool": "1.24",
+    }
+    with pytest.raises(
+        DevclusterError, match=f"^{program.name} is built with Go, .* install Go {expected[program.name]} "
+    ):
+        optional_program(program.name, environment=environment)
+
+
+def test_the_readme_names_the_go_that_builds_a_cluster() -> None:
+    assert re.findall(r"Go (\d+\.\d+)", (REPOSITORY / "README.md").read_text()) == [build.minimum_go()]
+
+
+def test_contributing_names_the_go_that_builds_all_programs() -> None:
+    newest = max(
+        (build.minimum_go(each) for each in OPTIONAL_PROGRAMS.values()), key=lambda text: int(text.split(".")[1])
+    )
+    assert re.findall(r"Go (\d+\.\d+)", (REPOSITORY / "CONTRIBUTING.md").read_text()) == [newest]
