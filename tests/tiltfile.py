@@ -6,6 +6,7 @@ not have, is an error. They record, and change nothing: only `kustomize` runs a 
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +23,8 @@ FOLDER = Path(__file__).resolve().parents[1] / "tilt"
 WORKLOADS = frozenset({"Deployment"})
 # Namespaces of Tilt, in one line, so that the lines of a file keep their numbers.
 _PRELUDE = (
-    "config = struct(define_string_list = _define, define_bool = _define, parse = _parse); "
+    "config = struct(define_string_list = _define, define_bool = _define, parse = _parse, main_path = _main_path); "
+    "os = struct(path = struct(basename = _basename)); "
     "v1alpha1 = struct(ui_button = _ui_button, ui_component_location = _ui_component_location, "
     "cmd = _cmd, start_on_spec = _start_on_spec); "
 )
@@ -77,9 +79,11 @@ class Tilt:
     _options: list[Object] = field(default_factory=list)
     _defined: set[str] = field(default_factory=set)
     _modules: dict[str, Any] = field(default_factory=dict)
+    _main: str = ""
 
     def run(self, path: str) -> Tilt:
         """Evaluate the file. Raises TiltfileError for what Tilt refuses, and starlark.StarlarkError for what Starlark does."""
+        self._main = str(FOLDER / path)
         self._module(path)
         self._assemble()
         return self
@@ -94,6 +98,7 @@ class Tilt:
             for builtin, function in self._builtins().items():
                 module.add_callable(builtin, function)
             module["TRIGGER_MODE_MANUAL"] = "manual"
+            module["_main_path"] = self._main
             library = starlark.Globals.extended_by([starlark.LibraryExtension.StructType])
             starlark.eval(module, ast, library, starlark.FileLoader(self._module))
             self._modules[name] = module.freeze()
@@ -107,6 +112,7 @@ class Tilt:
             "_ui_button": self._ui_button,
             "_ui_component_location": lambda component_id="", component_type="": component_id,
             "_cmd": self._cmd,
+            "_basename": os.path.basename,
             "_start_on_spec": lambda ui_buttons: ui_buttons,
             "k8s_context": lambda: self.context,
             "fail": self._fail,

@@ -158,8 +158,28 @@ def test_only_one_controller_or_its_own_tiltfile_runs_that_one_alone(kubectl: Pa
     assert set(chosen.resources) == {*SHARED, name}
     assert set(chosen.images) == {f"olm-suite-{name}"}
     assert chosen.resources[name].deps == SHARED
-    alone = evaluate(kubectl, f"{name}.Tiltfile", only=[name])
+    alone = evaluate(kubectl, f"{name}.Tiltfile")
     assert alone.resources == chosen.resources
+    assert alone.images == chosen.images
+
+
+def test_the_tiltfile_of_one_controller_runs_no_other(kubectl: Path) -> None:
+    with pytest.raises(Exception, match="unknown flags"):
+        evaluate(kubectl, "catalogd.Tiltfile", only=["rukpak"])
+
+
+def test_a_build_sees_every_file_that_an_update_copies_or_that_ends_an_update(tilt: Tilt) -> None:
+    """`only` is relative to the context, and the paths of live_update to the Tiltfile: Tilt ignores changes elsewhere."""
+    for image in tilt.images.values():
+        seen = [FOLDER / image.context / path for path in image.only]
+        named = [step["local"] for step in image.steps if step["step"] == "sync"]
+        named += chain.from_iterable(step["files"] for step in image.steps if step["step"] == "fall_back_on")
+        assert len(named) == len(set(named)) > len(CONTROLLERS)
+        outside = [
+            path for path in named if not any((FOLDER / path).resolve().is_relative_to(each.resolve()) for each in seen)
+        ]
+        assert outside == []
+        assert not [path for path in image.only if set(path) & set("*?[!")], "Tilt takes paths here, and no patterns"
 
 
 def test_two_controllers_keep_their_order(kubectl: Path) -> None:
