@@ -25,6 +25,23 @@ KSTATUS_OF_HEALTH = {
     "Progressing": {KStatus.IN_PROGRESS, KStatus.TERMINATING},
 }
 
+CONTROLLERS = {
+    "Catalog": "catalogd",
+    "Bundle": "rukpak",
+    "BundleDeployment": "rukpak",
+    "Operator": "operator-controller",
+}
+SUSPENDED_RULE = (
+    """-- A person decides how this goes on: a sync waits, and does not fail.
+local suspended = obj.spec.paused == true or ready.reason == "ApprovalRequired"
+
+""",
+    """elseif suspended then
+  health_status.status = "Suspended"
+""",
+)
+"""What only the script of Operators has."""
+
 
 def entries(files: list[Path], key: str) -> list[Any]:
     """One parameter per entry of the lists under `key`: the folder of the file, and the entry."""
@@ -57,6 +74,21 @@ def test_health(folder: Path, entry: Object) -> None:
     assert kstatus.compute(obj) in KSTATUS_OF_HEALTH[expected["status"]]
     if not obj["metadata"].get("deletionTimestamp"):
         assert flux_expressions.compute(obj) == kstatus.compute(obj)
+
+
+def test_the_rules_of_the_four_kinds_are_one_text() -> None:
+    """Each script names its controller, and that of Operators has one rule more."""
+    rules = set()
+    for script in SCRIPTS.glob("*/*/health.lua"):
+        text = script.read_text()
+        if script.parent.name == "Operator":
+            for own in SUSPENDED_RULE:
+                assert text.count(own) == 1
+                text = text.replace(own, "")
+        controller = f"Waiting for {CONTROLLERS[script.parent.name]} to report"
+        assert text.count(controller) == 1
+        rules.add(text.replace(controller, "Waiting for it to report"))
+    assert len(rules) == 1
 
 
 @pytest.mark.parametrize(("folder", "entry"), entries(ACTION_TESTS, "discoveryTests"))
