@@ -2,7 +2,6 @@
 registries in sample catalogs, so that no request leaves the machine. Called by the supervisor.
 """
 
-import http.client
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -60,15 +59,3 @@ def registries_conf(local: str, hosts: Iterable[str] = MIRRORED_HOSTS) -> str:
     for prefix in (local, *hosts):
         blocks.append(f'[[registry]]\nprefix = "{prefix}"\nlocation = "{local}"\ninsecure = true\n')
     return "\n".join(blocks)
-
-
-def is_ready(address: str) -> bool:
-    """Whether a registry answers at the address over plain HTTP."""
-    connection = http.client.HTTPConnection(address, timeout=5)
-    try:
-        connection.request("GET", "/v2/")
-        return connection.getresponse().status == 200
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()

@@ -22,6 +22,7 @@ from devcluster import allocation, control_plane, nodes, registry, routes, state
 from devcluster.api_client import ApiClient
 from devcluster.component_process import ComponentProcess
 from devcluster.errors import DevclusterError
+from devcluster.services import answers
 
 _START_SECONDS = 120.0
 _POLL_SECONDS = 0.03
@@ -61,7 +62,7 @@ class Supervisor:
             self._prepare(allocated, self._request.kubeconfig, "", ())
             await self._launch(self._registry_component())
         if self._request.registry is None:
-            await self._until("The registry", lambda: registry.is_ready(f"127.0.0.1:{allocated.ports[3]}"))
+            await self._until("The registry", lambda: answers(f"127.0.0.1:{allocated.ports[3]}", "/v2/"))
         for process in self._processes.values():
             process.restart_on_exit(self._save)
         self._save(ready=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from devcluster import debian
 from devcluster.errors import DevclusterError
+from devcluster.services import LOOPBACK_ONLY
 
 BRANCH = "main"
 ENVIRONMENT = {
@@ -21,8 +22,7 @@ ENVIRONMENT = {
     "GIT_AUTHOR_EMAIL": "devcluster@example.com",
     "GIT_COMMITTER_NAME": "devcluster",
     "GIT_COMMITTER_EMAIL": "devcluster@example.com",
-    "NO_PROXY": "127.0.0.1",
-    "no_proxy": "127.0.0.1",
+    **LOOPBACK_ONLY,
 }
 """Hooks, signatures and proxies of the user do not count."""
 

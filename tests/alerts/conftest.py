@@ -1,4 +1,4 @@
-"""promtool, for the tests of the rules and of the dashboard."""
+"""promtool for the tests of the rules and of the dashboard, and the three controllers on the session's cluster."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.running_suite import suite, suite_arguments
+
+__all__ = ["suite", "suite_arguments"]
 
 Promtool = Callable[..., str]
 

@@ -3,65 +3,65 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import time
 import urllib.parse
-import urllib.request
 from collections.abc import Callable, Iterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from devcluster.allocation import free_port
 from devcluster.cluster import Cluster
 from devcluster.demo.full_catalog import catalog_object, operator_object
-from devcluster.errors import DevclusterError
-from devcluster.processes import start_logged, with_parent_death_signal
+from devcluster.services import Services, answers, free_address, request
 from devcluster.suite import COMPONENTS, Suite
+from devcluster.watch import Object
 from tests.alerts.test_rules import RULES
 from tests.e2e.packages import package_blobs, publish, push_bundle, registry_bundle
 from tests.e2e.stage import Stage
 
 pytestmark = pytest.mark.timeout(300)
 
+PROGRAM = "prometheus"
 SECONDS = 60.0
 INTERVAL = "1s"
 
 
-class Prometheus:
-    """A Prometheus that listens on loopback."""
+class Prometheus(Services):
+    """A Prometheus that listens on loopback, with these settings."""
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    def __init__(self, program: Path, folder: Path, settings: Object) -> None:
+        super().__init__(folder)
+        self._program = program
+        self._address = free_address()
+        self._settings = folder / "prometheus.yaml"
+        self._settings.write_text(yaml.safe_dump(settings))
+
+    def start(self) -> None:
+        """Start it and return when it has scraped every controller once."""
+        arguments = (
+            f"--config.file={self._settings}",
+            f"--storage.tsdb.path={self.folder / 'data'}",
+            f"--web.listen-address={self._address}",
+        )
+        self.launch(PROGRAM, self._program, arguments)
+        self.until(PROGRAM, "ready", lambda: answers(self._address, "/-/ready"))
+        self.eventually("scraping all controllers", lambda: len(self.query("up == 1")) == len(COMPONENTS))
+
+    def eventually(self, what: str, holds: Callable[[], bool]) -> None:
+        """Ask until it holds: Prometheus sends no events."""
+        self.until(PROGRAM, what, holds, SECONDS)
 
     def get(self, path: str, **query: str) -> Any:
         """The data of an answer of its API."""
-        url = f"http://{self._address}/api/v1/{path}?{urllib.parse.urlencode(query)}"
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            return json.loads(answer.read())["data"]
+        status, answer = request(self._address, "GET", f"/api/v1/{path}?{urllib.parse.urlencode(query)}")
+        assert status == HTTPStatus.OK, answer
+        return json.loads(answer)["data"]
 
     def query(self, query: str) -> list[dict[str, str]]:
         """The labels of each series."""
         return [series["metric"] for series in self.get("query", query=query)["result"]]
-
-
-def until(what: str, holds: Callable[[], bool]) -> None:
-    """Ask again until it holds: Prometheus has no way to be waited for."""
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.2)
-
-
-@pytest.fixture(scope="module")
-def suite(cluster: Cluster) -> Iterator[Suite]:
-    with Suite(cluster) as running:
-        running.install()
-        running.start()
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -88,33 +88,9 @@ def prometheus(
         "rule_files": [str(folder / "rules.yaml")],
         "scrape_configs": targets,
     }
-    (folder / "prometheus.yaml").write_text(yaml.safe_dump(settings))
-    address = f"127.0.0.1:{free_port()}"
-    arguments = (
-        f"--config.file={folder / 'prometheus.yaml'}",
-        f"--storage.tsdb.path={folder / 'data'}",
-        f"--web.listen-address={address}",
-    )
-    log = folder / "prometheus.log"
-    process = start_logged(with_parent_death_signal(prometheus_program, arguments), log, os.environ)
-    try:
-        yield _ready(Prometheus(address), process, log)
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _ready(prometheus: Prometheus, process: subprocess.Popen[bytes], log: Path) -> Prometheus:
-    def has_scraped() -> bool:
-        if process.poll() is not None:
-            raise DevclusterError(f"Prometheus ended:\n{log.read_text()[-2000:]}")
-        try:
-            return len(prometheus.query("up == 1")) == len(COMPONENTS)
-        except OSError:
-            return False
-
-    until("all three controllers are scraped", has_scraped)
-    return prometheus
+    with Prometheus(prometheus_program, folder, settings) as running:
+        running.start()
+        yield running
 
 
 def test_alerts_of_a_broken_catalog_and_a_refused_operator(
@@ -133,8 +109,8 @@ def test_alerts_of_a_broken_catalog_and_a_refused_operator(
             found = prometheus.query(f'ALERTS{{alertname="{alert}"}}')
             return any(labels.items() <= series.items() for series in found)
 
-        until("CatalogNotServed", lambda: raised("CatalogNotServed", catalog="alerts-broken"))
-        until("OperatorStalled", lambda: raised("OperatorStalled", operator="alerts-refused"))
+        prometheus.eventually("raising CatalogNotServed", lambda: raised("CatalogNotServed", catalog="alerts-broken"))
+        prometheus.eventually("raising OperatorStalled", lambda: raised("OperatorStalled", operator="alerts-refused"))
         assert not raised("OperatorStalled", operator="alerts-installed")
         assert not raised("OlmSuiteNoLeader")
         assert not raised("CatalogNotServed", catalog="alerts")

@@ -20,7 +20,7 @@ import yaml
 
 from devcluster import images
 from devcluster.cluster import Cluster
-from devcluster.processes import REPOSITORY, start_logged, with_parent_death_signal
+from devcluster.processes import REPOSITORY
 from devcluster.suite import Suite
 from tests.cluster.devcluster.test_cluster import eventually
 from tests.tiltfile import FOLDER, Tilt, evaluate
@@ -33,11 +33,11 @@ class UpdatedSuite(Suite):
 
     site_packages: Path
 
-    def _launch(self, name: str) -> subprocess.Popen[bytes]:
+    def _run(self, name: str) -> None:
         # -P: not the packages of the working directory.
         python = [sys.executable, "-P", "-m", name, *self._flags(name, self.folder / "cache")]
-        command = with_parent_death_signal("/bin/sh", [str(FOLDER / "restart.sh"), *python])
-        return start_logged(command, self.log(name), {**os.environ, "PYTHONPATH": str(self.site_packages)})
+        environment = {**os.environ, "PYTHONPATH": str(self.site_packages)}
+        self.launch(name, "/bin/sh", [str(FOLDER / "restart.sh"), *python], environment)
 
     def get(self, path: str) -> bytes:
         """The answer of catalogd's HTTP server."""

@@ -1,5 +1,4 @@
-"""What one test delivers with Argo CD: small packages in a catalog, a git repository with the objects that ask for them, and an
-Application."""
+"""A Delivery by Argo CD: a git repository with its objects, and an Application of it."""
 
 import json
 import time
@@ -9,14 +8,13 @@ from typing import Any
 
 import yaml
 
-from devcluster.demo.full_catalog import catalog_object, operator_object
+from devcluster.demo.full_catalog import operator_object
 from devcluster.gitops.argocd import NAMESPACE, ArgoCd
 from devcluster.gitops.clone import BRANCH
 from devcluster.gitops.git_server import Repository
 from devcluster.watch import Event, Object, Watch
-from tests.bundle_properties import package_required
-from tests.e2e.packages import group, package_blobs, push_bundle, push_catalog, registry_bundle
-from tests.e2e.stage import POLL, Stage
+from tests.e2e.stage import Stage
+from tests.gitops.delivery import Delivery
 
 APPLICATIONS = f"/apis/argoproj.io/v1alpha1/namespaces/{NAMESPACE}/applications"
 FOREGROUND = "resources-finalizer.argocd.argoproj.io"
@@ -62,45 +60,29 @@ class Health:
     message: str
 
 
-class Delivery:
+class ArgoCdDelivery(Delivery):
     """Packages, repository and Application of one test.
 
-    Three packages are published: `dependant` requires `dependency`, and `other` stands alone. The repository has a Catalog,
-    Operators of `dependant` and `other`, and a custom resource of each of the three.
+    The repository has a Catalog, Operators of `dependant` and `other`, and a custom resource of each of the three packages.
     """
 
     def __init__(self, stage: Stage, argocd: ArgoCd, repository: Repository) -> None:
         """Changes nothing yet."""
-        self.stage = stage
+        super().__init__(stage)
         self.argocd = argocd
-        self.name = stage.name
-        self.dependant, self.dependency, self.other = (f"m-{stage.name}-{letter}" for letter in "abc")
         self.healths: list[Health] = []
         self._repository = repository
         self._finalizer: str | None = None
         self._pushed_at = 0.0
         self._revision = ""
 
-    def publish(self, versions: Sequence[str] = ("1.0.0",)) -> None:
-        """Push a catalog of the three packages; a second call moves its tag. `other` has these versions."""
-        blobs = [
-            self._blobs(self.dependant, ["1.0.0"], [package_required(self.dependency)]),
-            self._blobs(self.dependency, ["1.0.0"]),
-            self._blobs(self.other, versions),
-        ]
-        push_catalog(self.stage, *blobs)
-        for name in (self.dependant, self.dependency, self.other):
-            self.stage.also_delete("Operator", name)
-
     def objects(self, layout: Layout = WAVES, **other_spec: Any) -> list[Object]:
         """The objects of the repository; `other_spec` are fields of the spec of the Operator of `other`."""
-        catalog = catalog_object(f"{layout.catalog}-{self.name}", self.stage.repository().reference, POLL)
-        self.stage.also_delete("Catalog", catalog["metadata"]["name"])
         made = [
-            catalog,
+            self.catalog(f"{layout.catalog}-{self.name}"),
             operator_object(self.dependant),
             operator_object(self.other, None, **other_spec),
-            *(self.thing(package, layout.thing) for package in (self.dependant, self.dependency, self.other)),
+            *(self.thing(package, layout.thing) for package in self.packages),
         ]
         for object_ in made:
             annotations = object_["metadata"].setdefault("annotations", {})
@@ -109,11 +91,6 @@ class Delivery:
             if object_["kind"] == "Thing" and not layout.application_options:
                 annotations[_SYNC_OPTIONS] = _SKIP_DRY_RUN
         return made
-
-    def thing(self, package: str, name: str = "thing") -> Object:
-        """A custom resource of a package."""
-        metadata = {"name": f"{name}-{self.name}", "namespace": "default"}
-        return {"apiVersion": f"{group(package)}/v1", "kind": "Thing", "metadata": metadata, "spec": {"size": 1}}
 
     def push(self, files: Mapping[str, Iterable[Object]]) -> None:
         """Commit and push exactly these files, and notify Argo CD as a git host does."""
@@ -233,13 +210,6 @@ class Delivery:
     def statuses_of(self, subject: str) -> set[str]:
         """All healths of a subject so far ("Operator x")."""
         return {health.status for health in self.healths if health.subject == subject}
-
-    def _blobs(self, package: str, versions: Sequence[str], properties: Sequence[Any] = ()) -> list[dict[str, Any]]:
-        images = {
-            version: push_bundle(self.stage, package, registry_bundle(package, version), version)
-            for version in versions
-        }
-        return package_blobs(package, images, properties)
 
     def _watch(self) -> Watch:
         return self.stage.watch(APPLICATIONS)

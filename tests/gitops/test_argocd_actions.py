@@ -7,12 +7,12 @@ import pytest
 from devcluster.watch import Object
 from olmkit.api.catalogs import REFRESH_ANNOTATION
 from tests.conditions import triple
-from tests.gitops.delivery import WAVES, Delivery
+from tests.gitops.argocd_delivery import WAVES, ArgoCdDelivery
 
 pytestmark = pytest.mark.timeout(600)
 
 
-def test_actions(delivery: Delivery) -> None:
+def test_actions(delivery: ArgoCdDelivery) -> None:
     delivery.publish()
     delivery.deliver(delivery.objects(WAVES, approval="Manual"))
 

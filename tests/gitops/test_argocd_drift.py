@@ -5,12 +5,12 @@ import json
 import pytest
 
 from devcluster.watch import CATALOGS, OPERATORS
-from tests.gitops.delivery import NO_WAVES, Delivery
+from tests.gitops.argocd_delivery import NO_WAVES, ArgoCdDelivery
 
 pytestmark = pytest.mark.timeout(600)
 
 
-def test_drift(delivery: Delivery) -> None:
+def test_drift(delivery: ArgoCdDelivery) -> None:
     stage = delivery.stage
     delivery.publish()
     delivery.deliver(delivery.objects(NO_WAVES, version="1.0.0"), NO_WAVES)
@@ -58,7 +58,7 @@ def test_drift(delivery: Delivery) -> None:
     delivery.until_synced_and_healthy()
 
 
-def test_what_is_deleted_comes_back(delivery: Delivery) -> None:
+def test_what_is_deleted_comes_back(delivery: ArgoCdDelivery) -> None:
     """With the Operator its CRD and the custom resources are deleted, which are in git too.
 
     Argo CD heals what it misses first, the custom resource, and never syncs a commit again of which a sync has failed: a person

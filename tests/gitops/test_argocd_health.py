@@ -8,13 +8,13 @@ import pytest
 
 from devcluster.watch import CATALOGS, OPERATORS, Event, Object
 from tests.conditions import triple
+from tests.gitops.argocd_delivery import ArgoCdDelivery, Health
 from tests.gitops.conftest import SETTINGS
-from tests.gitops.delivery import Delivery, Health
 
 pytestmark = pytest.mark.timeout(600)
 
 
-def test_a_version_that_does_not_exist_is_degraded_with_the_reason(delivery: Delivery) -> None:
+def test_a_version_that_does_not_exist_is_degraded_with_the_reason(delivery: ArgoCdDelivery) -> None:
     delivery.publish()
     delivery.deliver(delivery.objects(version="9.9.9"))
     application = delivery.until_degraded()
@@ -34,7 +34,7 @@ def test_a_version_that_does_not_exist_is_degraded_with_the_reason(delivery: Del
     assert triple(found, "Installed")[0] == "True"
 
 
-def test_installation_and_upgrades_are_never_degraded(delivery: Delivery, tmp_path: Path) -> None:
+def test_installation_and_upgrades_are_never_degraded(delivery: ArgoCdDelivery, tmp_path: Path) -> None:
     """Every status that the API server has had is judged by Argo CD too, not only those that its controller saw."""
     stage = delivery.stage
     statuses: list[Object] = []
@@ -72,7 +72,7 @@ def runs(objects: Mapping[str, Object], name: str, version: str) -> bool:
     return bool(found["status"]["installed"]["version"] == version)
 
 
-def judge(delivery: Delivery, object_: Object, folder: Path) -> str:
+def judge(delivery: ArgoCdDelivery, object_: Object, folder: Path) -> str:
     """The health that Argo CD's own command finds for an object."""
     path = folder / "object.yaml"
     path.write_text(json.dumps(object_))

@@ -3,7 +3,7 @@
 import pytest
 
 from olmkit.api.operators import INSTALLED_FOR_LABEL
-from tests.gitops.delivery import LAST_FIRST, NO_WAVES, SERVER_SIDE, WAVES, Delivery, Layout
+from tests.gitops.argocd_delivery import LAST_FIRST, NO_WAVES, SERVER_SIDE, WAVES, ArgoCdDelivery, Layout
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -17,7 +17,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("layout", ORDERS.values(), ids=ORDERS.keys())
-def test_one_commit(delivery: Delivery, layout: Layout, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_commit(delivery: ArgoCdDelivery, layout: Layout, capsys: pytest.CaptureFixture[str]) -> None:
     delivery.publish()
     delivery.deliver(delivery.objects(layout), layout)
     seconds = delivery.until_synced_and_healthy()
@@ -25,8 +25,8 @@ def test_one_commit(delivery: Delivery, layout: Layout, capsys: pytest.CaptureFi
         print(f"\nfrom git push to Healthy: {seconds:.1f} s ({delivery.name})")
     assert "Degraded" not in {health.status for health in delivery.healths}, delivery.healths
     for name in (delivery.dependant, delivery.other):
-        delivery.stage.ready_operator(name, "1.0.0", 1)
-    dependency = delivery.stage.ready_operator(delivery.dependency, "1.0.0", 1)
+        delivery.stage.ready_operator(name, "1.0.0")
+    dependency = delivery.stage.ready_operator(delivery.dependency, "1.0.0")
     assert dependency["metadata"]["labels"] == {INSTALLED_FOR_LABEL: ""}
     delivery.refresh()
     application = delivery.until("still Synced", lambda found: found["status"]["sync"]["status"])

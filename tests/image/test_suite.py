@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import subprocess
 import time
 import urllib.request
 from pathlib import Path
 
 from devcluster.cluster import Cluster
 from devcluster.images import Catalog, Content, Registry
-from devcluster.processes import REPOSITORY, children, start_logged, with_parent_death_signal
+from devcluster.processes import REPOSITORY, children
 from devcluster.suite import COMPONENTS, Suite
 from devcluster.watch import CATALOGS, OPERATORS, Watch, is_true
 from release import image
@@ -31,7 +30,7 @@ class ContainerSuite(Suite):
         self._runc = runc
         self._runs = 0
 
-    def _launch(self, name: str) -> subprocess.Popen[bytes]:
+    def _run(self, name: str) -> None:
         flags = self._flags(name, CACHE)
         files = []
         for flag in ("--kubeconfig", "--registries-conf"):
@@ -47,7 +46,7 @@ class ContainerSuite(Suite):
         )
         self._runs += 1
         words = command(self._runc, self.folder / f"container-{self._runs}", configuration)
-        return start_logged(with_parent_death_signal(words[0], words[1:]), self.log(name), {})
+        self.launch(name, words[0], words[1:], {})
 
 
 def status(process: int) -> dict[str, str]:
