@@ -12,7 +12,6 @@ import re
 import shlex
 import shutil
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from devcluster.cluster import Cluster, ClusterOptions, start
 from devcluster.demo.full_catalog import catalog_object, operator_object
 from devcluster.demo.sample_catalog import SAMPLES
 from devcluster.images import Catalog, Content, Registry, bundle_labels_of
+from devcluster.services import request
 from devcluster.suite import Suite
 from devcluster.watch import Object
 from release.dashboard import queries
@@ -202,13 +202,9 @@ def test_the_objects_of_a_page_are_accepted(page: Path, published: Cluster) -> N
 
 @pytest.mark.parametrize("page", with_blocks("promql"), ids=name_of)
 def test_the_metrics_of_a_page_are_served(page: Path, published: Cluster, suite: Suite) -> None:
-    served: set[str] = set()
-    for addresses in suite.addresses.values():
-        with urllib.request.urlopen(f"http://{addresses.metrics}/metrics") as answer:
-            served.update(re.findall(r"^# TYPE (\S+)", answer.read().decode(), re.MULTILINE))
     named = {name for block in blocks(page) if block.language == "promql" for name in _METRIC.findall(block.text)}
     assert named
-    assert named - served == set()
+    assert named - served_metrics(suite) == set()
 
 
 @pytest.mark.parametrize(
@@ -251,11 +247,8 @@ def test_the_metrics_of_alerts_and_dashboard_are_served(suite: Suite) -> None:
 
 def served_metrics(suite: Suite) -> set[str]:
     """The names of the metrics that the three controllers serve now."""
-    served: set[str] = set()
-    for addresses in suite.addresses.values():
-        with urllib.request.urlopen(f"http://{addresses.metrics}/metrics") as answer:
-            served.update(re.findall(r"^# TYPE (\S+)", answer.read().decode(), re.MULTILINE))
-    return served
+    pages = [request(addresses.metrics, "GET", "/metrics")[1] for addresses in suite.addresses.values()]
+    return {name for page in pages for name in re.findall(r"^# TYPE (\S+)", page, re.MULTILINE)}
 
 
 def without_labels(query: str) -> str:
