@@ -34,11 +34,16 @@ _RETRY_SECONDS = 0.5
 @dataclass(frozen=True)
 class Event:
     """A change of one object: the object after it, None if it was deleted. `at` is of time.monotonic(); `name` of a namespaced
-    object is `namespace/name`."""
+    object is `namespace/name`.
+
+    `version` is the resourceVersion of the change, which orders the changes of all kinds on a cluster. Of a deletion that only a
+    later list has shown it is that of the list.
+    """
 
     at: float
     name: str
     object: Object | None
+    version: int
 
 
 class Watch:
@@ -135,12 +140,13 @@ class Watch:
             return None
         listed = json.loads(done.stdout)
         present = {_name(item): item for item in listed["items"]}
+        version = str(listed["metadata"]["resourceVersion"])
         for name in known - present.keys():
-            self._send(known, name, None)
+            self._send(known, name, None, version)
         for name, item in present.items():
-            self._send(known, name, item)
+            self._send(known, name, item, item["metadata"]["resourceVersion"])
         self._listed.set()
-        return str(listed["metadata"]["resourceVersion"])
+        return version
 
     def _read(self, path: str, known: set[str]) -> None:
         """Send events for changes until the stream ends."""
@@ -159,18 +165,19 @@ class Watch:
             change = json.loads(line)
             if change["type"] not in ("ADDED", "MODIFIED", "DELETED"):
                 break
+            found = change["object"]
             gone = change["type"] == "DELETED"
-            self._send(known, _name(change["object"]), None if gone else change["object"])
+            self._send(known, _name(found), None if gone else found, found["metadata"]["resourceVersion"])
         self._process.kill()
         self._process.wait()
         self._process.stdout.close()
 
-    def _send(self, known: set[str], name: str, object_: Object | None) -> None:
+    def _send(self, known: set[str], name: str, object_: Object | None, version: str) -> None:
         if object_ is None:
             known.discard(name)
         else:
             known.add(name)
-        self._events.put(Event(time.monotonic(), name, object_))
+        self._events.put(Event(time.monotonic(), name, object_, int(version)))
 
 
 def condition(object_: Object | None, type_: str) -> Object:

@@ -1,4 +1,4 @@
-"""When the objects of a Delivery are asked to go, and when they are gone, as watches see it."""
+"""The order in which the objects of a Delivery are asked to go, and are gone: by the resourceVersions of these changes."""
 
 from collections.abc import Iterable
 from types import TracebackType
@@ -18,10 +18,10 @@ class Removal:
     def __init__(self, delivery: Delivery) -> None:
         """Return when all have been listed."""
         cluster = delivery.stage.cluster
-        self.packages = (delivery.dependant, delivery.dependency, delivery.other)
+        self.packages = delivery.packages
         self._name = delivery.name
-        self._asked: dict[str, float] = {}
-        self._gone: dict[str, float] = {}
+        self._asked: dict[str, int] = {}
+        self._gone: dict[str, int] = {}
         self._watches = {
             "Catalog": [Watch(cluster, CATALOGS)],
             "Operator": [Watch(cluster, OPERATORS)],
@@ -43,13 +43,13 @@ class Removal:
                     lambda event, kind=kind: self._record(kind, event),  # type: ignore[misc]
                 )
 
-    def asked(self, *subjects: str) -> list[float]:
-        """When the deletion of the subjects was requested; of a kind ("Operator") or of one object ("Operator x")."""
-        return self._times(self._asked, subjects)
+    def asked(self, *subjects: str) -> list[int]:
+        """The versions at which the deletion of the subjects, a kind ("Operator") or one object ("Operator x"), was requested."""
+        return self._versions(self._asked, subjects)
 
-    def gone(self, *subjects: str) -> list[float]:
-        """When the subjects were gone."""
-        return self._times(self._gone, subjects)
+    def gone(self, *subjects: str) -> list[int]:
+        """The versions at which the subjects were gone."""
+        return self._versions(self._gone, subjects)
 
     def __enter__(self) -> Self:
         return self
@@ -69,13 +69,13 @@ class Removal:
             return
         subject = f"{kind} {event.name}"
         if event.object is None:
-            self._asked.setdefault(subject, event.at)
-            self._gone.setdefault(subject, event.at)
+            self._asked.setdefault(subject, event.version)
+            self._gone.setdefault(subject, event.version)
         elif "deletionTimestamp" in event.object["metadata"]:
-            self._asked.setdefault(subject, event.at)
+            self._asked.setdefault(subject, event.version)
 
-    def _times(self, times: dict[str, float], subjects: Iterable[str]) -> list[float]:
+    def _versions(self, versions: dict[str, int], subjects: Iterable[str]) -> list[int]:
         chosen = tuple(subjects)
-        found = [at for subject, at in times.items() if subject in chosen or subject.split()[0] in chosen]
-        assert found, f"{chosen} was not seen: {sorted(times)}"
+        found = [version for subject, version in versions.items() if {subject, subject.split()[0]} & set(chosen)]
+        assert found, f"{chosen} was not seen: {sorted(versions)}"
         return found

@@ -4,19 +4,16 @@ import json
 
 import pytest
 
-from tests.e2e.packages import group
-from tests.gitops.delivery import BACKGROUND, FOREGROUND, LAST_FIRST, NO_WAVES, WAVES, Delivery, Layout
+from tests.gitops.argocd_delivery import BACKGROUND, FOREGROUND, LAST_FIRST, NO_WAVES, WAVES, ArgoCdDelivery, Layout
 from tests.gitops.removal import Removal
 
 pytestmark = pytest.mark.timeout(900)
 
-WATCH_DELAY_SECONDS = 1.0
-"""How much later the watch of one kind may report than that of another one."""
 LAYOUTS = {"waves": WAVES, "no waves": NO_WAVES, "no waves, Catalog last": LAST_FIRST}
 
 
 @pytest.mark.parametrize("layout", [WAVES, NO_WAVES], ids=["waves", "no waves"])
-def test_pruning(delivery: Delivery, layout: Layout) -> None:
+def test_pruning(delivery: ArgoCdDelivery, layout: Layout) -> None:
     delivery.publish()
     delivery.deliver(delivery.objects(layout), layout)
     delivery.until_synced_and_healthy()
@@ -30,7 +27,7 @@ def test_pruning(delivery: Delivery, layout: Layout) -> None:
 
 @pytest.mark.parametrize("finalizer", [FOREGROUND, BACKGROUND], ids=["foreground", "background"])
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
-def test_deletion(delivery: Delivery, layout: Layout, finalizer: str) -> None:
+def test_deletion(delivery: ArgoCdDelivery, layout: Layout, finalizer: str) -> None:
     delivery.publish()
     delivery.deliver(delivery.objects(layout), layout, finalizer)
     delivery.until_synced_and_healthy()
@@ -42,25 +39,25 @@ def test_deletion(delivery: Delivery, layout: Layout, finalizer: str) -> None:
     assert_nothing_is_left(delivery)
 
 
-def assert_order(delivery: Delivery, removal: Removal, layout: Layout) -> None:
+def assert_order(delivery: ArgoCdDelivery, removal: Removal, layout: Layout) -> None:
     """What requires is gone before what is required; with waves, each wave is gone before the next one is asked to go."""
     gone = {name: max(removal.gone(f"Operator {name}")) for name in (delivery.dependant, delivery.dependency)}
-    assert gone[delivery.dependant] <= gone[delivery.dependency] + WATCH_DELAY_SECONDS
+    assert gone[delivery.dependant] < gone[delivery.dependency]
     for package in removal.packages:
         operator = min(removal.gone(f"Operator {package}"))
-        assert max(removal.gone(f"BundleDeployment {package}")) <= operator + WATCH_DELAY_SECONDS
+        assert max(removal.gone(f"BundleDeployment {package}")) < operator
     if layout.waves:
         managed = [f"Operator {delivery.dependant}", f"Operator {delivery.other}"]
-        assert max(removal.gone("Thing")) <= min(removal.asked(*managed)) + WATCH_DELAY_SECONDS
-        assert max(removal.gone(*managed)) <= min(removal.asked("Catalog")) + WATCH_DELAY_SECONDS
+        assert max(removal.gone("Thing")) < min(removal.asked(*managed))
+        assert max(removal.gone(*managed)) < min(removal.asked("Catalog"))
 
 
-def assert_nothing_is_left(delivery: Delivery) -> None:
+def assert_nothing_is_left(delivery: ArgoCdDelivery) -> None:
     """No object of the test, nor of its packages."""
     kubectl = delivery.stage.cluster.kubectl
     kinds = "catalogs,packages,operators.operators.operatorframework.io,bundledeployments,bundles,namespaces,crds"
     for kind in kinds.split(","):
         names = [item["metadata"]["name"] for item in json.loads(kubectl("get", kind, "-o", "json"))["items"]]
         assert not [name for name in names if delivery.name in name], kind
-    for package in (delivery.dependant, delivery.dependency, delivery.other):
-        assert not delivery.stage.exists("crd", f"things.{group(package)}")
+    for package in delivery.packages:
+        assert not delivery.crd_exists(package)

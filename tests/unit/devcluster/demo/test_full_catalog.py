@@ -42,7 +42,7 @@ def test_a_missing_operator_is_not_settled_and_is_reported() -> None:
 def test_the_time_to_installed_ends_with_the_first_installation() -> None:
     outcome = Outcome(["a"])
     for at, installed in ((10.0, "Unknown"), (12.5, "True"), (20.0, "True")):
-        outcome.record(Event(at, "a", _operator("a", Installed=installed)))
+        outcome.record(Event(at, "a", _operator("a", Installed=installed), int(at)))
     assert outcome.seconds == {"a": 2.5}
 
 
