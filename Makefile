@@ -33,22 +33,14 @@ format: setup ## format the code
 	$(BIN)/ruff check --fix $(CODE)
 
 generate: setup ## write config/crd and docs/api.md from the models, config/argocd/argocd-cm.yaml and the manifests of `olm suite`
-	$(BIN)/python -m olmkit.api.crd config/crd
-	$(BIN)/python -m olmkit.api.reference docs/api.md
-	$(BIN)/python -m release.argocd
-	$(BIN)/python -m release.dashboard
-	$(BIN)/python -m release.bundled_manifests
+	$(BIN)/python -m release.generated
 
 check: setup ## lint, types, import contracts, generated files
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m olmkit.api.crd --check config/crd
-	$(BIN)/python -m olmkit.api.reference --check docs/api.md
-	$(BIN)/python -m release.argocd --check
-	$(BIN)/python -m release.dashboard --check
-	$(BIN)/python -m release.bundled_manifests --check
+	$(BIN)/python -m release.generated --check
 
 unit: setup ## pure tests, under a minute
 	$(BIN)/pytest $(call workers,3) tests/unit tests/cases

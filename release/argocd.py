@@ -1,18 +1,15 @@
-"""Writes config/argocd/argocd-cm.yaml from the Lua scripts in config/argocd/resource_customizations.
+"""The text of config/argocd/argocd-cm.yaml, made from the Lua scripts in config/argocd/resource_customizations.
 
-Called as `python -m release.argocd [--check]` by `make generate` and `make check`. The folders have the layout of Argo CD's own
+Called by release.generated. The folders have the layout of Argo CD's own
 repository; the ConfigMap has the same scripts under the keys that an installed Argo CD reads.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from pathlib import Path
 
 import yaml
 
-CONFIG = Path(__file__).resolve().parent.parent / "config/argocd"
 _HEADER = """\
 # Health and actions of the kinds of olm-suite for Argo CD. `make generate` writes this file from resource_customizations.
 # Apply it server-side, or add its keys to the ConfigMap with a kustomize patch: the other keys of argocd-cm stay.
@@ -52,22 +49,3 @@ def _actions(discovery: Path) -> str:
     ]
     body = {"discovery.lua": _Block(discovery.read_text()), "definitions": definitions}
     return yaml.dump(body, Dumper=_Dumper, sort_keys=False, width=200)
-
-
-def main() -> int:
-    """Write the file; with --check return 1 if it differs."""
-    parser = argparse.ArgumentParser(description="Write config/argocd/argocd-cm.yaml.")
-    parser.add_argument("--check", action="store_true", help="change nothing; fail if it is not up to date")
-    is_check = parser.parse_args().check
-    target = CONFIG / "argocd-cm.yaml"
-    text = config_map(CONFIG / "resource_customizations")
-    if not is_check:
-        target.write_text(text)
-    elif not target.exists() or target.read_text() != text:
-        print(f"{target.name} is not up to date: run `make generate`", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,20 +1,16 @@
-"""Writes config/grafana/olm-suite.json, the Grafana dashboard of the suite.
+"""The text of config/grafana/olm-suite.json, the Grafana dashboard of the suite.
 
-Called as `python -m release.dashboard [--check]` by `make generate` and `make check`. tests/alerts checks its queries with
+Called by release.generated. tests/alerts checks its queries with
 promtool, and tests/e2e that a controller serves every metric in them.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).resolve().parent.parent / "config/grafana/olm-suite.json"
 NAMESPACE = 'namespace="$namespace"'
 _DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 _COLUMNS = 24
@@ -174,6 +170,11 @@ def queries() -> Iterator[str]:
             yield from (query for query, _ in panel.queries)
 
 
+def dashboard_text() -> str:
+    """The content of the file."""
+    return json.dumps(dashboard(), indent=1) + "\n"
+
+
 def dashboard() -> dict[str, Any]:
     """The dashboard as Grafana imports it."""
     return {
@@ -252,21 +253,3 @@ def _panel(number: int, panel: Panel, place: dict[str, int]) -> dict[str, Any]:
         "targets": targets,
         "transformations": [hidden] if is_table else [],
     }
-
-
-def main() -> int:
-    """Write the file; with --check return 1 if it differs."""
-    parser = argparse.ArgumentParser(description="Write config/grafana/olm-suite.json.")
-    parser.add_argument("--check", action="store_true", help="change nothing; fail if it is not up to date")
-    is_check = parser.parse_args().check
-    text = json.dumps(dashboard(), indent=1) + "\n"
-    if not is_check:
-        TARGET.write_text(text)
-    elif not TARGET.exists() or TARGET.read_text() != text:
-        print(f"{TARGET.name} is not up to date: run `make generate`", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

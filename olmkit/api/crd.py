@@ -1,14 +1,12 @@
-"""Generates structural CustomResourceDefinitions from the API models: `python -m olmkit.api.crd config/crd`.
+"""Makes structural CustomResourceDefinitions of the API models.
 
-Called by `make generate`, and by `make check`, which fails when the committed files differ. Never connects to a cluster.
+Called by release.generated, which writes them into config/crd, and by `olm suite`. Never connects to a cluster.
 CRD_DEFINITIONS has the names, columns and rules that are not in the models.
 """
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -289,31 +287,3 @@ def render() -> dict[str, str]:
         "resources": sorted(files),
     }
     return files | {"kustomization.yaml": yaml.safe_dump(kustomization, sort_keys=False)}
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Write the files into a folder; with --check only compare. Exit status 1 when they differ, 2 for a wrong call."""
-    given = sys.argv[1:] if arguments is None else arguments
-    check = "--check" in given
-    folders = [argument for argument in given if argument != "--check"]
-    if len(folders) != 1:
-        print("usage: python -m olmkit.api.crd [--check] FOLDER", file=sys.stderr)
-        return 2
-    folder = Path(folders[0])
-    wanted = render()
-    found = {path.name: path.read_text() for path in folder.glob("*.yaml")} if folder.is_dir() else {}
-    if wanted == found:
-        return 0
-    if check:
-        print(f"{folder} differs from the models: run `make generate` and commit the result", file=sys.stderr)
-        return 1
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in found.keys() - wanted.keys():
-        (folder / name).unlink()
-    for name, text in wanted.items():
-        (folder / name).write_text(text)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,18 +1,15 @@
-"""Generates the reference of the API from the models: `python -m olmkit.api.reference docs/api.md`.
+"""Makes the text of docs/api.md, the reference of the API, of the models.
 
-Called by `make generate`, and by `make check`, which fails when the committed page differs. Fields and limits are those of the
-generated CRDs (olmkit.api.crd); conditions, reasons, annotations and labels are those of the modules of the kinds. Never connects
-to a cluster.
+Called by release.generated. Fields and limits are those of the generated CRDs (olmkit.api.crd); conditions, reasons,
+annotations and labels are those of the modules of the kinds. Never connects to a cluster.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -247,25 +244,3 @@ def render() -> str:
         *_table(("key", "type", "description"), documented_keys(source_annotations)),
     ]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Write the page; with --check only compare. Exit status 1 when it differs, 2 for a wrong call."""
-    given = sys.argv[1:] if arguments is None else arguments
-    check = "--check" in given
-    files = [argument for argument in given if argument != "--check"]
-    if len(files) != 1:
-        print("usage: python -m olmkit.api.reference [--check] FILE", file=sys.stderr)
-        return 2
-    page, wanted = Path(files[0]), render()
-    if page.is_file() and page.read_text() == wanted:
-        return 0
-    if check:
-        print(f"{page} differs from the models: run `make generate` and commit the result", file=sys.stderr)
-        return 1
-    page.write_text(wanted)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

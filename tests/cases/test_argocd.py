@@ -9,7 +9,6 @@ import pytest
 import yaml
 from lupa.lua51 import LuaError
 
-from release.argocd import CONFIG, config_map
 from tests import flux_expressions, kstatus
 from tests.argocd_scripts import SCRIPTS, discover_actions, health, run_action
 from tests.kstatus import KStatus
@@ -124,7 +123,3 @@ def test_a_script_has_no_more_of_lua_than_argo_cd_gives_it(tmp_path: Path, monke
     for library in ("os", "io", "string", "math", "debug", "coroutine", "package", "python"):
         script.write_text(f"return {{status = tostring({library}), message = ''}}")
         assert health(obj) == ("nil", "")
-
-
-def test_the_config_map_is_that_of_the_scripts() -> None:
-    assert (CONFIG / "argocd-cm.yaml").read_text() == config_map(SCRIPTS)

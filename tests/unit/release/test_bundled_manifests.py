@@ -8,12 +8,7 @@ from pathlib import Path
 import pytest
 
 from olmctl.suite.manifests import SYSTEM_NAMESPACE, load_manifests
-from release.bundled_manifests import TARGET, bundled_text
 from release.kustomization import objects_of
-
-
-def test_the_file_is_up_to_date() -> None:
-    assert TARGET.read_text() == bundled_text()
 
 
 def test_the_version_is_that_of_the_distribution() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ import yaml
 
 from olmkit.api import crd
 
-REPOSITORY = Path(__file__).parents[4]
 MAX_CRD_BYTES = 262_144
 """A larger CRD cannot be applied client-side, because it is copied into an annotation."""
 OTHER_SHORT_NAMES = {
@@ -43,24 +41,6 @@ def schemas(node: Any) -> Iterator[dict[str, Any]]:
 
 def definitions() -> list[dict[str, Any]]:
     return [yaml.safe_load(text) for name, text in crd.render().items() if name != "kustomization.yaml"]
-
-
-def test_the_committed_files_match_the_models() -> None:
-    assert crd.main(["--check", str(REPOSITORY / "config" / "crd")]) == 0
-
-
-def test_a_folder_that_differs_is_reported_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "stale.yaml").write_text("kind: Nothing\n")
-    assert crd.main(["--check", str(tmp_path)]) == 1
-    assert "make generate" in capsys.readouterr().err
-    assert crd.main([str(tmp_path)]) == 0
-    assert not (tmp_path / "stale.yaml").exists()
-    assert crd.main(["--check", str(tmp_path)]) == 0
-
-
-def test_a_wrong_call_prints_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    assert crd.main([]) == 2
-    assert "usage" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", crd.render().values(), ids=crd.render().keys())

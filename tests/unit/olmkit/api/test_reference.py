@@ -10,7 +10,7 @@ import pytest
 from olmkit.api import bundledeployments, bundles, catalogs, operators
 from olmkit.api.crd import CRD_DEFINITIONS, openapi_schema
 from olmkit.api.described_enum import DescribedEnum
-from olmkit.api.reference import documented_keys, main, render
+from olmkit.api.reference import documented_keys, render
 
 REPOSITORY = Path(__file__).resolve().parents[4]
 PRODUCTS = ("olmkit", "catalogd", "rukpak", "operator_controller", "olmctl")
@@ -59,14 +59,3 @@ def test_a_key_without_a_docstring_is_an_error(tmp_path: Path, monkeypatch: pyte
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ValueError, match=r"undocumented_keys\.NAME_LABEL has no docstring"):
         list(documented_keys(__import__("undocumented_keys")))
-
-
-def test_the_check_finds_a_page_that_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = tmp_path / "api.md"
-    assert main(["--check", str(page)]) == 1
-    assert "make generate" in capsys.readouterr().err
-    assert main([str(page)]) == 0
-    assert main(["--check", str(page)]) == 0
-    page.write_text("x")
-    assert main(["--check", str(page)]) == 1
-    assert main([]) == 2
