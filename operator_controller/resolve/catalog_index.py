@@ -7,7 +7,7 @@ those of packages that are reached are read; otherwise each is read once to be i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest, RecordedBundle
@@ -33,6 +33,8 @@ class CatalogIndex:
         self._documents: Documents | None = None
         self._sources: dict[str, CatalogSource] = {}
         self._digests: dict[str, Mapping[str, str]] = {}
+        self._contents: dict[str, Mapping[str, str]] = {}
+        """The digests of all documents of the catalogs that offer only some of their packages."""
         self._recorded: dict[str, PackageIndex] = {}
         self._by_properties: dict[str, PackageIndex] = {}
         """The indexes of what runs, by the properties that were recorded."""
@@ -45,7 +47,9 @@ class CatalogIndex:
         """Index these catalogs and what runs, and nothing else."""
         self._documents = documents
         self._sources = {source.name: source for source in catalogs}
-        self._digests = {name: self._digests_of(source, documents) for name, source in self._sources.items()}
+        whole = {name: _digests_of(source, documents) for name, source in self._sources.items()}
+        self._digests = {name: _selected_digests(self._sources[name], digests) for name, digests in whole.items()}
+        self._contents = {name: digests for name, digests in whole.items() if digests is not self._digests[name]}
         self._recorded = {}
         known, self._by_properties = self._by_properties, {}
         for operator in operators:
@@ -61,11 +65,13 @@ class CatalogIndex:
         found._documents, found._recorded = self._documents, self._recorded
         found._sources = {name: source for name, source in self._sources.items() if name in names}
         found._digests = {name: digests for name, digests in self._digests.items() if name in names}
+        found._contents = {name: digests for name, digests in self._contents.items() if name in names}
         return found
 
     def lose(self, catalog: str) -> None:
         """A document of the catalog is missing: it counts as unreadable."""
         self._digests[catalog] = {}
+        self._contents.pop(catalog, None)
         self._refresh()
 
     def _refresh(self) -> None:
@@ -110,17 +116,6 @@ class CatalogIndex:
         except ContentMissing as error:  # it is damaged or was just removed
             raise CatalogLost(catalog) from error
 
-    @staticmethod
-    def _digests_of(source: CatalogSource, documents: Documents) -> Mapping[str, str]:
-        """The digests of the documents that a catalog offers; none if its content is not known."""
-        found: Mapping[str, str] = {}
-        if source.state in STATES_WITH_CONTENT:
-            with suppress(ContentMissing):
-                found = documents.digests(source.content)
-        if source.selected_packages is None:
-            return found
-        return {package: found[package] for package in source.selected_packages if package in found}
-
     def of_package(self, package: str) -> PackageIndex:
         """What the package requires and owns, in all catalogs and as it runs. Raises CatalogLost."""
         known = self._by_package.get(package)
@@ -140,6 +135,49 @@ class CatalogIndex:
     def digest(self, catalog: str, package: str) -> str | None:
         """The digest of the package's document in a catalog, if it has one."""
         return self._digests[catalog].get(package)
+
+    def withheld(self, packages: Collection[str], kinds: Collection[GroupKind]) -> Iterator[tuple[str, str, str]]:
+        """The catalog, the package and the digest ("" if it is not known) of what catalogs have and do not offer.
+
+        Of these packages, and of those that provide one of the kinds. Raises CatalogLost.
+        """
+        for catalog, source in sorted(self._sources.items()):
+            whole, offered = self._contents.get(catalog), self._digests[catalog]
+            if whole is None:
+                yield from ((catalog, package, "") for package in source.withheld_names if package in packages)
+                continue
+            named = {package for package in packages if package in whole}
+            if kinds:
+                providers = self._all_providers(catalog, whole)
+                named.update(package for kind in kinds for package in providers.get(kind, ()))
+            yield from ((catalog, package, whole[package]) for package in sorted(named) if package not in offered)
+
+    def _all_providers(self, catalog: str, whole: Mapping[str, str]) -> Mapping[GroupKind, Collection[str]]:
+        """The packages of a content that own a kind, whether the catalog offers them or not."""
+        content = self._sources[catalog].content
+        try:
+            if isinstance(self._documents, TextDocuments):
+                return self._documents.providers(content)
+            assert self._documents is not None
+            documents = self._documents
+            return _providers({name: self._parsed.index(documents, content, name, of) for name, of in whole.items()})
+        except ContentMissing:
+            return {}
+
+
+def _digests_of(source: CatalogSource, documents: Documents) -> Mapping[str, str]:
+    """The digests of the documents that a catalog has; none if its content is not known."""
+    if source.state in STATES_WITH_CONTENT:
+        with suppress(ContentMissing):
+            return documents.digests(source.content)
+    return {}
+
+
+def _selected_digests(source: CatalogSource, digests: Mapping[str, str]) -> Mapping[str, str]:
+    """Without those that the Catalog does not offer; the same object without a list, or if the content is not known."""
+    if source.selected_packages is None or not digests:
+        return digests
+    return {package: digests[package] for package in source.selected_packages if package in digests}
 
 
 def _selected(

@@ -108,6 +108,8 @@ class CatalogSource:
     """Whether `package_names` is complete: an unreadable catalog does not have any other package then."""
     selected_packages: tuple[str, ...] | None = None
     """The packages that spec.packages of the Catalog names; None without a list. It offers no other package of its content."""
+    withheld_names: tuple[str, ...] = ()
+    """The packages that the Catalog's status lists and its spec does not select, to name them while its content is not known."""
 
     def selects(self, package: str) -> bool:
         """Whether the Catalog offers the package, if its content has it."""

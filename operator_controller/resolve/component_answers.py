@@ -17,6 +17,7 @@ from operator_controller.resolve.cluster_snapshot import CatalogSource, Operator
 from operator_controller.resolve.component_part import ComponentPart
 from operator_controller.resolve.documents import Documents, ParsedDocuments
 from operator_controller.resolve.optimum import Optimizer, Solution
+from operator_controller.resolve.package import PackageContent
 from operator_controller.resolve.package_domain import DomainCache, PackageDomain
 from operator_controller.resolve.problem import Goal
 from operator_controller.resolve.recorded_plans import BindingPlan, binding_plans, is_followed, pinned, with_plan
@@ -24,8 +25,15 @@ from operator_controller.resolve.relaxed_requests import with_other_versions
 from operator_controller.resolve.requests import package_request, running_bundle
 from operator_controller.resolve.resolution import Chosen
 from operator_controller.resolve.rule_evaluations import RuleEvaluations
-from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest, Snapshot
+from operator_controller.resolve.snapshot import (
+    STATES_WITH_CONTENT,
+    CatalogOffer,
+    CatalogState,
+    PackageRequest,
+    Snapshot,
+)
 from operator_controller.resolve.universe import ComponentUniverse, make_goal
+from operator_controller.resolve.withheld import WithheldPackages
 
 BUDGET = Budget()
 """The limits of each level of one solve."""
@@ -122,6 +130,7 @@ def universe_of(part: ComponentPart, sources: Sources, plans: Iterable[BindingPl
         packages=frozenset(part.packages),
         facts=part.facts,
         home_catalogs=domains.home_place,
+        withheld=domains.withheld,
         why_not_created=domains.why_not_created,
         rules=sources.rules,
     )
@@ -139,6 +148,11 @@ class _Domains:
         for catalog, package, _ in part.documents:
             self._catalogs_of.setdefault(package, []).append(catalog)
         self._taken = dict(part.taken_names)
+        self._by_name = {each.name: each for each in part.catalogs}
+        catalogs: dict[str, tuple[str, ...]] = {}
+        for catalog, package, _ in part.withheld:
+            catalogs[package] = (*catalogs.get(package, ()), catalog)
+        self.withheld = WithheldPackages(catalogs, self._read_withheld)
 
     def domain(self, package: str) -> PackageDomain:
         """The domain of a package."""
@@ -162,8 +176,21 @@ class _Domains:
     def _offer(self, source: CatalogSource, operator: OperatorRequest) -> CatalogOffer:
         """What a catalog offers of an Operator's package; nothing if the spec does not select it."""
         if operator.catalogs is None or source.name in operator.catalogs:
-            return self._sources.offer(source, operator.package)
+            return self._marked(self._sources.offer(source, operator.package), source, operator.package)
         return CatalogOffer(source.name, source.priority, CatalogState.NOT_SELECTED, package_names=source.package_names)
+
+    def _marked(self, offer: CatalogOffer, source: CatalogSource, package: str) -> CatalogOffer:
+        """An offer that spec.packages excludes, with whether the catalog has the package. One that lacks it excludes nothing."""
+        if not offer.is_excluded:
+            return offer
+        if source.name in self.withheld.catalogs.get(package, ()):
+            return replace(offer, is_withheld=True)
+        is_known = source.state in STATES_WITH_CONTENT or source.lists_all_packages
+        return replace(offer, is_excluded=not is_known)
+
+    def _read_withheld(self, catalog: str, package: str) -> PackageContent | None:
+        """The content of a package that is not offered, for messages."""
+        return self._sources.offer(replace(self._by_name[catalog], selected_packages=None), package).package
 
     def _dependency(self, package: str) -> Snapshot:
         """A package without an Operator: nothing is offered if no Operator for it can be made."""

@@ -36,6 +36,9 @@ class ComponentPart:
     """The catalog, the package and the digest of each document of these packages."""
     providers: tuple[tuple[tuple[str, str], tuple[str, ...]], ...]
     """The packages among them that may own a kind."""
+    withheld: tuple[tuple[str, str, str], ...] = ()
+    """The catalog, the package and the digest of what spec.packages leaves out: of these packages, and of providers of kinds that
+    they require. The digest is "" if the content is not known."""
     excess: str = ""
     """Which limit the component exceeds, so that it is not solved."""
     unsolved: str = ""
@@ -79,6 +82,7 @@ class PartMaker:
             packages=packages,
             documents=tuple(documents),
             providers=tuple(sorted(self._owned(kinds, component.packages))) if kinds else (),
+            withheld=tuple(index.withheld(component.packages, kinds)),
             excess=_excess(component, indexes),
         )
 
@@ -121,7 +125,8 @@ class _Catalog:
         self.name = source.name
         has_content = source.state in STATES_WITH_CONTENT
         message = "" if source.state is CatalogState.SERVING else source.message
-        self._source = replace(source, message=message, content=source.content if has_content else "")
+        content = source.content if has_content else ""
+        self._source = replace(source, message=message, content=content, withheld_names=())
         self._places = {package: place for place, package in enumerate(source.package_names)}
         self._selected = None if source.selected_packages is None else frozenset(source.selected_packages)
         self._by_names: dict[tuple[tuple[str, ...], tuple[str, ...] | None], CatalogSource] = {}
@@ -141,8 +146,8 @@ class _Catalog:
 
 
 def without_idle_catalogs(part: ComponentPart) -> ComponentPart:
-    """The part without the catalogs that neither offer nor list a package of it, and that its Operators do not come from; the
-    same object if that changes nothing.
+    """The part without the catalogs that neither offer nor list a package of it, and that its Operators do not come from, and
+    without what is withheld of other packages than those of its Operators; the same object if that changes nothing.
 
     An answer that refuses nothing is the same for both: see component_solver.py.
     """
@@ -163,8 +168,10 @@ def without_idle_catalogs(part: ComponentPart) -> ComponentPart:
         else replace(each, catalogs=tuple(name for name in each.catalogs if name in kept))
         for each in part.operators
     )
-    is_same = (catalogs, operators) == (part.catalogs, part.operators)
-    return part if is_same else replace(part, catalogs=catalogs, operators=operators)
+    own = {each.held_package for each in operators}
+    withheld = tuple(each for each in part.withheld if each[0] in kept and each[1] in own)
+    is_same = (catalogs, operators, withheld) == (part.catalogs, part.operators, part.withheld)
+    return part if is_same else replace(part, catalogs=catalogs, operators=operators, withheld=withheld)
 
 
 def _limited(source: CatalogSource, packages: frozenset[str]) -> CatalogSource:

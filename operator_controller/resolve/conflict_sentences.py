@@ -7,7 +7,7 @@ Called by refusal.py. The sentence of the guide is `A v0.1.0 requires C v0.1.0, 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -30,6 +30,7 @@ from operator_controller.resolve.clauses import (
 from operator_controller.resolve.constraints import Constraint, KindConstraint, PackageConstraint, describe
 from operator_controller.resolve.formatting import format_versions, join_names, join_sentences
 from operator_controller.resolve.near_misses import NearMisses, named_parts, subject_of, why_not
+from operator_controller.resolve.package_domain import PackageDomain
 from operator_controller.resolve.package_graph import reachable
 from operator_controller.resolve.problem import Interval, VersionSet
 from operator_controller.resolve.resolution import PreferredCatalogUnread
@@ -288,9 +289,12 @@ class ConflictSentences:
                 for each in catalog.ruled_out:
                     if constraint.versions.matches(each.candidate.version):
                         return f"cannot be installed: {each.reason}"
-            if domain.operator is not None:
-                return f"conflicts with {self.existing(constraint.package)}"
-        return "no catalog offers"
+            withheld = self._universe.withheld.why_not_offered([constraint], _considered(domain))
+            has_operator = domain.operator is not None
+            return withheld or (
+                f"conflicts with {self.existing(domain.package)}" if has_operator else "no catalog offers"
+            )
+        return self._universe.withheld.why_not_offered(named_parts(constraint)) or "no catalog offers"
 
     def _why_no_provider(self, constraint: KindConstraint) -> str:
         for domain, version in self._near_misses.providers(constraint.kind):
@@ -298,7 +302,7 @@ class ConflictSentences:
                 return f"conflicts with {self.existing(domain.package)}"
             if reason := why_not(domain, version):
                 return reason
-        return "no catalog offers"
+        return self._universe.withheld.why_not_offered([constraint]) or "no catalog offers"
 
     def existing(self, package: str) -> str:
         """Which versions of a package may be selected, and why no others; for a package without an Operator all that exist."""
@@ -360,6 +364,13 @@ class ConflictSentences:
     def _sets(self, sets: Iterable[VersionSet]) -> str:
         labels = [self._label(each.package, (each.intervals[0][0], each.intervals[-1][1])) for each in sets]
         return join_names(labels, "or")
+
+
+def _considered(domain: PackageDomain) -> Collection[str] | None:
+    """The catalogs that count for the package of an Operator; None for all."""
+    if domain.operator is None:
+        return None
+    return {each.offer.catalog for each in domain.permitted.catalogs}
 
 
 def _constraint(clause: RequirementClause) -> Constraint:

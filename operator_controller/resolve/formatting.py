@@ -39,6 +39,11 @@ def join_names(names: Sequence[str], last: str) -> str:
     return f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
+def name_catalogs(names: Sequence[str]) -> str:
+    """`catalog "a"`, `catalogs "a" and "b"`."""
+    return f"catalog{'s' if len(names) > 1 else ''} {join_names([quoted(name) for name in names], 'and')}"
+
+
 def first_names(names: Iterable[str]) -> str:
     """`a, b, c`; of many the first ones, in the form of rukpak's messages, and the number of the others."""
     found = [*names]

@@ -25,6 +25,7 @@ from operator_controller.resolve.package import Bundle, GroupVersionKind
 from operator_controller.resolve.package_domain import PackageDomain
 from operator_controller.resolve.similar_names import similar_names
 from operator_controller.resolve.universe import ComponentUniverse
+from operator_controller.resolve.withheld import bundles_in_channels
 
 MAX_PARTS_DESCRIBED = 3
 """Packages and kinds of one requirement that are described."""
@@ -82,6 +83,8 @@ class NearMisses:
 
     def _similar_packages(self, package: str) -> list[str]:
         """Packages with a name similar to one that no catalog has."""
+        if package in self._universe.withheld.catalogs:
+            return []
         if package not in self._similar:
             self._similar[package] = similar_names(package, [name for name in self._names if name != package])
         names = [quoted_value(name) for name in self._similar[package]]
@@ -158,11 +161,8 @@ def _parts(constraint: Constraint) -> Iterator[NamedPart]:
 def _bundles(domain: PackageDomain) -> Iterator[Bundle]:
     """All bundles of the package that are in a channel of a catalog that counts for it."""
     for catalog in domain.permitted.catalogs:
-        package = catalog.offer.package
-        if package is None:
-            continue
-        names = dict.fromkeys(entry.name for channel in package.channels for entry in channel.entries)
-        yield from (package.bundles[name] for name in names if name in package.bundles)
+        if catalog.offer.package is not None:
+            yield from bundles_in_channels(catalog.offer.package)
 
 
 def _held_back(domain: PackageDomain) -> list[Candidate]:

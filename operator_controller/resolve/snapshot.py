@@ -78,7 +78,9 @@ class CatalogOffer:
     package_names: tuple[str, ...] = ()
     """The packages that the Catalog's status lists, to suggest similar names."""
     is_excluded: bool = False
-    """spec.packages of the Catalog does not name the package: it is not offered, whether the content has it or not."""
+    """spec.packages of the Catalog does not name the package: it is not offered. The catalog has it, or may have it."""
+    is_withheld: bool = False
+    """It is excluded, and the catalog has it."""
 
 
 @dataclass(frozen=True)

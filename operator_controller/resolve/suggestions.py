@@ -11,7 +11,7 @@ from typing import Any
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import Version
 from operator_controller.resolve.candidates import CatalogCandidates, MissingPart
-from operator_controller.resolve.formatting import MAX_CHANNELS_SHOWN, format_versions, join_names
+from operator_controller.resolve.formatting import MAX_CHANNELS_SHOWN, format_versions, join_names, name_catalogs
 from operator_controller.resolve.resolution import Resolution
 from operator_controller.resolve.similar_names import similar_names
 from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogOffer, CatalogState, PackageRequest
@@ -67,17 +67,16 @@ def _no_package(resolution: Resolution) -> list[str]:
     if not known:
         return []
     parts = []
-    if lacking := [f'"{offer.catalog}"' for offer in known if not offer.is_excluded]:
+    if lacking := [offer.catalog for offer in known if not offer.is_excluded]:
         verb = "do not have it" if len(lacking) > 1 else "does not have it"
-        parts.append(f"{_catalogs(lacking)} {verb}")
-    if excluding := [f'"{offer.catalog}"' for offer in known if offer.is_excluded]:
+        parts.append(f"{name_catalogs(lacking)} {verb}")
+    if withholding := [offer.catalog for offer in known if offer.is_withheld]:
+        verb = "have it, but their" if len(withholding) > 1 else "has it, but its"
+        parts.append(f"{name_catalogs(withholding)} {verb} spec.packages does not name it: add it there")
+    if excluding := [offer.catalog for offer in known if offer.is_excluded and not offer.is_withheld]:
         verb = "do not offer it: their" if len(excluding) > 1 else "does not offer it: its"
-        parts.append(f"{_catalogs(excluding)} {verb} spec.packages does not name it")
+        parts.append(f"{name_catalogs(excluding)} {verb} spec.packages does not name it")
     return parts
-
-
-def _catalogs(names: Sequence[str]) -> str:
-    return f"catalog{'s' if len(names) > 1 else ''} {join_names(names, 'and')}"
 
 
 def _similar_packages(resolution: Resolution) -> list[str]:
@@ -86,7 +85,7 @@ def _similar_packages(resolution: Resolution) -> list[str]:
         return []
     requested = resolution.snapshot.request.package
     known = {name for catalog in resolution.catalogs for name in catalog.offer.package_names}
-    if is_in_unreadable_catalog(resolution):
+    if is_in_unreadable_catalog(resolution) or any(catalog.offer.is_withheld for catalog in resolution.catalogs):
         return []
     similar = [f'"{name}"' for name in similar_names(requested, known - {requested})]
     return [f"did you mean {join_names(similar, 'or')}?"] if similar else []

@@ -36,6 +36,7 @@ from operator_controller.resolve.package_version import PackageVersion
 from operator_controller.resolve.problem import Asked, Exclusion, Goal, Interval, Requirement, VersionSet
 from operator_controller.resolve.requirements import constraints_of
 from operator_controller.resolve.rule_evaluations import WHAT_RUNS, RuleEvaluations, RulesTooCostly
+from operator_controller.resolve.withheld import WithheldPackages
 
 MAX_EVALUATIONS = 200_000
 """Versions for which the expressions of one component are evaluated. What is not evaluated satisfies no requirement, and is
@@ -101,6 +102,7 @@ class ComponentUniverse:
     """The place of a package's catalog among the catalogs of those that may require it."""
     why_not_created: Callable[[str], str]
     """Why no Operator can be created for a package that has none; "" if it can."""
+    withheld: WithheldPackages
     rules: RuleEvaluations = field(default_factory=RuleEvaluations)
     """Evaluates rules in CEL. What runs is evaluated always: its methods raise RulesTooCostly."""
     _domains: dict[str, PackageDomain] = field(default_factory=dict)

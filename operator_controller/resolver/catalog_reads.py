@@ -160,7 +160,8 @@ def resolution_inputs(catalog: Object | None) -> tuple[object, ...] | None:
 def catalog_source(catalog: Catalog, result: CatalogContentResult) -> CatalogSource:
     """The Catalog as a part of the Snapshot, with the result of reading its content."""
     names, selected = package_names(catalog), catalog.selected_packages
-    offered = names if selected is None else tuple(each for each in names if each in frozenset(selected))
+    listed = frozenset(names if selected is None else selected)
+    withheld = tuple(each for each in names if each not in listed)
     is_ignored = result.state in (CatalogState.UNAVAILABLE, CatalogState.PENDING)
     return CatalogSource(
         name=catalog.metadata.name,
@@ -168,7 +169,8 @@ def catalog_source(catalog: Catalog, result: CatalogContentResult) -> CatalogSou
         state=result.state,
         content=result.content.digest if result.content is not None else "",
         message=result.message,
-        package_names=() if is_ignored else offered,
+        package_names=() if is_ignored else tuple(each for each in names if each in listed),
         lists_all_packages=catalog.status.package_count is not None and len(names) == catalog.status.package_count,
         selected_packages=selected,
+        withheld_names=() if result.state is CatalogState.UNAVAILABLE else withheld,
     )

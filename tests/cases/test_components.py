@@ -204,6 +204,11 @@ def resolve_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> 
     return {each.operator: each for each in answers}
 
 
+def names_of(catalog: Mapping[str, Any]) -> list[str]:
+    """The packages that the status of a catalog lists."""
+    return [*catalog.get("names", catalog.get("packages", ()))]
+
+
 def snapshot_of(
     case: Mapping[str, Any], catalogs: list[Mapping[str, Any]], documents: DocumentsInMemory
 ) -> ClusterSnapshot:
@@ -217,7 +222,8 @@ def snapshot_of(
                 {name: document(name, content) for name, content in each.get("packages", {}).items()}
             ),
             message=each.get("message", ""),
-            package_names=tuple(each.get("names", each.get("packages", ()))),
+            package_names=tuple(name for name in names_of(each) if name in each.get("selects", [name])),
+            withheld_names=tuple(name for name in names_of(each) if name not in each.get("selects", [name])),
             lists_all_packages=each.get("lists_all", True),
             selected_packages=tuple(each["selects"]) if "selects" in each else None,
         )

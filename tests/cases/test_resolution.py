@@ -84,13 +84,15 @@ def document(catalog: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def source(catalog: Mapping[str, Any], documents: DocumentsInMemory) -> CatalogSource:
+    names = catalog.get("names", ())
     return CatalogSource(
         name=catalog["name"],
         priority=catalog.get("priority", 0),
         state=CatalogState(catalog.get("state", "serving")),
         content=documents.add({"p": document(catalog)} if "channels" in catalog else {}),
         message=catalog.get("message", ""),
-        package_names=tuple(catalog.get("names", ())),
+        package_names=tuple(each for each in names if each in catalog.get("packages", names)),
+        withheld_names=tuple(each for each in names if each not in catalog.get("packages", names)),
         selected_packages=tuple(catalog["packages"]) if "packages" in catalog else None,
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import urllib.request
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,7 +121,7 @@ def _follow(stage: Stage, content: Content, name: str) -> None:
     board = stage.operator("message-board", f"{name}-b", catalogSelector=_only(name))
     stage.ready_operator(hello, "0.2.0")
     refused = stage.operator_when(board, "is refused", lambda o: is_true(o, "Stalled"))
-    text = f'catalog "{name}" does not offer it: its spec.packages does not name it'
+    text = f'catalog "{name}" has it, but its spec.packages does not name it: add it there'
     assert text in triple(refused, "Stalled")[2]
 
     stage.patch_catalog(name, {"packages": ["hello-operator", "message-board"]})
@@ -156,7 +156,7 @@ def _only(catalog: str) -> Object:
     return {"matchLabels": {"olm.operatorframework.io/metadata.name": catalog}}
 
 
-def _until_listed(stage: Stage, catalog: str, expected: list[str]) -> None:
+def _until_listed(stage: Stage, catalog: str, expected: list[str], every: Sequence[str] = PACKAGES_OFFERED) -> None:
     """The Package objects, and what catalogd lists once the status names it."""
     stage.until(
         PACKAGES,
@@ -171,7 +171,28 @@ def _until_listed(stage: Stage, catalog: str, expected: list[str]) -> None:
     stage.catalog_when(catalog, "is done", lambda o: is_true(o, "Ready") and not is_true(o, "Reconciling"))
     assert listed(stage.suite, catalog, "packages") == expected
     assert listed(stage.suite, catalog, "resolution") == expected
-    assert listed(stage.suite, catalog, "resolution?all=true") == [*PACKAGES_OFFERED]
+    assert listed(stage.suite, catalog, "resolution?all=true") == [*every]
+
+
+def test_a_dependency_that_the_list_does_not_name_is_named_with_its_catalog(stage: Stage) -> None:
+    content = Content(SAMPLES / "catalog", SAMPLES / "bundles")
+    name = stage.catalog(stage.publish(content, ["hello-operator", "party-operator"]).reference)
+    stage.patch_catalog(name, {"packages": ["party-operator"]})
+    stage.catalog_when(name, "selects one package", lambda o: o["status"].get("selectedPackages") == "party-operator")
+    party = stage.operator("party-operator", name[:40], catalogSelector=_only(name))
+    stage.also_delete("Operator", "hello-operator")
+    refused = stage.operator_when(party, "is refused", lambda o: is_true(o, "Stalled"))
+    why = f'which catalog "{name}" has, but its spec.packages does not name hello-operator: add it there'
+    assert why in triple(refused, "Resolved")[2]
+    assert why in triple(refused, "Ready")[2]
+    stage.patch_catalog(name, {"packages": ["party-operator", "hello-operator"]})
+    stage.operator_when(party, "is installed with its dependency", lambda o: is_true(o, "Ready"))
+
+    stage.patch_catalog(name, {"packages": ["party-operator"]})
+    _until_listed(stage, name, ["party-operator"], ["hello-operator", "party-operator"])
+    kept = stage.get("Operator", party)
+    assert (is_true(kept, "Ready"), installed_version(kept)) == (True, "1.0.0")
+    assert is_true(stage.get("Operator", "hello-operator"), "Ready")
 
 
 def test_lists_that_mean_nothing_are_refused(stage: Stage) -> None:

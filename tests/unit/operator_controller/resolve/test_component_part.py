@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,11 +15,11 @@ from operator_controller.resolve.cluster_snapshot import (
     OperatorRequest,
     RecordedBundle,
 )
-from operator_controller.resolve.component_part import ComponentPart, PartMaker, digest_of
+from operator_controller.resolve.component_part import ComponentPart, PartMaker, digest_of, without_idle_catalogs
 from operator_controller.resolve.components import Component
 from operator_controller.resolve.documents import ParsedDocuments
 from operator_controller.resolve.snapshot import CatalogState
-from tests.unit.operator_controller.resolve.documents import DocumentsInMemory
+from tests.unit.operator_controller.resolve.documents import DocumentsInMemory, TextsInMemory
 
 REQUIRED = '[{"type": "olm.gvk.required", "value": {"group": "g", "version": "v1", "kind": "Asked"}}]'
 RUNNING = RecordedBundle("a.v1", "r/a", "a", "1.0.0", properties=REQUIRED)
@@ -74,6 +75,36 @@ def test_a_list_of_packages_counts_as_far_as_it_concerns_its_own() -> None:
     assert [each[:2] for each in found("a", "z").documents] == [("c", "a"), ("d", "a"), ("d", "b")]
     assert digest_of(found("a")) == digest_of(found("a", "z"))
     assert digest_of(found("a")) != digest_of(found("a", "b")) != digest_of(found("z"))
+
+
+@pytest.mark.parametrize("documents", [DocumentsInMemory(), TextsInMemory()], ids=["documents", "texts"])
+def test_what_a_list_leaves_out_counts_for_refusals_alone(documents: DocumentsInMemory) -> None:
+    """Of the packages of the component, and of those that provide a kind that they require."""
+    kind = {"type": "olm.gvk", "value": {"group": "g", "version": "v1", "kind": "Asked"}}
+
+    def found(other: str, *listed: str) -> ComponentPart:
+        bundles = [{"name": other, "version": "1.0.0", "image": "i", "properties": [kind]}]
+        blank: dict[str, Any] = {"bundles": [], "channels": []}
+        contents = {name: {"package": name, **blank} for name in "abz"} | {"p": {"package": "p", "bundles": bundles}}
+        source = CatalogSource("c", content=documents.add(contents), selected_packages=listed)
+        index = CatalogIndex(ParsedDocuments())
+        snapshot = replace(SNAPSHOT, catalogs=(source,))
+        index.update(snapshot.catalogs, documents, snapshot.operators)
+        component = Component(frozenset({"a"}), frozenset({"a", "b"}))
+        return PartMaker(snapshot, index).part_of(component, snapshot.operators)
+
+    assert [each[:2] for each in found("p.v1", "a").withheld] == [("c", "b"), ("c", "p")]
+    assert found("p.v1", "a", "b", "p").withheld == ()
+    assert digest_of(found("p.v1", "a")) != digest_of(found("p.v2", "a"))
+    first, second = (without_idle_catalogs(found(name, "a", "b")) for name in ("p.v1", "p.v2"))
+    assert digest_of(first) == digest_of(second)
+
+
+def test_of_content_that_is_not_known_the_status_names_what_the_list_leaves_out() -> None:
+    away = replace(SNAPSHOT.catalogs[1], package_names=("x",), selected_packages=("x",), withheld_names=("b", "y"))
+    found = part(replace(SNAPSHOT, catalogs=(away,)))
+    assert found.withheld == (("c", "b", ""),)
+    assert [each.withheld_names for each in found.catalogs] == [()]
 
 
 @pytest.mark.parametrize(

@@ -54,17 +54,19 @@ def test_resolution_inputs(after: Object | None, is_relevant: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "listed", "expected", "is_complete"),
+    ("names", "listed", "expected", "withheld", "is_complete"),
     [
-        pytest.param(None, "p,q", ("p", "q"), True, id="all packages without a list"),
-        pytest.param(["q", "z"], "p,q", ("q",), True, id="those of the list that the catalog has"),
-        pytest.param(["q"], "q", ("q",), False, id="a status with too many packages for its field"),
+        pytest.param(None, "p,q", ("p", "q"), (), True, id="all packages without a list"),
+        pytest.param(["q", "z"], "p,q", ("q",), ("p",), True, id="those of the list that the catalog has"),
+        pytest.param(["q"], "q", ("q",), (), False, id="a status with too many packages for its field"),
+        pytest.param(["Q"], "p,q", (), ("p", "q"), True, id="names are compared as they are written"),
     ],
 )
 def test_a_list_limits_the_packages_that_are_suggested_and_waited_for(
-    names: list[str] | None, listed: str, expected: tuple[str, ...], is_complete: bool
+    names: list[str] | None, listed: str, expected: tuple[str, ...], withheld: tuple[str, ...], is_complete: bool
 ) -> None:
     found = Catalog.load(catalog({"packages": listed, "packageCount": 2}, packages=names))
     source = catalog_source(found, CatalogContentResult(CatalogState.UNREACHABLE))
     assert (source.package_names, source.lists_all_packages) == (expected, is_complete)
+    assert source.withheld_names == withheld
     assert source.selected_packages == (None if names is None else tuple(names))
