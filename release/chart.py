@@ -1,8 +1,7 @@
 """The Helm chart, generated from the objects of config/: the same objects, with values in the places that users change.
 
-Called by `python -m release`. Rendered with its default values into the
-namespace olm-suite-system, the chart gives the objects of config/default, apart from that namespace, which belongs to
-`helm install --create-namespace`, and the CRDs.
+Called by `python -m release`. Rendered with its default values into the namespace olm-suite-system, the chart gives the CRDs and
+the objects of config/default. It lacks that namespace, which `helm install --create-namespace` creates.
 """
 
 from __future__ import annotations
@@ -39,6 +38,12 @@ _HELPERS = """\
 {{ .Values.image.repository }}{{ with .Values.image.tag }}:{{ . }}{{ end }}{{ with .Values.image.digest }}@{{ . }}{{ end }}
 {{- end }}
 """
+_CHECKS = """\
+{{- if eq .Values.keysNamespace .Release.Namespace }}
+{{- fail (printf "keysNamespace is %s, the namespace of the release: keys need one of their own" .Release.Namespace) }}
+{{- end }}
+"""
+"""What the schema of the values cannot express. Renders nothing."""
 _NOTES = """\
 olm-suite {{ .Chart.AppVersion }} is installed in the namespace {{ .Release.Namespace }}.
 
@@ -61,6 +66,7 @@ def chart_files(manifests: Manifests, monitoring: Sequence[Object]) -> dict[str,
         "values.yaml": values_text(values),
         "values.schema.json": json.dumps(values_schema(values), indent=2) + "\n",
         "templates/_helpers.tpl": _HELPERS,
+        "templates/checks.yaml": _CHECKS,
         "templates/NOTES.txt": _NOTES,
     }
     for crd in manifests.crds:

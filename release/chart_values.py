@@ -12,7 +12,7 @@ from typing import Any
 from olmctl.cluster.output import as_yaml
 from olmctl.suite.manifests import KEYS_NAMESPACE, Manifests
 from olmkit.api.meta import Object
-from olmkit.api.patterns import DIGEST, IMAGE_HOST, IMAGE_REPOSITORY, IMAGE_TAG
+from olmkit.api.patterns import DIGEST, DNS_LABEL, IMAGE_HOST, IMAGE_REPOSITORY, IMAGE_TAG
 from olmkit.sources.oci.reference import parse
 
 REPOSITORY = rf"({IMAGE_HOST}/)?{IMAGE_REPOSITORY}"
@@ -20,8 +20,11 @@ REPOSITORY = rf"({IMAGE_HOST}/)?{IMAGE_REPOSITORY}"
 TEXT: Object = {"type": "string"}
 SWITCH: Object = {"type": "boolean"}
 MAPPING: Object = {"type": "object"}
+TEXT_BY_KEY: Object = {**MAPPING, "additionalProperties": TEXT}
 TEXTS: Object = {"type": "array", "items": TEXT}
 OBJECTS: Object = {"type": "array", "items": MAPPING}
+NAMED_OBJECTS: Object = {"type": "array", "items": {**MAPPING, "required": ["name"]}}
+NAMESPACE: Object = {**TEXT, "pattern": f"^{DNS_LABEL}$", "maxLength": 63}
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -40,6 +43,16 @@ def _text(pattern: str) -> Object:
     return {**TEXT, "pattern": f"^{pattern}$"}
 
 
+def _without(keys: Sequence[str]) -> Object:
+    """The schema of texts by key, of which the pods have these keys already: they would stand there twice."""
+    return {**TEXT_BY_KEY, "properties": dict.fromkeys(keys, False)}
+
+
+def _keys_of_pods(manifests: Manifests, name: str) -> list[str]:
+    """The keys of the labels, or of the annotations, of all pods."""
+    return sorted({key for each in manifests.deployments for key in each["spec"]["template"]["metadata"][name]})
+
+
 def component_key(name: str) -> str:
     """The key of a controller's values: catalogd, rukpak, operatorController."""
     first, *rest = name.split("-")
@@ -55,8 +68,12 @@ def chart_values(manifests: Manifests, monitoring_kinds: Sequence[str]) -> list[
     """All values, in the order of values.yaml. `monitoring_kinds` are those of the Prometheus operator that the chart has."""
     values = [
         *_image_values(manifests.image),
-        Value("imagePullSecrets", [], "Secrets with a login for the registry of the image: [{name: …}].", OBJECTS),
-        Value("keysNamespace", KEYS_NAMESPACE, "The namespace of the suite's keys, which the chart creates."),
+        Value(
+            "imagePullSecrets", [], "Secrets with a login for the registry of the image: [{name: …}].", NAMED_OBJECTS
+        ),
+        Value(
+            "keysNamespace", KEYS_NAMESPACE, "The namespace of the suite's keys, which the chart creates.", NAMESPACE
+        ),
         Value(
             "crds.enabled", True, "Whether the chart contains the CRDs. `helm uninstall` never deletes them.", SWITCH
         ),
@@ -72,14 +89,16 @@ def chart_values(manifests: Manifests, monitoring_kinds: Sequence[str]) -> list[
         text += ", and the Services for metrics." if kind == "ServiceMonitor" else "."
         values.append(Value(f"{key}.enabled", False, text, SWITCH))
         values.append(
-            Value(f"{key}.labels", {}, f"Further labels of the {kind}, by which Prometheus selects it.", MAPPING)
+            Value(f"{key}.labels", {}, f"Further labels of the {kind}, by which Prometheus selects it.", TEXT_BY_KEY)
         )
     values += [
-        Value("nodeSelector", {}, "Labels of the nodes on which the controllers may run.", MAPPING),
+        Value("nodeSelector", {}, "Labels of the nodes on which the controllers may run.", TEXT_BY_KEY),
         Value("tolerations", [], "Taints of nodes on which the controllers may run nevertheless.", OBJECTS),
         Value("priorityClassName", "", "The PriorityClass of the pods."),
-        Value("podLabels", {}, "Further labels of the pods.", MAPPING),
-        Value("podAnnotations", {}, "Further annotations of the pods.", MAPPING),
+        Value("podLabels", {}, "Further labels of the pods.", _without(_keys_of_pods(manifests, "labels"))),
+        Value(
+            "podAnnotations", {}, "Further annotations of the pods.", _without(_keys_of_pods(manifests, "annotations"))
+        ),
     ]
     for deployment in manifests.deployments:
         values += _component_values(deployment)
@@ -116,9 +135,14 @@ def _component_values(deployment: Object) -> list[Value]:
         Value(f"{key}.resources", pod["containers"][0]["resources"], "Its requests and limits.", MAPPING),
         Value(f"{key}.affinity", pod.get("affinity", {}), "Its affinity.", MAPPING),
         Value(f"{key}.extraArgs", [], "Further flags, such as --registries-conf=/etc/registries.conf.", TEXTS),
-        Value(f"{key}.extraEnv", [], "Further environment variables, such as {name: HTTPS_PROXY, value: …}.", OBJECTS),
-        Value(f"{key}.extraVolumes", [], "Further volumes of the pod.", OBJECTS),
-        Value(f"{key}.extraVolumeMounts", [], "Further volume mounts of the container.", OBJECTS),
+        Value(
+            f"{key}.extraEnv",
+            [],
+            "Further environment variables, such as {name: HTTPS_PROXY, value: …}.",
+            NAMED_OBJECTS,
+        ),
+        Value(f"{key}.extraVolumes", [], "Further volumes of the pod.", NAMED_OBJECTS),
+        Value(f"{key}.extraVolumeMounts", [], "Further volume mounts of the container.", NAMED_OBJECTS),
     ]
 
 
@@ -140,17 +164,30 @@ def values_text(values: Sequence[Value]) -> str:
 
 
 def values_schema(values: Sequence[Value]) -> Object:
-    """values.schema.json, by which helm refuses unknown values and those of another type."""
+    """values.schema.json, by which helm refuses unknown values and those of another type.
+
+    A value that is null is removed by helm. Mappings may be: the defaults of an affinity cannot be replaced in another way.
+    """
     root = _closed()
     for value in values:
         *parents, key = value.path.split(".")
         place = root
         for parent in parents:
-            place = place["properties"].setdefault(parent, _closed())
-        place["properties"][key] = {**value.schema, "description": value.description}
+            place = _add(place, parent, _closed())
+        _add(place, key, {**value.schema, "description": value.description})
     root["properties"]["global"] = MAPPING  # helm adds it when the chart is a dependency of another one
     return {"$schema": "http://json-schema.org/draft-07/schema#", **root}
 
 
 def _closed() -> Object:
-    return {"type": "object", "additionalProperties": False, "properties": {}}
+    return {**MAPPING, "additionalProperties": False, "properties": {}, "required": []}
+
+
+def _add(place: Object, key: str, schema: Object) -> Object:
+    """The schema of a key of a closed mapping, which is added if it is not there."""
+    if key not in place["properties"]:
+        place["properties"][key] = schema
+        if schema.get("additionalProperties") is False or schema.get("type") != "object":
+            place["required"].append(key)
+    found: Object = place["properties"][key]
+    return found

@@ -132,7 +132,7 @@ CHANGES: list[tuple[str, Callable[[dict[Key, Object]], object], object]] = [
     ),
     (
         'rukpak={"extraVolumes":[{"name":"x","emptyDir":{}}],"extraVolumeMounts":[{"name":"x","mountPath":"/x"}]}',
-        lambda r: (next(iter(list(pods(r))[1]["volumes"][-1:])), container(r, "rukpak")["volumeMounts"][-1]),
+        lambda r: (list(pods(r))[1]["volumes"][-1], container(r, "rukpak")["volumeMounts"][-1]),
         ({"name": "x", "emptyDir": {}}, {"name": "x", "mountPath": "/x"}),
     ),
     ('nodeSelector={"a":"b"}', lambda r: [pod["nodeSelector"] for pod in pods(r)], [{"a": "b"}] * 3),
@@ -224,10 +224,33 @@ def test_the_namespace_is_that_of_the_release(helm: Helm) -> None:
     assert "--system-namespace=elsewhere" in container(rendered, "rukpak", "elsewhere")["args"]
 
 
-def test_unknown_values_are_refused(helm: Helm) -> None:
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("replicaCount=2", "'replicaCount' not allowed"),
+        ('catalogd.replicas="two"', "'/catalogd/replicas': got string, want integer"),
+        ("catalogd=null", "missing property 'catalogd'"),
+        ('image.tag="a b"', "'/image/tag': 'a b' does not match"),
+        ('image.digest="sha256:c"', "'/image/digest': 'sha256:c' does not match"),
+        ('image.repository="localhost:5000/x:v1"', "'/image/repository': 'localhost:5000/x:v1' does not match"),
+        ('image.pullPolicy="Sometimes"', "'/image/pullPolicy': value must be one of"),
+        ('imagePullSecrets=["login"]', "'/imagePullSecrets/0': got string, want object"),
+        ('catalogd.extraEnv=[{"HTTPS_PROXY":"http://p"}]', "'/catalogd/extraEnv/0': missing property 'name'"),
+        ('podLabels={"version":1}', "'/podLabels/version': got number, want string"),
+        ('podLabels={"app.kubernetes.io/name":"x"}', "'/podLabels/app.kubernetes.io~1name': false schema"),
+        ('nodeSelector={"gpu":true}', "'/nodeSelector/gpu': got boolean, want string"),
+        ('keysNamespace=""', "'/keysNamespace': '' does not match"),
+        (f'keysNamespace="{SYSTEM_NAMESPACE}"', f"keysNamespace is {SYSTEM_NAMESPACE}, the namespace of the release"),
+    ],
+)
+def test_values_that_cannot_be_are_refused(helm: Helm, value: str, message: str) -> None:
     with pytest.raises(subprocess.CalledProcessError) as caught:
-        helm.render("replicaCount=2")
-    assert "replicaCount" in caught.value.stderr
+        helm.render(value)
+    assert message in caught.value.stderr
+
+
+def test_the_default_affinity_can_be_removed(helm: Helm) -> None:
+    assert "affinity" not in next(pods(helm.render("catalogd.affinity=null")))
 
 
 def test_the_chart_is_installed_and_uninstalled_without_loss_of_data(
