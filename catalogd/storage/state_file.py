@@ -87,9 +87,15 @@ def _packages(value: Any) -> tuple[str, ...] | None:
 
 def dump(records: Mapping[str, Record], retained: Iterable[RetainedRecord] = ()) -> bytes:
     """Encode the state file."""
-    kept = [{"catalog": each.catalog, "record": each.record, "until": each.until} for each in retained]
-    state = {"format": STATE_FORMAT, "catalogs": dict(records), "kept": kept}
+    kept = [{"catalog": each.catalog, "record": _to_json(each.record), "until": each.until} for each in retained]
+    catalogs = {name: _to_json(record) for name, record in records.items()}
+    state = {"format": STATE_FORMAT, "catalogs": catalogs, "kept": kept}
     return orjson.dumps(state, default=dict, option=orjson.OPT_SORT_KEYS)
+
+
+def _to_json(record: Record) -> dict[str, Any]:
+    """Without the fields that have their defaults: replicas of an earlier version do not know them all."""
+    return {name: value for name, value in vars(record).items() if _OPTIONAL_FIELDS.get(name, ...) != value}
 
 
 def parse(data: bytes) -> ServingState:
