@@ -14,9 +14,13 @@ Json = dict[str, Any]
 
 _HEADERS: dict[str, tuple[str, str]] = {
     "ETag": ("string", "Identifies these bytes; it differs for other content and for each encoding."),
-    "Last-Modified": ("string", "When this content was first served."),
+    "Last-Modified": ("string", "When this content was first served, or when spec.packages changed that limits it."),
     "Accept-Ranges": ("string", "bytes"),
     "Olm-Catalog-Digest": ("string", "The content from which the response was made."),
+    "Olm-Catalog-Packages": (
+        "string",
+        "selected: only the packages that spec.packages of the Catalog names; absent for all.",
+    ),
     "Content-Encoding": ("string", "gzip or zstd; absent when the response is not compressed."),
     "Content-Range": ("string", "The range that is sent, and the size."),
     "Retry-After": ("string", "Seconds after which to retry, with this replica or another one."),
@@ -134,6 +138,8 @@ def _response_headers(route: Route) -> tuple[str, ...]:
     names: tuple[str, ...] = ("ETag", "Last-Modified", "Accept-Ranges")
     if route.of_catalog:
         names += ("Olm-Catalog-Digest",)
+    if route.is_selected and route.media_type != ANY_IMAGE:
+        names += ("Olm-Catalog-Packages",)
     return (*names, "Content-Encoding") if route.is_encoded else names
 
 

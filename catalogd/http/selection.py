@@ -22,6 +22,8 @@ from catalogd.storage.record import Record
 from olmkit.runtime.listener.http_errors import HTTPError
 
 DIGEST_HEADER = "Olm-Catalog-Digest"
+LIMITED = {"Olm-Catalog-Packages": "selected"}
+"""The header of a response that the list limits: a client that needs all packages must not take it for the whole."""
 
 
 def digest_header(served: ServedCatalog) -> dict[str, str]:
@@ -63,7 +65,7 @@ def packages_body(served: ServedCatalog, route: Route) -> ResponseBody:
     if packages is None:
         return _whole_file(served, content.summaries_path, route.media_type)
     ranges = content.summary_ranges(frozenset(packages))
-    return ResponseBody(content, content.summaries_path, ranges, route.media_type, tag=_tag(packages))
+    return ResponseBody(content, content.summaries_path, ranges, route.media_type, tag=_tag(packages), headers=LIMITED)
 
 
 def resolution_body(served: ServedCatalog, route: Route, parameters: Mapping[str, str]) -> ResponseBody:
@@ -71,6 +73,7 @@ def resolution_body(served: ServedCatalog, route: Route, parameters: Mapping[str
     content, package, provided = served.content, parameters.get("package", ""), parameters.get("provides", "")
     packages = None if parameters.get("all") == "true" else served.record.packages
     selected, tag = (None, "") if packages is None else (frozenset(packages), _tag(packages))
+    headers = {} if packages is None else LIMITED
     if package and content.resolution_range(package) is None:
         raise HTTPError(404, NO_PACKAGE, digest_header(served))
     if package and selected is not None:
@@ -79,12 +82,12 @@ def resolution_body(served: ServedCatalog, route: Route, parameters: Mapping[str
         if selected is None:
             return _whole_file(served, content.resolution_path, route.also)
         ranges = content.resolution_ranges(selected)
-        return ResponseBody(content, content.resolution_path, ranges, route.also, tag=tag)
+        return ResponseBody(content, content.resolution_path, ranges, route.also, tag=tag, headers=headers)
     names = content.providers(provided) if provided else (package,)
     offered = (name for name in names if package in ("", name) and (selected is None or name in selected))
     ranges = [found for name in offered if (found := content.resolution_range(name))]
     media_type = route.media_type if package and not provided else route.also
-    return ResponseBody(content, content.resolution_path, ranges, media_type, tag=tag)
+    return ResponseBody(content, content.resolution_path, ranges, media_type, tag=tag, headers=headers)
 
 
 def _tag(packages: tuple[str, ...]) -> str:

@@ -36,7 +36,7 @@ HINT_BY_STATUS = {
 CONTENT_RETRY_DELAY_SECONDS = 10.0
 """How long content that was received and cannot be used or stored is not requested again: it is as large as the catalog."""
 _ALL_SUFFIX = "/all.json"
-_RESPONSE_FILE = "response"
+_RESPONSE_FILE, _EVERYTHING = "response", "all=true"
 
 
 @dataclass(frozen=True)
@@ -157,14 +157,24 @@ class CatalogClient:
     async def _fetch(self, catalog: Catalog, digest: str, last: CatalogContent | None) -> CatalogContent:
         """Request the content that the status names, else what is served. Raises what _request handles."""
         base = catalog_base_url(catalog.status.content_url or "")
-        server, url = base.split("/catalogs/", 1)[0], f"{base}/api/v1/resolution?all=true"
+        server, url, exact = (
+            base.split("/catalogs/", 1)[0],
+            f"{base}/api/v1/resolution",
+            f"digest={quote(digest, safe='')}",
+        )
+        everything = _EVERYTHING
         stored = await self._contents.get(digest)
         known = {content.digest for content in (stored, last) if content is not None}
         async with self._contents.staging() as folder:
             with Download(folder / _RESPONSE_FILE, known) as download:
-                response = await self._session.get(server, f"{url}&digest={quote(digest, safe='')}", download, digest)
+                response = await self._session.get(server, f"{url}?{everything}&{exact}", download, digest)
+                if (
+                    response.status == 400
+                ):  # an earlier version of catalogd: it has no such parameter, and no spec.packages
+                    everything = ""
+                    response = await self._session.get(server, f"{url}?{exact}", download, digest)
                 if response.status == 404:  # it was replaced, and the status that says so has not arrived
-                    response = await self._session.get(server, url, download, digest)
+                    response = await self._session.get(server, f"{url}?{everything}", download, digest)
                 if response.status != 200:
                     hint = HINT_BY_STATUS.get(response.status, "")
                     raise CatalogRequestError(f"catalogd answered {response.status}{hint}")

@@ -53,6 +53,10 @@ class Download:
             raise InvalidContent("it does not name the digest of its content")
         if response.digest in self._known:
             return False
+        if response.is_limited:
+            raise InvalidContent(
+                "it has only the packages that spec.packages names; catalogd has replicas of different versions"
+            )
         if response.encoding not in (IDENTITY, GZIP):
             raise InvalidContent("its encoding was not requested")
         if not response.is_delimited:

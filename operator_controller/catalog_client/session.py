@@ -47,13 +47,15 @@ class CatalogResponse:
     """The header of a response of any status but 429 and 503.
 
     `digest` is that of the catalog's content, "" if the response has none. `encoding` is its Content-Encoding, "identity" by
-    default. Only of a delimited body it is noticed when its end is missing.
+    default. Only of a delimited body it is noticed when its end is missing. `is_limited`: it has only the packages that
+    spec.packages of the Catalog names.
     """
 
     status: int
     digest: str
     encoding: str
     is_delimited: bool
+    is_limited: bool = False
 
 
 class BodyReceiver(Protocol):
@@ -211,6 +213,7 @@ def _read_header(answer: aiohttp.ClientResponse) -> CatalogResponse:
         headers.get("Olm-Catalog-Digest", ""),
         headers.get("Content-Encoding", "identity").lower(),
         is_chunked or answer.content_length is not None,
+        "Olm-Catalog-Packages" in headers,
     )
 
 

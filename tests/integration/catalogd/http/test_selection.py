@@ -105,6 +105,19 @@ async def test_a_response_that_a_list_limits_changes_its_tag_and_its_date_with_t
     assert seen[1]["Last-Modified"] == CHANGED_DATE
 
 
+@pytest.mark.parametrize("path", [SUMMARIES, RESOLUTION, f"{RESOLUTION}?provides=example.com/Party"])
+async def test_a_response_that_a_list_limits_says_so(site: Site, path: str) -> None:
+    header = "Olm-Catalog-Packages"
+    assert header not in (await site.ask(f"/catalogs/c/{path}"))[2]
+    await select(site, "p", "q", "r")
+    limited = (await site.ask(f"/catalogs/c/{path}"))[2]
+    assert limited[header] == "selected"
+    assert (await site.ask(f"/catalogs/c/{path}", If_None_Match=limited["ETag"]))[2][header] == "selected"
+    if path.startswith(RESOLUTION):
+        everything = f"{path}{'&' if '?' in path else '?'}all=true"
+        assert header not in (await site.ask(f"/catalogs/c/{everything}"))[2]
+
+
 async def test_ranges_of_a_limited_response(site: Site) -> None:
     await select(site, "p", "r")
     _, whole, _ = await site.ask(f"/catalogs/c/{SUMMARIES}")
