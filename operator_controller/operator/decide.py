@@ -44,6 +44,9 @@ def decide(world: World) -> Decision[Plan, Evaluation | DeletionEvaluation]:
 
 
 def _decide_installation(world: World, evaluation: Evaluation) -> Plan | OlmError:
+    existing = world.owned_bundle_deployment
+    if existing is not None and (lost := _missing_finalizer(world)) is not None:
+        return lost  # `kubectl replace` with a manifest from git removes it
     if evaluation.to_create is not None:
         return evaluation.to_create
     if evaluation.blocker is not None and evaluation.successor_record is None:
@@ -51,12 +54,15 @@ def _decide_installation(world: World, evaluation: Evaluation) -> Plan | OlmErro
     desired = evaluation.to_apply
     if desired is None:
         return Keep()
-    finalizers = tuple(world.operator.metadata.finalizers)
-    if FINALIZER not in finalizers:
-        return AddFinalizer((*finalizers, FINALIZER))
-    existing = world.owned_bundle_deployment
+    if (first := _missing_finalizer(world)) is not None:
+        return first
     precondition = apply_precondition(existing.model.metadata.uid if existing else None)
     return ApplyBundleDeployment({**desired, "metadata": {**desired["metadata"], **precondition}})
+
+
+def _missing_finalizer(world: World) -> AddFinalizer | None:
+    finalizers = tuple(world.operator.metadata.finalizers)
+    return None if FINALIZER in finalizers else AddFinalizer((*finalizers, FINALIZER))
 
 
 def _decide_deletion(world: World, evaluation: DeletionEvaluation) -> Plan:

@@ -64,6 +64,21 @@ PLANS: list[tuple[str, World, Plan | str]] = [
         AddFinalizer(("x/y", FINALIZER)),
     ),
     ("with the finalizer, the BundleDeployment is created", world(), "ApplyBundleDeployment"),
+    (
+        "the finalizer is added again if somebody has removed it from an Operator that is installed",
+        world(operator(finalizers=["x/y"]), bundle_deployment=deployment("1.1.0", READY)),
+        AddFinalizer(("x/y", FINALIZER)),
+    ),
+    (
+        "also while its catalog is deleted",
+        world(
+            operator(finalizers=[]),
+            offers=(),
+            bundle_deployment=deployment("1.0.0", READY, active="alpha-1.0.0"),
+            runs="1.0.0",
+        ),
+        AddFinalizer((FINALIZER,)),
+    ),
     ("a BundleDeployment as desired is kept", world(bundle_deployment=deployment("1.1.0", READY)), Keep()),
     (
         "a BundleDeployment that requests an older version is changed",
