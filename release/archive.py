@@ -32,7 +32,7 @@ def write_archive(layout: Path, target: Path, tags: Sequence[str], time: int) ->
 
 
 class Image:
-    """An image in an OCI archive. Reads only what is asked for."""
+    """An image in an OCI archive. Layers are read when they are asked for."""
 
     def __init__(self, archive: Path) -> None:
         """Raises OSError, tarfile.TarError, KeyError or ValueError for what is no OCI archive."""

@@ -1,7 +1,8 @@
-"""Makes the base of the image out of Debian packages: an interpreter and its libraries, without a shell. Called by release.image.
+"""Makes the base of the image out of Debian packages: an interpreter and its libraries, and for development a shell.
 
-The packages are unpacked, not installed: nothing of the machine that builds is copied, neither names of hosts nor certificate
-authorities, and no program of a package runs but Python, which compiles its own library.
+Called by release.image. The packages are unpacked, not installed: nothing of the machine that builds is copied, neither names of
+hosts nor certificate authorities. No program of a package runs but Python, which compiles its own library, and the shell, which
+lists its commands.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ PACKAGE_STATUS = Path("var/lib/dpkg/status.d")
 
 
 def make_base(packages: Sequence[DebianPackage], tree: Path, with_shell: bool = False) -> int:
-    """Fill the folder `tree`, with SHELL if it is wanted.
+    """Make the folder `tree` and fill it, with the package SHELL only if `with_shell`.
 
     Returns the time of its newest file in seconds since 1970, which depends on the packages alone. Raises
     subprocess.CalledProcessError.

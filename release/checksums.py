@@ -10,7 +10,7 @@ FILE_NAME = "SHA256SUMS"
 
 
 def write_checksums(folder: Path, files: Iterable[Path]) -> Path:
-    """Write SHA256SUMS of these files of the folder, by path; returns its path."""
+    """Write SHA256SUMS of these files below the folder, sorted by path; returns its path."""
     lines = []
     for path in sorted(files):
         with path.open("rb") as file:

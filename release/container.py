@@ -1,6 +1,7 @@
-"""Runs the image once with runc, restricted as its Deployments are: to show that it runs. Called by tests/image.
+"""How runc runs the image: the command, and a config.json that restricts the container as the Deployments do.
 
-A container has the network of the machine, so that it reaches a local cluster; everything else is its own. Needs root.
+Called by tests/image. A container has the network of the machine, so that it reaches a local cluster; everything else is its own.
+Starts nothing itself; the command needs root.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The Debian packages of the image's base, downloaded by mmdebstrap from the apt sources of this machine. Called by release.base.
+"""The Debian packages of the image's base, downloaded by mmdebstrap from the apt sources of this machine.
 
-apt checks the signatures. The packages are kept in the cache folder: the same ones make the same image.
+Called by release.image. apt checks the signatures. The packages are kept in the cache folder: the same ones make the same image.
 """
 
 from __future__ import annotations
@@ -56,11 +56,12 @@ LEFT_OUT = frozenset(
 )
 """Packages that those of INCLUDED depend on, and that nothing in the image uses."""
 APT_SOURCES = Path("/etc/apt")
+"""The folder in which apt looks for its sources."""
 
 
 @dataclass(frozen=True)
 class DebianPackage:
-    """A package file and what it says of itself."""
+    """A package file, what it says of itself, and its checksum in hex."""
 
     file: Path
     name: str

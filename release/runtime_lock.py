@@ -1,6 +1,7 @@
-"""Which packages of requirements.lock the suite needs at run time. Called by release.wheels. Pure, standard library only.
+"""Which packages of requirements.lock the suite needs at run time. Called by release.wheels and release.image.
 
-The lock file has the packages of the developers too; its comments `# via` say which package requires which.
+The lock file has the packages of the developers too; its comments `# via` say which package requires which. Pure. Only
+the standard library is used, because it runs before anything is installed.
 """
 
 from __future__ import annotations

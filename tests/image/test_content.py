@@ -145,8 +145,8 @@ for package in ("olmkit", "catalogd", "rukpak", "operator_controller", "olmctl")
                 importlib.import_module(module.name)
             except ImportError as error:
                 failed.append(f"{module.name}: {error}")
-sources = [each for each in map(lambda module: getattr(module, "__cached__", None), sys.modules.values()) if each]
-print(os.getuid(), os.getgid(), failed, [each for each in sources if not os.path.exists(each)])
+compiled = [each for each in map(lambda module: getattr(module, "__cached__", None), sys.modules.values()) if each]
+print(os.getuid(), os.getgid(), failed, [each for each in compiled if not os.path.exists(each)])
 """
 
 

@@ -79,3 +79,23 @@ def test_images_are_changed_as_kubectl_changes_them(
     (found,) = objects_of(tmp_path)
     assert found["spec"]["template"]["spec"]["containers"][0]["image"] == expected
     assert by_name([found]) == objects_of_kubectl(cluster_programs, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("patches: []\n", "unknown fields patches", id="a field that is not known"),
+        pytest.param(
+            "labels:\n- pairs: {}\n  includeSelectors: true\n",
+            "of the fields of labels only pairs is known",
+            id="a field of labels that is not known",
+        ),
+        pytest.param(
+            "images:\n- name: a\n  tagSuffix: -b\n", "unknown fields of images tagSuffix", id="a field of an image"
+        ),
+    ],
+)
+def test_what_is_not_known_of_a_kustomization_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "kustomization.yaml").write_text(f"resources: []\n{text}")
+    with pytest.raises(ValueError, match=message):
+        objects_of(tmp_path)
