@@ -113,7 +113,7 @@ def _image_values(image: str) -> list[Value]:
         Value(
             "image.digest",
             found.digest or "",
-            "Its digest, such as sha256:…. If there is one, it decides which image is pulled, whatever the tag is.",
+            "Its digest, such as sha256:…. If there is one, it decides which image is pulled: change it with the tag.",
             _text(f"({DIGEST})?"),
         ),
         Value(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
+import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -98,7 +99,7 @@ def has_kind(kind: str) -> Callable[[dict[Key, Object]], bool]:
 
 CHANGES: list[tuple[str, Callable[[dict[Key, Object]], object], object]] = [
     (
-        'image={"repository":"example.com/a","tag":"b"}',
+        'image={"repository":"example.com/a","tag":"b","digest":""}',
         lambda r: {container(r, each)["image"] for each in CONTROLLERS},
         {"example.com/a:b"},
     ),
@@ -253,16 +254,53 @@ def test_the_default_affinity_can_be_removed(helm: Helm) -> None:
     assert "affinity" not in next(pods(helm.render("catalogd.affinity=null")))
 
 
-def test_the_chart_is_installed_and_uninstalled_without_loss_of_data(
-    helm: Helm, manifests: Manifests, bare_cluster: Cluster
+def with_another_column(folder: Path, chart: Path) -> Path:
+    """The chart, unpacked, with another column of Catalogs: a version of the suite that changes a CRD."""
+    with tarfile.open(chart) as archive:
+        archive.extractall(folder, filter="data")
+    crd = folder / "olm-suite/templates/crds/catalogs.yaml"
+    before = "    additionalPrinterColumns:\n"
+    column = "    - {name: Column-of-another-version, type: string, jsonPath: .spec.displayName}\n"
+    text = crd.read_text()
+    assert text.count(before) == 1
+    crd.write_text(text.replace(before, before + column))
+    return folder / "olm-suite"
+
+
+def images(cluster: Cluster) -> set[str]:
+    """The images of all controllers."""
+    found = json.loads(cluster.kubectl("get", "deployments", "-n", SYSTEM_NAMESPACE, "-o", "json"))["items"]
+    return {each["spec"]["template"]["spec"]["containers"][0]["image"] for each in found}
+
+
+def test_the_chart_is_installed_upgraded_and_uninstalled_without_loss_of_data(
+    helm: Helm, manifests: Manifests, bare_cluster: Cluster, tmp_path: Path
 ) -> None:
     where = (f"--kubeconfig={bare_cluster.kubeconfig}", f"--namespace={SYSTEM_NAMESPACE}")
     helm.run("install", "suite", str(helm.chart), *where, "--create-namespace", "--wait", "--timeout=90s")
     found = json.loads(bare_cluster.kubectl("get", "deployments", "-n", SYSTEM_NAMESPACE, "-o", "json"))["items"]
     assert {each["metadata"]["name"] for each in found} == set(CONTROLLERS)
     assert all(each["status"]["availableReplicas"] == each["spec"]["replicas"] for each in found)
-    helm.run("upgrade", "suite", str(helm.chart), *where, "--set=logLevel=debug")
+    catalog = {"apiVersion": "catalogd.operatorframework.io/v1alpha1", "kind": "Catalog", "metadata": {"name": "kept"}}
+    catalog["spec"] = {"source": {"type": "image", "image": {"ref": "registry.example.com/catalog:latest"}}}
+    bare_cluster.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(catalog))
+    changed = with_another_column(tmp_path, helm.chart)
+    image = f"--set=image.repository=example.com/other,image.tag=v2,image.digest={DIGEST}"
+    helm.run("upgrade", "suite", str(changed), *where, "--wait", "--timeout=90s", image)
+    assert "COLUMN-OF-ANOTHER-VERSION" in bare_cluster.kubectl("get", "catalogs", "kept")
+    assert images(bare_cluster) == {f"example.com/other:v2@{DIGEST}"}
+    helm.run("rollback", "suite", "1", *where, "--wait", "--timeout=90s")
+    assert "COLUMN-OF-ANOTHER-VERSION" not in bare_cluster.kubectl("get", "catalogs", "kept")
+    assert images(bare_cluster) == {manifests.image}
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        helm.run("install", "second", str(helm.chart), where[0], "--namespace=elsewhere", "--create-namespace")
+    assert "cannot be imported into the current release" in caught.value.stderr
     helm.run("uninstall", "suite", *where, "--wait")
+    assert bare_cluster.kubectl("get", "catalogs", "-o", "name").split() == [
+        "catalog.catalogd.operatorframework.io/kept"
+    ]
+    helm.run("install", "another", str(helm.chart), *where, "--take-ownership")
+    helm.run("uninstall", "another", *where, "--wait")
     crds = bare_cluster.kubectl("get", "crds", "-o", "name").split()
     assert {name_of(each) for each in manifests.crds} <= set(crds)
     assert not json.loads(bare_cluster.kubectl("get", "deployments", "-n", SYSTEM_NAMESPACE, "-o", "json"))["items"]
