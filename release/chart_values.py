@@ -15,7 +15,7 @@ from olmkit.api.meta import Object
 from olmkit.api.patterns import DIGEST, DNS_LABEL, IMAGE_HOST, IMAGE_REPOSITORY, IMAGE_TAG
 from olmkit.sources.oci.reference import parse
 
-REPOSITORY = rf"({IMAGE_HOST}/)?{IMAGE_REPOSITORY}"
+_IMAGE_NAME = rf"({IMAGE_HOST}/)?{IMAGE_REPOSITORY}"
 """The pattern of an image without tag and digest."""
 TEXT: Object = {"type": "string"}
 SWITCH: Object = {"type": "boolean"}
@@ -108,7 +108,7 @@ def chart_values(manifests: Manifests, monitoring_kinds: Sequence[str]) -> list[
 def _image_values(image: str) -> list[Value]:
     found = parse(image)
     return [
-        Value("image.repository", found.written, "The image of the three controllers.", _text(REPOSITORY)),
+        Value("image.repository", found.written, "The image of the three controllers.", _text(_IMAGE_NAME)),
         Value("image.tag", found.tag or "", "Its tag.", _text(f"({IMAGE_TAG})?")),
         Value(
             "image.digest",
