@@ -52,7 +52,7 @@ def image_reference(text: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the files and print their paths. Returns the exit status."""
+    """Write the files and print what the folder has. Returns the exit status."""
     parser = ArgumentParser(prog="python -m release", description="Write the files of a release.")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where they are written (default: build/release)")
     parser.add_argument(
@@ -67,8 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     given = parser.parse_args(arguments)
     given.folder.mkdir(parents=True, exist_ok=True)
-    for path in write_release(given.folder, given.image or "", given.bundle_image or ""):
-        print(path)
+    written = write_release(given.folder, given.image or "", given.bundle_image or "")
+    for name in dict.fromkeys(path.relative_to(given.folder).parts[0] for path in written):
+        print(given.folder / name)
     return 0
 
 
