@@ -249,7 +249,8 @@ def _unresolved(message: str, blocker: OlmError, explanation: str = "") -> Evalu
 
 def _evaluate_answer(world: World, answer: Answer) -> Evaluation:
     if not answer.is_resolved:
-        return _unresolved(answer.message, _resolution_blocker(world, answer), answer.text)
+        explanation = (answer.text or answer.message) + (_awaited_content(world) if answer.is_final else "")
+        return _unresolved(answer.message, _resolution_blocker(world, answer), explanation)
     resolved = DesiredCondition(ConditionType.RESOLVED, "True", Reason.SUCCESS, answer.message)
     bundle = answer.bundle
     if bundle is None:
@@ -326,10 +327,22 @@ def _resolution_blocker(world: World, answer: Answer) -> OlmError:
 
 
 def _blocked_unless_stale(world: World, reason: Reason, message: str) -> OlmError:
-    """Blocked, since only new content of a catalog helps; Waiting while a catalog is being read again."""
-    if world.resolution is not None and world.resolution.needs_recheck:
-        return Waiting(Reason.WAITING_FOR_CATALOG, message, RESYNC_DELAY)
-    return Blocked(reason, message)
+    """Blocked, since only new content of a catalog helps; Waiting while a catalog is being read again, or waits for its new
+    content.
+    """
+    resolution = world.resolution
+    if resolution is None or not (resolution.needs_recheck or resolution.outdated_catalogs):
+        return Blocked(reason, message)
+    return Waiting(Reason.WAITING_FOR_CATALOG, message + _awaited_content(world), RESYNC_DELAY)
+
+
+def _awaited_content(world: World) -> str:
+    """What may change a refusal soon, as the end of its message; empty: nothing is known to."""
+    outdated = world.resolution.outdated_catalogs if world.resolution is not None else ()
+    if not outdated:
+        return ""
+    catalogs = f"catalog {outdated[0]} serves" if len(outdated) == 1 else f"catalogs {first_names(outdated)} serve"
+    return f"; {catalogs} old content until the new content is read"
 
 
 def _unknown_media_type(world: World, bundle: SelectedBundle) -> OlmError | None:

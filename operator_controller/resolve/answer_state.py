@@ -22,6 +22,8 @@ class AnswerState:
     """Whether the answer may change without a change of an object: a catalog that counts for the Operator is read again soon."""
     is_component_settled: bool = True
     """Whether no Operator of its component may come to require its package without a change of a spec or of content."""
+    outdated_catalogs: tuple[str, ...] = ()
+    """The catalogs that count for an Operator that is refused and wait for other content than they serve, sorted."""
     error: OlmError | None = None
     """Why the last attempt to resolve failed, if there is no answer."""
     since: datetime | None = None

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Set
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from olmkit.api.catalogs import Catalog
+from olmkit.api.catalogs import Catalog, ConditionType, Reason
+from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.api.meta import Object
 from operator_controller.catalog_client.client import CatalogContentResult, package_names, served_digest
 from operator_controller.resolve.cluster_snapshot import CatalogSource
@@ -56,6 +57,7 @@ class CatalogReads:
         self._changed = changed
         self._known: dict[str, CatalogRead] = {}
         self._readings: dict[str, _Reading] = {}
+        self._outdated: set[str] = set()
         self._free = asyncio.Semaphore(MAX_CONCURRENT_READS)
         self._progress = asyncio.Event()
 
@@ -65,11 +67,17 @@ class CatalogReads:
         unread = {name: CatalogRead(each.unread, needs_recheck=True) for name, each in self._readings.items()}
         return tuple(read for _, read in sorted((unread | self._known).items()))
 
+    @property
+    def outdated(self) -> Set[str]:
+        """The Catalogs that have changed since they were read last: what is known of them may be what they were."""
+        return self._outdated
+
     def update(self, raw: Object) -> None:
         """Read a Catalog that is new or whose resolution_inputs() have changed."""
         catalog = Catalog.load(raw)
         name = catalog.metadata.name
         self._cancel(name)
+        self._outdated.add(name)
         task = asyncio.create_task(self._keep_reading(name, raw), name=f"read catalog {name}")
         unread = catalog_source(catalog, CatalogContentResult(CatalogState.UNREACHABLE, message=NOT_READ_YET))
         self._readings[name] = _Reading(task, unread, asyncio.get_running_loop().time())
@@ -78,6 +86,7 @@ class CatalogReads:
         """Forget a Catalog that was deleted."""
         self._cancel(name)
         self._known.pop(name, None)
+        self._outdated.discard(name)
         self._progress.set()
 
     def read_again(self, digests: frozenset[str], catalogs: Mapping[str, Object]) -> None:
@@ -107,6 +116,7 @@ class CatalogReads:
         for name in [*self._readings]:
             self._cancel(name)
         self._known.clear()
+        self._outdated.clear()
         if tasks:
             await asyncio.wait(tasks)
 
@@ -122,8 +132,9 @@ class CatalogReads:
             async with self._free:
                 result = await self._result(name, raw)
             found = CatalogRead(catalog_source(catalog, result), result.needs_recheck)
-            if self._known.get(name) != found:
+            if self._known.get(name) != found or name in self._outdated:
                 self._known[name] = found
+                self._outdated.discard(name)
                 self._changed()
             self._progress.set()
             if not found.needs_recheck:
@@ -155,6 +166,21 @@ def resolution_inputs(catalog: Object | None) -> tuple[object, ...] | None:
         labels,
         is_ignored,
     )
+
+
+def is_outdated(catalog: Object | None) -> bool:
+    """Whether the Catalog serves content while it waits for other content: its spec has changed, or newer content cannot be read.
+
+    It still counts with what it serves, but what it does not offer may be about to come.
+    """
+    model = Catalog.load(catalog) if catalog is not None else None
+    if model is None or not served_digest(model):
+        return False
+    if model.status.observed_generation != model.metadata.generation:
+        return True
+    ready = find_condition(model.status.conditions, ConditionType.READY)
+    reconciling = is_condition_true(model.status.conditions, ConditionType.RECONCILING)
+    return reconciling and ready is not None and ready.reason == Reason.SERVING_OLD_CONTENT
 
 
 def catalog_source(catalog: Catalog, result: CatalogContentResult) -> CatalogSource:

@@ -14,6 +14,9 @@ from typing import Any
 from operator_controller.resolve.answer import Answer, Member, may_require, may_require_more, related_packages
 from operator_controller.resolve.cluster_snapshot import OperatorRequest
 
+_Flags = tuple[bool, bool, tuple[str, ...]]
+"""HeldAnswer: needs_recheck, is_component_settled, outdated_catalogs."""
+
 
 @dataclass(frozen=True)
 class HeldAnswer:
@@ -27,6 +30,7 @@ class HeldAnswer:
     """The packages whose Operators matter to this one."""
     needs_recheck: bool = False
     is_component_settled: bool = False
+    outdated_catalogs: tuple[str, ...] = ()
 
     @property
     def permits_deletion(self) -> bool:
@@ -38,9 +42,13 @@ class HeldAnswer:
         if other is None or self.answer is None or other.answer is None:
             return self == other
         return _without_digest(self.answer) == _without_digest(other.answer) and (
-            (self.request, self.needs_recheck, self.is_component_settled)
-            == (other.request, other.needs_recheck, other.is_component_settled)
+            (self.request, self.flags) == (other.request, other.flags)
         )
+
+    @property
+    def flags(self) -> _Flags:
+        """What holds for the answer beside its content."""
+        return self.needs_recheck, self.is_component_settled, self.outdated_catalogs
 
 
 def _without_digest(answer: Answer) -> dict[str, Any]:
@@ -73,22 +81,26 @@ class HeldAnswers(Mapping[str, HeldAnswer]):
         requests: Mapping[str, OperatorRequest],
         answers: Mapping[str, Answer],
         unsettled_catalogs: Collection[str] = (),
+        outdated_catalogs: Collection[str] = (),
         *,
         is_solved: bool = True,
     ) -> list[str]:
         """Hold these answers and no others. Returns the Operators that have a request and for which something has changed.
 
-        `unsettled_catalogs` are those that are read again soon. Answers that are not `is_solved` settle no component.
+        `unsettled_catalogs` are those that are read again soon, `outdated_catalogs` those that wait for other content. Answers
+        that are not `is_solved` settle no component.
         """
-        components, unsettled = _Components(answers.values()), frozenset(unsettled_catalogs)
+        components = _Components(answers.values())
+        unsettled, outdated = frozenset(unsettled_catalogs), frozenset(outdated_catalogs)
         changed: list[str] = []
         for name in [name for name in self._held if name not in requests]:
             self._put(name, None)
         for name, request in requests.items():
             answer, known = answers.get(name), self._held.get(name)
-            selected = unsettled if request.catalogs is None else unsettled.intersection(request.catalogs)
             is_settled = is_solved and answer is not None and components.is_settled(answer, request.held_package)
-            flags = bool(selected), is_settled
+            is_refused = answer is not None and not answer.is_resolved
+            awaited = tuple(sorted(_selected(outdated, request))) if is_refused else ()
+            flags = bool(_selected(unsettled, request)), is_settled, awaited
             if known is not None and _is_made_from(known, request, answer, flags):
                 continue
             held = _hold(request, answer, components, flags)
@@ -112,15 +124,18 @@ class HeldAnswers(Mapping[str, HeldAnswer]):
             self._held[name] = held
 
 
-def _is_made_from(known: HeldAnswer, request: OperatorRequest, answer: Answer | None, flags: tuple[bool, bool]) -> bool:
+def _selected(catalogs: frozenset[str], request: OperatorRequest) -> frozenset[str]:
+    """Those that count for the Operator."""
+    return catalogs if request.catalogs is None else catalogs.intersection(request.catalogs)
+
+
+def _is_made_from(known: HeldAnswer, request: OperatorRequest, answer: Answer | None, flags: _Flags) -> bool:
     """Whether it was made from these values. What is equal and another object counts as something else."""
     is_same = known.request is request and known.solved is answer
-    return is_same and (known.needs_recheck, known.is_component_settled) == flags
+    return is_same and known.flags == flags
 
 
-def _hold(
-    request: OperatorRequest, answer: Answer | None, components: _Components, flags: tuple[bool, bool]
-) -> HeldAnswer:
+def _hold(request: OperatorRequest, answer: Answer | None, components: _Components, flags: _Flags) -> HeldAnswer:
     if answer is None:
         return HeldAnswer(request, None, None, frozenset(), *flags)
     members, own = components.members_of(answer), {request.held_package, request.package}

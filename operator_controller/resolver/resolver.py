@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,6 +28,7 @@ from operator_controller.resolver.catalog_reads import (
     CATALOG_RETRY_DELAY,
     CatalogRead,
     CatalogReads,
+    is_outdated,
     resolution_inputs,
 )
 from operator_controller.resolver.cluster_facts import ClusterFactsReader
@@ -105,7 +106,7 @@ class Resolver:
         """The answer to the present request of an Operator, which is woken when there is another one."""
         held = self._present(request.name)
         if held is not None and held.request == request:
-            return AnswerState(held.answer, held.needs_recheck, held.is_component_settled)
+            return AnswerState(held.answer, held.needs_recheck, held.is_component_settled, held.outdated_catalogs)
         if self._requests.get(request.name) != request:  # its event has not been handled yet
             self._read_again([request.name])
         failure = self._failure
@@ -216,12 +217,18 @@ class Resolver:
         self._held_number = snapshot.number
         replaced = [name for name in self._deletions if name in snapshot.operators]
         self._deletions = HeldAnswers()
-        changed = self._held.replace(snapshot.operators, solution.answers, unsettled)
+        changed = self._held.replace(snapshot.operators, solution.answers, unsettled, self._outdated(snapshot))
         for name in dict.fromkeys([*replaced, *changed]):
             self._awaited.pop(name, None)
             self._wake(name)
         for name in self._awaited.keys() - self._requests.keys():
             del self._awaited[name]
+
+    def _outdated(self, snapshot: Snapshot) -> Set[str]:
+        """The Catalogs that wait for other content than the Snapshot has of them."""
+        waiting = {raw["metadata"]["name"] for raw in self._catalogs.objects.values() if is_outdated(raw)}
+        replaced = {read.source.name for read in self._reads.reads if read.source not in snapshot.catalogs}
+        return waiting | replaced | self._reads.outdated
 
     def _on_failure(self, snapshot: Snapshot, error: OlmError) -> None:
         """Keep the answers that are known, and try again later."""
@@ -294,6 +301,8 @@ class Resolver:
     def _on_catalog(self, change: Change) -> None:
         try:
             if resolution_inputs(change.old) == resolution_inputs(change.new):
+                if is_outdated(change.old) != is_outdated(change.new):
+                    self.mark_dirty()
                 return
             if change.new is not None:
                 self._reads.update(change.new)

@@ -11,11 +11,12 @@ import pytest
 
 from devcluster.watch import BUNDLE_DEPLOYMENTS, BUNDLES, CATALOGS, OPERATORS, Event, Object, Watch, condition, is_true
 from tests import argocd_scripts, flux_expressions, kstatus
-from tests.e2e.packages import package_blobs, publish, push_bundle, push_catalog, registry_bundle
+from tests.e2e.packages import catalog_file, package_blobs, publish, push_bundle, push_catalog, registry_bundle
 from tests.e2e.stage import Stage
 from tests.kstatus import KStatus
 
 APPROVED = "operators.operatorframework.io/approved-version"
+REFRESH = "catalogd.operatorframework.io/refresh"
 KINDS = {CATALOGS: "Catalog", OPERATORS: "Operator", BUNDLES: "Bundle", BUNDLE_DEPLOYMENTS: "BundleDeployment"}
 
 
@@ -100,6 +101,34 @@ def test_each_state_of_an_operator_is_what_gitops_tools_show(stage: Stage, histo
     stage.delete("Operator", package)
     history.until_gone("BundleDeployment")
     check_history(history)
+
+
+def test_a_commit_with_new_content_and_what_needs_it_fails_at_no_moment(stage: Stage, history: History) -> None:
+    """The image of the new content is pushed after the commit that names it."""
+    package = stage.name
+    images = {"1.0.0": push_bundle(stage, package, registry_bundle(package))}
+    catalog = publish(stage, package_blobs(package, images))
+    stage.operator(package, package, version="1.0.0")
+    stage.ready_operator(package, "1.0.0")
+
+    images["1.1.0"] = push_bundle(stage, package, registry_bundle(package, "1.1.0"), "1.1.0")
+    next_content = stage.repository("next")
+    stage.patch_catalog(catalog, {"source": {"image": {"ref": next_content.reference}}})
+    stage.patch_operator(package, {"version": "1.1.0"})
+    waiting = stage.operator_when(package, "waits for the content", lambda o: "serves old content" in ready_message(o))
+    check(waiting, "Progressing", KStatus.IN_PROGRESS)
+    check(stage.get("Catalog", catalog), "Progressing", KStatus.IN_PROGRESS)
+    next_content.push_files(catalog_file(package_blobs(package, images)))
+    stage.cluster.kubectl("annotate", "catalogs.catalogd.operatorframework.io", catalog, f"{REFRESH}=now")
+    stage.ready_operator(package, "1.1.0")
+    stage.delete("Operator", package)
+    history.until_gone("BundleDeployment")
+    check_history(history)
+    for obj in history.states:
+        assert not is_true(obj, "Stalled"), obj
+        if obj["kind"] == "Catalog" and argocd_scripts.health(obj)[0] == "Healthy":
+            source = obj["spec"]["source"]["image"]["ref"].rpartition(":")[0]
+            assert obj["status"]["resolvedSource"]["image"]["ref"].startswith(f"{source}@")
 
 
 def approve(stage: Stage, operator: Object) -> None:

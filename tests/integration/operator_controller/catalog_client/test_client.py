@@ -59,12 +59,13 @@ def response(digest: str, *documents: Any) -> web.Response:
 def catalog(address: str, digest: str = FIRST, *, uid: str = "u", name: str = "c", **status: Any) -> dict[str, Any]:
     serving = {"type": "Serving", "status": "True", "reason": "Available", "message": ""}
     return {
-        "metadata": {"name": name, "uid": uid},
+        "metadata": {"name": name, "uid": uid, "generation": 1},
         "spec": {"source": {"type": "image", "image": {"ref": "r/c:v1"}}, "priority": 3},
         "status": {
             "conditions": [{**serving, "lastTransitionTime": "2026-01-01T00:00:00Z"}],
             "contentURL": f"{address}/catalogs/{name}/all.json",
             "contentDigest": digest,
+            "observedGeneration": 1,
             **status,
         },
     }

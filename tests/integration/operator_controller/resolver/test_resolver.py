@@ -13,6 +13,7 @@ import pytest
 from aiohttp import web
 from prometheus_client import REGISTRY
 
+from olmkit.errors import Blocked, Waiting
 from olmkit.jobs import JobReason, KeptWorker, Limits, Sandbox
 from operator_controller.catalog_client.client import CatalogClient
 from operator_controller.operator.decide import decide
@@ -292,6 +293,30 @@ async def test_a_deletion_goes_on_while_no_process_can_solve(server: Server, tmp
         cluster.add_catalog(catalog(server.address, SECOND))
         await cluster.answered("alpha")
         assert (await cluster.state("free")).answer == cluster.resolver.answers["free"]
+
+
+async def test_what_a_catalog_does_not_offer_is_awaited_while_its_new_content_is_read(
+    server: Server, tmp_path: Path
+) -> None:
+    changed, observed = catalog(server.address), catalog(server.address, observedGeneration=2)
+    changed["metadata"]["generation"] = observed["metadata"]["generation"] = 2
+    async with running(tmp_path) as cluster:
+        cluster.add_catalog(catalog(server.address))
+        cluster.add_operator("alpha", version="9.0.0")
+        found = await cluster.answered("alpha")
+        assert isinstance(decide(await cluster.world("alpha")).plan, Blocked)
+        before = solves()
+        cluster.add_catalog(changed)
+        awaited = await cluster.until("alpha", lambda state: state.outdated_catalogs == ("c",))
+        assert awaited.answer == found.answer
+        outcome = decide(await cluster.world("alpha")).plan
+        assert isinstance(outcome, Waiting)
+        assert outcome.message.endswith("; catalog c serves old content until the new content is read")
+        cluster.add_catalog(observed)
+        await cluster.until("alpha", lambda state: not state.outdated_catalogs)
+        assert isinstance(decide(await cluster.world("alpha")).plan, Blocked)
+        assert solves() == before
+        assert len(server.requested) == 1
 
 
 async def test_a_catalog_that_cannot_be_read_is_requested_again(

@@ -54,10 +54,11 @@ def catalog(status: Mapping[str, Any] | None = None, **spec: Any) -> dict[str, A
         "conditions": [serving],
         "contentURL": "http://h/catalogs/c/all.json",
         "contentDigest": "sha256:1",
+        "observedGeneration": 1,
     }
     source = {"type": "image", "image": {"ref": "r:v1"}}
     return {
-        "metadata": {"name": "c", "uid": "u"},
+        "metadata": {"name": "c", "uid": "u", "generation": 1},
         "spec": {"source": source, **spec},
         "status": {**served, **(status or {})},
     }
@@ -196,6 +197,7 @@ def world(raw: dict[str, Any] | None = None, *, runs: str | dict[str, Any] = "",
     raw = raw if raw is not None else operator()
     found = read_running(bundle(runs) if isinstance(runs, str) else runs) if runs else (None, None)
     offers, needs_recheck = changes.pop("offers", (offer("1.0.0", "1.1.0"),)), changes.pop("needs_recheck", False)
+    outdated = changes.pop("outdated_catalogs", ())
     fields = {
         "claims": (PackageClaim(is_new=True, is_idle=True, created="2026-01-01T00:00:00Z", name="alpha"),),
         "running": found[0],
@@ -205,7 +207,9 @@ def world(raw: dict[str, Any] | None = None, *, runs: str | dict[str, Any] = "",
     request = make_request(observed)
     if request is None or not request.is_resolvable or "resolution" in changes:
         return observed
-    return replace(observed, resolution=AnswerState(answer_to(request, offers), needs_recheck))
+    return replace(
+        observed, resolution=AnswerState(answer_to(request, offers), needs_recheck, outdated_catalogs=outdated)
+    )
 
 
 def answer_to(request: OperatorRequest, offers: Sequence[CatalogOffer]) -> Answer:

@@ -9,7 +9,7 @@ import pytest
 from olmkit.api.catalogs import Catalog
 from operator_controller.catalog_client.client import CatalogContentResult
 from operator_controller.resolve.snapshot import CatalogState
-from operator_controller.resolver.catalog_reads import catalog_source, resolution_inputs
+from operator_controller.resolver.catalog_reads import catalog_source, is_outdated, resolution_inputs
 from tests.unit.operator_controller.operator.worlds import catalog
 
 Object = dict[str, Any]
@@ -51,6 +51,34 @@ def labelled(**labels: str) -> Object:
 )
 def test_resolution_inputs(after: Object | None, is_relevant: bool) -> None:
     assert (resolution_inputs(catalog()) != resolution_inputs(after)) is is_relevant
+
+
+def reporting(ready: str, reconciling: str = "", **status: Any) -> Object:
+    """A Catalog that serves, with the reasons of Ready and of Reconciling."""
+    raw = catalog(status)
+    condition = {**raw["status"]["conditions"][0], "status": "True"}
+    for type, reason in (("Ready", ready), ("Reconciling", reconciling)):
+        if reason:
+            raw["status"]["conditions"].append({**condition, "type": type, "reason": reason})
+    return raw
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        pytest.param(reporting("Succeeded"), False, id="a Catalog that serves what its spec asks for"),
+        pytest.param(reporting("Succeeded", observedGeneration=0), True, id="a spec that catalogd has not observed"),
+        pytest.param(reporting("ServingOldContent", "Unpacking"), True, id="new content that is being read"),
+        pytest.param(reporting("ServingOldContent", "Retrying"), True, id="new content that cannot be read now"),
+        pytest.param(reporting("ServingOldContent"), False, id="new content that cannot be read before someone acts"),
+        pytest.param(reporting("Succeeded", "WritingPackages"), False, id="Package objects that are being written"),
+        pytest.param(catalog({"conditions": [], "observedGeneration": 0}), False, id="a Catalog that serves nothing"),
+        pytest.param(catalog({"observedGeneration": 0}, availability="Unavailable"), False, id="an unavailable one"),
+        pytest.param(None, False, id="a Catalog that does not exist"),
+    ],
+)
+def test_is_outdated(raw: Object | None, expected: bool) -> None:
+    assert is_outdated(raw) is expected
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,16 @@ def test_a_catalog_that_is_read_again_concerns_those_that_select_it(held: HeldAn
     assert held.replace(requests, solution()) == ["base", "user"]
 
 
+def test_a_catalog_that_waits_for_other_content_concerns_the_refused_that_select_it(held: HeldAnswers) -> None:
+    requests = REQUESTS | {"other": replace(REQUESTS["other"], catalogs=("d",))}
+    answers = solution()
+    answers |= {name: replace(answers[name], is_resolved=False) for name in ("base", "other")}
+    held.replace(requests, answers)
+    assert held.replace(requests, answers, outdated_catalogs={"c"}) == ["base"]
+    assert [held[name].outdated_catalogs for name in ("base", "other", "user")] == [("c",), (), ()]
+    assert held.replace(requests, answers) == ["base"]
+
+
 def test_an_operator_without_request_is_forgotten(held: HeldAnswers) -> None:
     left = {name: request for name, request in REQUESTS.items() if name != "user"}
     members = tuple(member for member in MEMBERS if member.package != "user")

@@ -23,7 +23,7 @@ if obj.metadata.deletionTimestamp ~= nil then
   health_status.status = "Progressing"
 elseif stalled then
   health_status.status = "Degraded"
-elseif ready.status == "True" then
+elseif ready.status == "True" and ready.reason ~= "ServingOldContent" then
   health_status.status = "Healthy"
 end
 return health_status
