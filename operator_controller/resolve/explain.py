@@ -382,6 +382,21 @@ def _no_successor(resolution: Resolution, running: RunningBundle) -> str:
         and has_same_name_and_version(offer.package, running.name, running.version)
     ]
     none = f"no other catalog that is served offers bundle {quoted(running.name)}"
+    unselected = [
+        quoted(offer.catalog)
+        for offer in resolution.snapshot.offers
+        if offer.state is CatalogState.NOT_SELECTED and running.package in offer.package_names
+    ]
+    if unselected and not others:
+        catalogs = (
+            f"catalog {unselected[0]}, which has"
+            if len(unselected) == 1
+            else f"{join_names(unselected, 'or')}, which have"
+        )
+        return (
+            f"spec.catalogSelector selects no other catalog that offers bundle {quoted(running.name)}: change it to select "
+            f"{catalogs} the package"
+        )
     if not others:
         return f"{none}: create a Catalog that does, and upgrades continue from there"
     names, last = join_names(others, "and"), join_names(others, "or")
