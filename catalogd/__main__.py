@@ -12,7 +12,7 @@ from argparse import ArgumentParser
 from functools import partial
 
 from catalogd.storage.startup_verifier import StartupVerifier
-from olmkit.runtime.flags import add_jobs_memory, make_parser, parse_settings
+from olmkit.runtime.flags import add_jobs_memory, add_pull_secret, make_parser, parse_settings
 from olmkit.tls import flags as serving
 
 NAME = "catalogd"
@@ -31,11 +31,7 @@ def add_flags(parser: ArgumentParser) -> None:
         "--replica-address",
         help="host:port at which the other replicas reach this one; default: the serving address",
     )
-    parser.add_argument(
-        "--pull-secret",
-        default="",
-        help="Secret in the system namespace with credentials for all Catalogs, which come after those of their own Secrets",
-    )
+    add_pull_secret(parser, "Catalogs")
     parser.add_argument(
         "--bundle-metadata",
         action="store_true",

@@ -16,7 +16,7 @@ from catalogd.catalog.metrics import CatalogMetrics
 from catalogd.catalog.package_diff import SyncedKind
 from catalogd.catalog.package_sync import PackageSync
 from catalogd.catalog.reconciler import CatalogReconciler
-from catalogd.catalog.source_inputs import CONFIG_MAPS, SECRETS, SourceInputs
+from catalogd.catalog.source_inputs import CONFIG_MAPS, SourceInputs
 from catalogd.http.compression import CompressedFiles
 from catalogd.http.server import CatalogServer
 from catalogd.ingest.load_request import LOAD, LOAD_LIMITS, LoadResult
@@ -34,6 +34,7 @@ from olmkit.runtime.controller import Controller
 from olmkit.runtime.informer import Informer, without_managed_fields
 from olmkit.runtime.manager import Manager
 from olmkit.runtime.publish import Publisher
+from olmkit.runtime.source_secrets import SourceSecrets
 from olmkit.sources.access import Access
 from olmkit.sources.errors import quoted
 from olmkit.sources.oci.reference import is_host
@@ -112,7 +113,7 @@ def _controller(
     manager.on_started_leading(reconciler.start_leading)
     _export_metrics(manager, catalog_informer, reconciler)
     controller = Controller(FIELD_MANAGER, reconciler.steps())
-    event_mapper = EventMapper(catalog_informer, inputs.pull_secret)
+    event_mapper = EventMapper(catalog_informer, inputs.secrets.common)
     controller.watch(catalog_informer, event_mapper.keys_of_catalog)
     controller.watch(inputs.informers[SECRET], event_mapper.keys_of_secret)
     controller.watch(inputs.informers[CONFIG_MAP], event_mapper.keys_of_config_map)
@@ -139,10 +140,8 @@ def _export_metrics(manager: Manager, catalog_informer: Informer, reconciler: Ca
 
 
 def _source_inputs(manager: Manager) -> SourceInputs:
-    namespace = manager.settings.system_namespace
-    secrets = manager.informer(SECRETS, namespace=namespace, metadata_only=True)
-    config_maps = manager.informer(CONFIG_MAPS, namespace=namespace, metadata_only=True)
-    return SourceInputs(manager.client, namespace, secrets, config_maps, manager.settings.extra.pull_secret)
+    config_maps = manager.informer(CONFIG_MAPS, namespace=manager.settings.system_namespace, metadata_only=True)
+    return SourceInputs(manager.client, SourceSecrets.of(manager, "Catalogs"), config_maps)
 
 
 def _load_jobs(

@@ -117,6 +117,7 @@ def make_controller(reconciler: OperatorReconciler) -> Controller:
     ):
         controller.watch(informer, _with_neighbours(operators_of, informers, resolver))
         resolver.watch(informer, operators_of)
+    controller.watch(informers.catalogs, event_mapper.keys_of_catalog)
     return controller
 
 

@@ -1,22 +1,29 @@
 """The process rukpak, which unpacks Bundles and installs BundleDeployments. `rukpak` or `python -m rukpak`.
 
-Its parts are set up by rukpak.setup; its flags are those of olmkit.runtime.manager.
+Its parts are set up by rukpak.setup; its flags are those of olmkit.runtime.flags.
 """
 
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentParser
 
-from olmkit.runtime.flags import add_jobs_memory
+from olmkit.runtime.flags import add_jobs_memory, add_pull_secret
 from olmkit.runtime.manager import run
 from rukpak.setup import build
 
 NAME = "rukpak"
 
 
+def add_flags(parser: ArgumentParser) -> None:
+    """Add the flags of rukpak."""
+    add_jobs_memory(parser)
+    add_pull_secret(parser, "Bundles")
+
+
 def main() -> int:
     """The entry point; returns the exit status."""
-    return run(NAME, build, add_jobs_memory)
+    return run(NAME, build, add_flags)
 
 
 if __name__ == "__main__":

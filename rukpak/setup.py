@@ -17,6 +17,7 @@ from olmkit.runtime.controller import ConsecutivePasses, Controller
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.manager import Manager, Settings
 from olmkit.runtime.publish import Publisher
+from olmkit.runtime.source_secrets import SourceSecrets
 from olmkit.sources.access import Access
 from olmkit.store.store import Store
 from rukpak.bundle import events as bundle_events
@@ -77,13 +78,15 @@ def bundle_controller(manager: Manager, jobs: Jobs[UnpackResult], store: Store) 
     informer, deployments = manager.informer(bundles.KIND), manager.informer(bundledeployments.KIND)
     collector = GarbageCollector(informer, jobs, store)
     access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr)
-    actions = BundleActions(jobs, store, store_folder(settings), access, ApiServerAddresses(client), collector)
+    secrets = SourceSecrets.of(manager, "Bundles")
+    actions = BundleActions(jobs, store, store_folder(settings), access, ApiServerAddresses(client), secrets, collector)
     publisher = Publisher(client, bundles.KIND, FIELD_MANAGER, informer)
     reconciler = BundleReconciler(actions, publisher, informer, deployments)
     controller = Controller(BUNDLE_CONTROLLER, reconciler.steps())
-    event_mapper = bundle_events.EventMapper(informer)
+    event_mapper = bundle_events.EventMapper(informer, secrets.common)
     controller.watch(informer, event_mapper.keys_of_bundle)
     controller.watch(deployments, event_mapper.keys_of_deployment)
+    controller.watch(secrets.informer, event_mapper.keys_of_secret)
     manager.on_started_leading(reconciler.start_leading)
     manager.add_controller(controller)
     manager.add_runnable(collector.run, every_replica=False)

@@ -13,6 +13,7 @@ from catalogd.catalog.world import DesiredSource, InputReference, World
 from olmkit.api.catalogs import Catalog, CatalogSource, Reason
 from olmkit.api.content import SourceType
 from olmkit.errors import Blocked
+from olmkit.sources.secrets import missing_secret
 from olmkit.sources.source import (
     GitReference,
     GitSource,
@@ -43,8 +44,10 @@ def desired_source(world: World) -> DesiredSource | Blocked | None:
 
 def missing_input(missing: InputReference, namespace: str) -> Blocked:
     """The error for a Secret or ConfigMap that does not exist."""
-    hint = "create it there, or name another one" if missing.kind == SECRET else "create it there"
-    return Blocked(Reason.BLOCKED, f'{missing.kind} "{missing.name}" not found in namespace "{namespace}": {hint}')
+    if missing.kind == SECRET:
+        return missing_secret(missing.name, namespace)
+    text = f'{missing.kind} "{missing.name}" not found in namespace "{namespace}": create it there'
+    return Blocked(Reason.BLOCKED, text)
 
 
 def input_references(source: CatalogSource) -> Sequence[InputReference]:

@@ -101,7 +101,7 @@ class CatalogReconciler:
             now=datetime.now(UTC),
             input_versions=actions.inputs.versions(catalog.spec.source) if catalog else {},
             namespace=actions.inputs.namespace,
-            pull_secret_version=actions.inputs.pull_secret_version,
+            pull_secret_version=actions.inputs.secrets.common_version,
             refresh_requested=_requested_refresh(raw),
             refresh_started=memory.refresh_started,
             loaded_config_map_versions=memory.loaded_config_map_versions,

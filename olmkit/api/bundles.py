@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from olmkit.api.content import ResolvedSource, SourceType
+from olmkit.api.content import PULL_SECRET_DESCRIPTION, PullSecret, ResolvedSource, SourceType
 from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
 from olmkit.api.patterns import DNS_LABEL
@@ -32,7 +32,7 @@ class ConditionType(DescribedEnum):
     UNPACKED = "Unpacked", "the content is unpacked and valid"
     READY = "Ready", "the same, for kstatus"
     RECONCILING = "Reconciling", "being pulled, or will be retried; present only while True"
-    STALLED = "Stalled", "requires a new spec; present only while True"
+    STALLED = "Stalled", "requires a new spec, or a Secret; present only while True"
 
 
 class Reason(DescribedEnum):
@@ -45,7 +45,7 @@ class Reason(DescribedEnum):
     SUCCEEDED = "Succeeded", "Ready True"
     NOT_UNPACKED = "NotUnpacked", "Ready False"
     RETRYING = "Retrying", "Reconciling True: the last attempt failed and is retried"
-    BLOCKED = "Blocked", "Stalled True: the content is invalid"
+    BLOCKED = "Blocked", "Stalled True: the content is invalid, or the Secret that it names is missing or invalid"
 
 
 class ImageSource(Model):
@@ -54,6 +54,7 @@ class ImageSource(Model):
     ref: Annotated[str, Field(min_length=1, max_length=1000)] = Field(
         description="Image reference with a tag or a digest. A tag is resolved once; its digest is kept."
     )
+    pull_secret: PullSecret | None = Field(default=None, description=PULL_SECRET_DESCRIPTION)
 
 
 class BundleSource(Model):

@@ -8,10 +8,17 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 from olmkit.api import content
-from olmkit.api.content import CONFIG_MAPS_RULES, ConfigMapSources, ResolvedSource, SourceType
+from olmkit.api.content import (
+    CONFIG_MAPS_RULES,
+    PULL_SECRET_DESCRIPTION,
+    ConfigMapSources,
+    PullSecret,
+    ResolvedSource,
+    SourceType,
+)
 from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
-from olmkit.api.patterns import IMAGE_REFERENCE, OBJECT_NAME, PACKAGE_NAME
+from olmkit.api.patterns import IMAGE_REFERENCE, PACKAGE_NAME
 
 KIND = Kind("catalogd.operatorframework.io", "v1alpha1", "Catalog", "catalogs")
 NAME_LABEL = "olm.operatorframework.io/metadata.name"
@@ -104,13 +111,7 @@ class ImageSource(Model):
             f"self.matches(r'{IMAGE_REFERENCE}')", f"must be an image reference: {_REFERENCE_HINT}"
         ),
     )
-    pull_secret: Annotated[str, Field(max_length=253, pattern=OBJECT_NAME)] | None = Field(
-        default=None,
-        description=(
-            "Name of a Secret in the suite's namespace with credentials for the registry, of type"
-            " kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg. It is sent only to the hosts that it names."
-        ),
-    )
+    pull_secret: PullSecret | None = Field(default=None, description=PULL_SECRET_DESCRIPTION)
     poll_interval: PollInterval | None = Field(
         default=None,
         description=(

@@ -61,6 +61,13 @@ SOURCE_RULES = tuple(
 """CEL for a source with all four members: exactly the member that `type` names must be set."""
 
 
+PullSecret = Annotated[str, Field(max_length=253, pattern=OBJECT_NAME)]
+PULL_SECRET_DESCRIPTION = (
+    "Name of a Secret in the suite's namespace with credentials for the registry, of type"
+    " kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg. It is sent only to the hosts that it names."
+)
+
+
 class SecretReference(Model):
     """A Secret in the suite's namespace."""
 

@@ -34,6 +34,8 @@ class Settings:
     log_level: str = "info"
     jobs_memory: int | None = None
     """Bytes of memory for all jobs together; None: what the limit of the container leaves. Only for components with jobs."""
+    pull_secret: str = ""
+    """The Secret of the system namespace with logins for all objects with a source. Only for components that fetch sources."""
     extra: argparse.Namespace = field(default_factory=argparse.Namespace)
     """All flags as parsed, with those of the component."""
 
@@ -120,6 +122,15 @@ def add_jobs_memory(parser: ArgumentParser) -> None:
     )
 
 
+def add_pull_secret(parser: ArgumentParser, objects: str) -> None:
+    """The flag of components that fetch the sources of these objects."""
+    parser.add_argument(
+        "--pull-secret",
+        default="",
+        help=f"Secret in the system namespace with credentials for all {objects}, which come after those of their own Secrets",
+    )
+
+
 def quantity(text: str) -> int:
     """Bytes, as a Kubernetes quantity: digits, and Ki, Mi or Gi. Raises ValueError."""
     found = re.fullmatch(r"([0-9]{1,15})(|Ki|Mi|Gi)", text)
@@ -144,5 +155,6 @@ def parse_settings(parser: ArgumentParser, argv: Sequence[str] | None) -> Settin
         allow_source_cidr=tuple(flags.allow_source_cidr),
         log_level=flags.log_level,
         jobs_memory=getattr(flags, "jobs_memory", None),
+        pull_secret=getattr(flags, "pull_secret", ""),
         extra=flags,
     )

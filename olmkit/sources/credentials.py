@@ -27,8 +27,8 @@ class Credentials:
     """Rules in layers: the first layer with a rule for a host is used.
 
     `own_secret` is the Secret that the object itself names, as "namespace/name", "" for none. Messages contain its hosts and not
-    those of other Secrets, because everyone who may read the object reads them. `common_secret_error` is what is wrong with the
-    Secret for all objects, "" for nothing.
+    those of other Secrets, because everyone who may read the object reads them. `common_secret_error` says what is wrong
+    with the Secret for all objects, "" for nothing.
     """
 
     layers: tuple[tuple[CredentialRule, ...], ...] = ()
@@ -104,11 +104,7 @@ class Credentials:
     @property
     def common_secret_hint(self) -> str:
         """A hint for messages about missing credentials; "" when every Secret could be used."""
-        return (
-            f"; the Secret for all Catalogs cannot be used: {self.common_secret_error}"
-            if self.common_secret_error
-            else ""
-        )
+        return f"; {self.common_secret_error}" if self.common_secret_error else ""
 
     def _own_rules(self) -> Iterator[CredentialRule]:
         return (

@@ -46,6 +46,12 @@ class BadSecret(Blocked):
         return type(self), (self.reason, self.message, self.public_message)
 
 
+def missing_secret(name: str, namespace: str) -> Blocked:
+    """The error for a Secret that does not exist."""
+    text = f'Secret "{name}" not found in namespace "{namespace}": create it there, or name another one'
+    return Blocked(SourceReason.INVALID_SECRET, text)
+
+
 def rules_of_secret(raw: Mapping[str, Any]) -> tuple[CredentialRule, ...]:
     """The rules of a Secret object; at least one. Raises BadSecret."""
     return tuple(_rules(_Secret(raw)))

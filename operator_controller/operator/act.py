@@ -6,7 +6,7 @@ Called by olmkit.runtime.reconciler after each decision. Decides nothing: what t
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from uuid import uuid4
@@ -22,7 +22,7 @@ from olmkit.api.meta import Object
 from olmkit.api.operators import INSTALLED_FOR_LABEL
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
-from operator_controller.operator.bundle_deployment import foreign_annotations
+from operator_controller.operator.bundle_deployment import foreign_fields
 from operator_controller.operator.dependencies import count_request
 from operator_controller.operator.informers import Informers
 from operator_controller.operator.world import (
@@ -64,8 +64,8 @@ class OperatorActions:
                 return Done(plan)
             case ApplyBundleDeployment(deployment, after):
                 applied = await self.client.apply(bundledeployments.KIND, dict(deployment), FIELD_MANAGER)
-                if foreign := foreign_annotations(ObservedBundleDeployment.load(applied), deployment):
-                    applied = await self._remove_from_template(applied, foreign)
+                if foreign := foreign_fields(ObservedBundleDeployment.load(applied), deployment):
+                    applied = await self._patch_template(applied, foreign)
                 self.informers.deployments.record_write(applied)
                 _log_applied(world, applied)
                 return Done(plan, after)
@@ -116,11 +116,9 @@ class OperatorActions:
         with suppress(NotFound):
             self.informers.deployments.record_write(await self.client.patch(bundledeployments.KIND, name, body))
 
-    async def _remove_from_template(self, deployment: Object, annotations: Iterable[str]) -> Object:
-        """Remove annotations of the template that others have added: an apply removes only those of its own field manager."""
-        change = {"template": {"metadata": {"annotations": dict.fromkeys(annotations)}}}
+    async def _patch_template(self, deployment: Object, change: Mapping[str, object]) -> Object:
         metadata = deployment["metadata"]
-        body = {"metadata": {"uid": metadata["uid"]}, "spec": change}
+        body = {"metadata": {"uid": metadata["uid"]}, "spec": {"template": change}}
         return await self.client.patch(bundledeployments.KIND, metadata["name"], body)
 
     async def _set_finalizers(self, world: World, finalizers: tuple[str, ...]) -> None:

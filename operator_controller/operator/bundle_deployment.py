@@ -22,7 +22,7 @@ from olmkit.api.bundledeployments import (
 from olmkit.api.bundles import PLAIN, REGISTRY
 from olmkit.api.meta import controller_reference
 from olmkit.api.operators import Operator
-from operator_controller.operator.world import ObservedBundleDeployment, image_reference
+from operator_controller.operator.world import ObservedBundleDeployment, World, image_reference
 from operator_controller.resolve.answer import FollowedCatalog, SelectedBundle
 from operator_controller.resolve.bundle_identity import is_same_image
 from operator_controller.resolve.snapshot import RunningBundle
@@ -31,12 +31,14 @@ PROVISIONER_BY_MEDIA_TYPE = {"registry+v1": REGISTRY, "plain+v0": PLAIN}
 """The provisioner that unpacks a bundle, by the bundle's media type."""
 
 
-def bundle_deployment_for(operator: Operator, bundle: SelectedBundle) -> dict[str, Any] | None:
+def bundle_deployment_for(world: World, bundle: SelectedBundle) -> dict[str, Any] | None:
     """The BundleDeployment that installs the bundle; only fields of this controller. None: its media type is unknown."""
     provisioner = PROVISIONER_BY_MEDIA_TYPE.get(bundle.media_type)
     if provisioner is None:
         return None
-    spec = {"provisionerClassName": provisioner, "source": {"type": "image", "image": {"ref": bundle.image}}}
+    operator, pull_secret = world.operator, _desired_pull_secret(world)
+    image = {"ref": bundle.image, **({"pullSecret": pull_secret} if pull_secret else {})}
+    spec = {"provisionerClassName": provisioner, "source": {"type": "image", "image": image}}
     return _manifest(operator, _annotations(operator, bundle), spec)
 
 
@@ -76,9 +78,33 @@ def _own_annotations(existing: ObservedBundleDeployment) -> dict[str, str]:
     return {key: text for key, text in existing.annotations.items() if key.startswith(ANNOTATION_PREFIX)}
 
 
-def foreign_annotations(existing: ObservedBundleDeployment, desired: Mapping[str, Any]) -> list[str]:
-    """The annotations of the template that describe a bundle and that the desired BundleDeployment does not have."""
-    return sorted(_own_annotations(existing).keys() - desired["spec"]["template"]["metadata"]["annotations"].keys())
+def foreign_fields(applied: ObservedBundleDeployment, desired: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A patch of the template that removes what others have added to it: annotations that describe a bundle, and the pull secret.
+
+    Empty if there is nothing to remove. An apply removes only the fields of its own field manager.
+    """
+    change: dict[str, Any] = {}
+    template = desired["spec"]["template"]
+    annotations = sorted(_own_annotations(applied).keys() - template["metadata"]["annotations"].keys())
+    if annotations:
+        change["metadata"] = {"annotations": dict.fromkeys(annotations)}
+    if _pull_secret(applied) and "pullSecret" not in (template["spec"]["source"].get("image") or {}):
+        change["spec"] = {"source": {"image": {"pullSecret": None}}}
+    return change
+
+
+def _desired_pull_secret(world: World) -> str:
+    """The Secret of the bundle's Catalog. If that was deleted since the answer was made, the Secret stays as it is."""
+    existing = world.owned_bundle_deployment
+    if world.pull_secret is None:
+        return _pull_secret(existing) if existing is not None else ""
+    return world.pull_secret
+
+
+def _pull_secret(existing: ObservedBundleDeployment) -> str:
+    """The Secret that the image of the template is pulled with, "" for none."""
+    image = existing.model.spec.template.spec.source.image
+    return (image.pull_secret or "") if image is not None else ""
 
 
 def differs(existing: ObservedBundleDeployment, desired: Mapping[str, Any]) -> bool:

@@ -1,4 +1,6 @@
-"""Which Catalogs count for an Operator: those that its spec.catalogSelector selects. Called by reconciler.py."""
+"""What an Operator takes from Catalogs: those that its spec.catalogSelector selects, and the pull secret of the one that has its
+bundle. Called by reconciler.py and events.py. Pure.
+"""
 
 from __future__ import annotations
 
@@ -15,3 +17,9 @@ def selected_catalogs(operator: Operator, catalogs: Iterable[Object]) -> tuple[s
         return None
     metadata = (raw["metadata"] for raw in catalogs)
     return tuple(sorted(each["name"] for each in metadata if selector.matches(each.get("labels") or {})))
+
+
+def pull_secret_of(catalog: Object) -> str:
+    """The Secret that the image of a Catalog is pulled with, "" for none. The images of its bundles are pulled with it, too."""
+    image = catalog["spec"]["source"].get("image") or {}
+    return image.get("pullSecret") or ""

@@ -137,7 +137,7 @@ def evaluate(world: World) -> Evaluation:
         return _compare(world, _unanswered(world, world.resolution))
     evaluation = _with_dependencies(world, answer, _with_hold(world, _evaluate_answer(world, answer)))
     if evaluation.bundle is not None:
-        evaluation = replace(evaluation, desired=bundle_deployment_for(world.operator, evaluation.bundle))
+        evaluation = replace(evaluation, desired=bundle_deployment_for(world, evaluation.bundle))
     note, deprecations = answer.successor_note, answer.deprecations
     evaluation = replace(evaluation, successor_note=note, deprecations=deprecations, available=answer.available)
     evaluation = _compare(world, evaluation)

@@ -1,4 +1,4 @@
-"""Maps watch events to keys: which Operators a change of an Operator, BundleDeployment or Bundle enqueues.
+"""Maps watch events to keys: which Operators a change of an Operator, BundleDeployment, Bundle or Catalog enqueues.
 
 Registered by operator_controller.setup with the controller, and with the Resolver, which enqueues the Operators whose answer has
 changed. Reads the informers alone; never decides.
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from olmkit.api.bundledeployments import OWNER_NAME_LABEL
 from olmkit.api.meta import Object
 from olmkit.runtime.informer import Change
-from operator_controller.operator.informers import PACKAGE_INDEX, Informers, packages_of
+from operator_controller.operator.catalog_selection import pull_secret_of
+from operator_controller.operator.informers import PACKAGE_INDEX, Informers, catalog_of, packages_of
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,14 @@ class EventMapper:
         obj = change.new or change.old
         owner = (obj["metadata"].get("labels") or {}).get(OWNER_NAME_LABEL) if obj is not None else None
         return [owner] if owner else []
+
+    def keys_of_catalog(self, change: Change) -> Iterable[str]:
+        """If the pull secret of a Catalog may have changed: the Operators whose BundleDeployments request a bundle from it."""
+        new, old = change.new, change.old
+        if new is None or (old is not None and pull_secret_of(new) == pull_secret_of(old)):
+            return []
+        deployments = self.informers.deployments.objects.values()
+        return [raw["metadata"]["name"] for raw in deployments if catalog_of(raw) == new["metadata"]["name"]]
 
     def _operators_for(self, package: str) -> set[str]:
         return {raw["metadata"]["name"] for raw in self.informers.operators.by_index(PACKAGE_INDEX, package)}

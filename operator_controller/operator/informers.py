@@ -5,10 +5,10 @@ Created by operator_controller.setup; read by reconciler.py and events.py; act.p
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION, PACKAGE_ANNOTATION
+from olmkit.api.bundledeployments import CATALOG_ANNOTATION, DELETION_HOLD_ANNOTATION, PACKAGE_ANNOTATION
 from olmkit.api.meta import Object
 from olmkit.runtime.informer import Informer
 from operator_controller.operator.world import HOLD_PREFIX
@@ -41,9 +41,18 @@ def _holds_of(deployment: Object) -> list[str]:
 
 def packages_of(deployment: Object) -> list[str]:
     """The package in the annotations of a BundleDeployment's template, as index keys."""
-    metadata = deployment["spec"]["template"].get("metadata") or {}
-    package = (metadata.get("annotations") or {}).get(PACKAGE_ANNOTATION)
+    package = _annotations_of_template(deployment).get(PACKAGE_ANNOTATION)
     return [package] if package else []
+
+
+def catalog_of(deployment: Object) -> str:
+    """The Catalog in the annotations of a BundleDeployment's template, "" if there is none."""
+    return _annotations_of_template(deployment).get(CATALOG_ANNOTATION, "")
+
+
+def _annotations_of_template(deployment: Object) -> Mapping[str, str]:
+    metadata = deployment["spec"]["template"].get("metadata") or {}
+    return metadata.get("annotations") or {}
 
 
 def packages_of_operator(informers: Informers, name: str) -> set[str]:

@@ -17,7 +17,7 @@ from olmkit.runtime.informer import Change
 from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Reconciler
 from operator_controller.operator.act import OperatorActions
-from operator_controller.operator.catalog_selection import selected_catalogs
+from operator_controller.operator.catalog_selection import pull_secret_of, selected_catalogs
 from operator_controller.operator.decide import decide
 from operator_controller.operator.dependencies import DeletionEvaluation, is_unused
 from operator_controller.operator.evaluate import Evaluation
@@ -105,8 +105,15 @@ class OperatorReconciler:
             return world
         resolution = self.resolver.answer_to(request)
         answer = resolution.answer
-        neighbours = self._neighbours(related_packages(answer, request.held_package)) if answer is not None else {}
-        return replace(world, resolution=resolution, neighbours=neighbours)
+        if answer is None:
+            return replace(world, resolution=resolution)
+        catalog = self.informers.catalogs.get(answer.bundle.catalog) if answer.bundle is not None else None
+        return replace(
+            world,
+            resolution=resolution,
+            pull_secret=pull_secret_of(catalog) if catalog is not None else None,
+            neighbours=self._neighbours(related_packages(answer, request.held_package)),
+        )
 
     def read_request(self, key: str) -> OperatorRequest | None:
         """The request of an Operator, for the Resolver; None if it does not take part in resolution."""

@@ -147,6 +147,8 @@ class World:
     """The names of the Catalogs that spec.catalogSelector selects, sorted; None without a selector."""
     resolution: AnswerState | None = None
     """The answer to evaluate.request_to_resolve(); None if that is None."""
+    pull_secret: str | None = None
+    """The Secret that the Catalog of the answer's bundle is pulled with, "" for none; None if that Catalog does not exist."""
     neighbours: Mapping[str, Neighbour] = field(default_factory=dict)
     """By package: the Operators for the packages that the answer names."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from olmkit.jobs import Jobs, Staging, Task
 from olmkit.runtime.api_server_addresses import ApiServerAddresses
+from olmkit.runtime.source_secrets import SourceSecrets
 from olmkit.sources.access import Access
 from olmkit.store.store import Store
 from rukpak.bundle.garbage_collector import GarbageCollector
@@ -22,17 +23,19 @@ PROGRESS_INTERVAL = timedelta(seconds=10)
 
 @dataclass(frozen=True)
 class BundleActions:
-    """`folder` is that of the store, `access` how registries are reached, without the addresses of the API server."""
+    """`folder` is that of the store, `access` how registries are reached, without the addresses of the API server
+    and without credentials."""
 
     jobs: Jobs[UnpackResult]
     store: Store
     folder: Path
     access: Access
     api_servers: ApiServerAddresses
+    secrets: SourceSecrets
     collector: GarbageCollector
 
     async def act(self, world: World, plan: Plan) -> Done:
-        """Carry out the Plan."""
+        """Carry out the Plan. Raises Blocked for a Secret of the Bundle that cannot be used, and ApiError."""
         match plan:
             case Keep():
                 return Done(plan)
@@ -45,6 +48,7 @@ class BundleActions:
 
     async def _unpack(self, world: World, plan: Unpack) -> Done:
         access = self.access.with_denied_hosts(await self.api_servers.hosts())
+        access = access.with_credentials(await self.secrets.credentials(world.pull_secret))
         request = UnpackRequest(plan.ref, plan.content_type, self.folder, access, replace=bool(plan.replaceable))
         finish = partial(publish_job_output, self.store, plan.content_type, plan.replaceable, plan.ref)
         task = Task(UNPACK, request, staging=Staging(self.store.stage, finish))

@@ -14,6 +14,7 @@ from olmkit.api.conditions import find_condition
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.jobs.state import Failed, Finished
 from olmkit.runtime.reconciler import Decision
+from olmkit.sources.secrets import missing_secret
 from rukpak.bundle.world import (
     CONTENT_TYPES,
     Evaluation,
@@ -32,7 +33,7 @@ Rule = Callable[[World, Bundle], Step | None]
 
 
 def decide(world: World) -> Decision[Plan, Evaluation]:
-    """The next step. Blocked if only another Bundle can help, Waiting if the same may succeed later."""
+    """The next step. Blocked if only another Bundle or a Secret can help, Waiting if the same may succeed later."""
     if world.bundle is None:
         return Decision(Release(), Evaluation(""))
     steps = (rule(world, world.bundle) for rule in RULES)
@@ -106,6 +107,12 @@ def _conflict(world: World, bundle: Bundle) -> Step | None:
     return Waiting(Reason.UNPACK_FAILED, text, CONFLICT_RETRY_DELAY)
 
 
+def _missing_secret(world: World, bundle: Bundle) -> Step | None:
+    if not world.pull_secret or world.secret_version is not None:
+        return None
+    return Blocked(Reason.UNPACK_FAILED, missing_secret(world.pull_secret, world.namespace).message)
+
+
 def _failed_job(world: World, bundle: Bundle) -> Step | None:
     match world.job:
         case Finished(result=result) if result.problem:
@@ -135,6 +142,7 @@ RULES: tuple[Rule, ...] = (
     _unreadable_store,
     _stored,
     _conflict,
+    _missing_secret,
     _failed_job,
     _unpack,
 )

@@ -1,4 +1,4 @@
-"""Maps watch events to keys: which Bundles a change of a Bundle or BundleDeployment enqueues.
+"""Maps watch events to keys: which Bundles a change of a Bundle, BundleDeployment or Secret enqueues.
 
 Registered with the controller by rukpak.setup. Reads the informer alone; never decides.
 """
@@ -20,6 +20,8 @@ class EventMapper:
     """One method for each watched kind: from a change to the names of Bundles."""
 
     bundles: Informer
+    pull_secret: str = ""
+    """The Secret for all Bundles, "" for none."""
 
     def keys_of_bundle(self, change: Change) -> Iterator[str]:
         """A Bundle that was created, deleted, or whose spec changed; progress in its own status does not enqueue it. When it is
@@ -40,6 +42,15 @@ class EventMapper:
         record = _record(change.new)
         if record is not None and record != _record(change.old):
             yield record["bundle"]
+
+    def keys_of_secret(self, change: Change) -> Iterator[str]:
+        """The Bundles that name the Secret; if it is the one for all Bundles, those that are not unpacked."""
+        secret = next(obj["metadata"]["name"] for obj in (change.new, change.old) if obj is not None)
+        for (_, name), raw in self.bundles.objects.items():
+            image = raw["spec"]["source"].get("image") or {}
+            is_unpacked = (raw.get("status") or {}).get("phase") == Phase.UNPACKED
+            if image.get("pullSecret") == secret or (secret == self.pull_secret and not is_unpacked):
+                yield name
 
     def _conflicting_with(self, bundle: str) -> Iterator[str]:
         message = conflict_message(bundle)

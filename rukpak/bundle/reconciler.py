@@ -53,13 +53,16 @@ class BundleReconciler:
         if raw is None:
             return World(key, now)
         bundle = Bundle.load(raw)
-        world = World(key, now, raw, bundle, monotonic=time.monotonic())
+        secrets = self.actions.secrets
+        world = World(key, now, raw, bundle, monotonic=time.monotonic(), namespace=secrets.namespace)
+        world = replace(
+            world,
+            secret_version=secrets.version(world.pull_secret) if world.pull_secret else None,
+            common_secret_version=secrets.common_version,
+        )
         state = self.actions.jobs.state(key)
         recorded = recorded_image(bundle, self.deployments.get)
-        # The job of a Bundle that had the same name, or of an earlier spec, does not count.
-        world = replace(
-            world, recorded=recorded, job=state if state is not None and state.identity == world.identity else None
-        )
+        world = replace(world, recorded=recorded, job=state if state is not None and world.is_own(state) else None)
         digest = digest_of_reference(world.ref)
         try:
             stored = await asyncio.to_thread(intact_type, self.actions.store, digest) if digest else ""

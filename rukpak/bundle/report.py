@@ -6,7 +6,7 @@ Called by the reconciler (rukpak.bundle.reconciler).
 from __future__ import annotations
 
 from olmkit.api.bundles import BundleStatus, ConditionType, Reason
-from olmkit.api.conditions import DesiredCondition, StatusReport, merge_conditions
+from olmkit.api.conditions import DesiredCondition, StatusReport, is_condition_true, merge_conditions
 from olmkit.api.content import Phase, ResolvedImage, ResolvedSource
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.jobs.state import Failed, Finished, Queued, Running
@@ -17,13 +17,16 @@ from rukpak.bundle.world import Done, Evaluation, World
 def report(world: World, evaluation: Evaluation | None, outcome: Done | Exception) -> StatusReport[BundleStatus] | None:
     """The status that is true after the pass, and what changed; None when the Bundle is gone.
 
-    A new attempt leaves the report of the last one unchanged until it ends.
+    A new attempt leaves the report of the last one unchanged until it ends, unless that one was to be the last.
     """
     bundle = world.bundle
     if bundle is None:
         return None
     keeps_status = bundle.metadata.deleting or (evaluation is not None and evaluation.keeps_status)
-    if keeps_status or (_is_working(outcome) and had_condition(bundle, "False", Reason.UNPACK_FAILED)):
+    is_retried = had_condition(bundle, "False", Reason.UNPACK_FAILED) and not is_condition_true(
+        bundle.status.conditions, ConditionType.STALLED
+    )
+    if keeps_status or (_is_working(outcome) and is_retried):
         return StatusReport(bundle.status)
     phase, wanted = _conditions(outcome)
     generation = bundle.metadata.generation

@@ -62,12 +62,39 @@ class World:
     """time.monotonic() of the observation, for the retries of jobs."""
     conflicting_deployment: str = ""
     """The BundleDeployment that controls the conflicting Bundle; "" if there is none."""
+    namespace: str = ""
+    """The namespace of the suite, which has the Secrets."""
+    secret_version: str | None = None
+    """The resourceVersion of the Secret that the spec names; None if it does not exist or the spec names none."""
+    common_secret_version: str = ""
+    """The resourceVersion of the Secret for all Bundles; "" if there is none."""
+
+    @property
+    def pull_secret(self) -> str:
+        """The Secret that the spec names, "" for none."""
+        image = self.bundle.spec.source.image if self.bundle is not None else None
+        return (image.pull_secret or "") if image is not None else ""
 
     @property
     def identity(self) -> str:
-        """The identity of the job for this spec."""
+        """The identity of the job for this spec and these Secrets."""
+        own = f"secret@{self.secret_version}" if self.pull_secret else ""
+        common = f"pull-secret@{self.common_secret_version}" if self.common_secret_version else ""
+        return " ".join(filter(None, (self._spec_identity, own, common)))
+
+    @property
+    def _spec_identity(self) -> str:
         assert self.bundle is not None
         return f"{self.bundle.metadata.uid}/{self.bundle.metadata.generation}"
+
+    def is_own(self, job: UnpackState) -> bool:
+        """Whether the job is for this spec, and not for an earlier one or a Bundle that had the same name.
+
+        A job that has not found the image counts only with the present Secrets: when one changes, it is run again.
+        """
+        if isinstance(job, Finished):
+            return job.identity.partition(" ")[0] == self._spec_identity
+        return job.identity == self.identity
 
     @property
     def resolved(self) -> str:

@@ -19,6 +19,7 @@ from olmkit.api.content import Phase
 from olmkit.api.meta import Resource
 from olmkit.runtime.manager import make_parser
 from operator_controller.__main__ import add_flags as operator_flags
+from rukpak.__main__ import add_flags as bundle_flags
 from tests import pages
 
 REPOSITORY = pages.REPOSITORY
@@ -171,6 +172,7 @@ _FLAG = re.compile(r"`(--[a-z-]+)`")
 COMPONENTS: Mapping[str, Callable[[ArgumentParser], None]] = {
     "catalogd": catalog_flags,
     "operator-controller": operator_flags,
+    "rukpak": bundle_flags,
 }
 """Those with flags of their own, which they add to the flags that all have."""
 

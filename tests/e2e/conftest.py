@@ -1,12 +1,14 @@
 """The three controllers on the session's cluster, and a Stage for each test."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.suite import COMPONENTS, Suite
 from tests.e2e.faulty_registry import FaultyRegistry, registries_conf
+from tests.e2e.partner import Partner, partner_registry
 from tests.e2e.stage import Stage
 from tests.running_suite import add_logs, prefix_of, suite
 
@@ -37,3 +39,10 @@ def stage(cluster: Cluster, suite: Suite, request: pytest.FixtureRequest) -> Ite
     finally:
         add_logs(request, suite)
         mine.close()
+
+
+@pytest.fixture
+async def partner(cluster: Cluster, suite: Suite, tmp_path: Path) -> AsyncIterator[Partner]:
+    """A registry that requires a login."""
+    async with partner_registry(cluster, tmp_path) as found:
+        yield found

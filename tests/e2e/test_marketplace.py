@@ -8,61 +8,20 @@ from __future__ import annotations
 
 import json
 import urllib.request
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
-from devcluster.cluster import Cluster
 from devcluster.demo.sample_catalog import SAMPLES
 from devcluster.images import Content, Registry
 from devcluster.suite import NAMESPACE, Suite
 from devcluster.watch import PACKAGES, Object, is_true
 from tests.conditions import triple
+from tests.e2e.partner import HOST, Partner, login
 from tests.e2e.stage import Stage, installed_version
-from tests.servers.registry import PASSWORD, USER, basic_auth, own_registry
 
-HOST = "partner.example.com"
 PACKAGES_OFFERED = ("hello-operator", "message-board", "notebook-operator")
 _ANSWER_SECONDS = 10
-
-
-@dataclass(frozen=True)
-class Partner:
-    """The registry with a login: `HOST` for the suite, and `address` as it listens."""
-
-    address: str
-
-
-@pytest.fixture
-async def partner(cluster: Cluster, suite: Suite, tmp_path: Path) -> AsyncIterator[Partner]:
-    """A registry with the images of the cluster's one, which sends them only to those who log in."""
-    conf = cluster.folder / "registries-e2e.conf"  # read by each job
-    before = conf.read_text()
-    async with own_registry(tmp_path / "partner", _configuration(cluster, tmp_path)) as address:
-        conf.write_text(f'{before}\n[[registry]]\nprefix = "{HOST}"\nlocation = "{address}"\ninsecure = true\n')
-        try:
-            yield Partner(address)
-        finally:
-            conf.write_text(before)
-
-
-def _configuration(cluster: Cluster, tmp_path: Path) -> Object:
-    storage = {"filesystem": {"rootdirectory": str(cluster.folder / "registry")}}
-    return {**basic_auth(tmp_path / "login"), "storage": storage}
-
-
-def login(partner: Partner, name: str) -> Object:
-    entry = {"username": USER, "password": PASSWORD}
-    config = json.dumps({"auths": {HOST: entry, partner.address: entry}})
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "type": "kubernetes.io/dockerconfigjson",
-        "stringData": {".dockerconfigjson": config},
-    }
 
 
 def listed(suite: Suite, catalog: str, path: str) -> list[str]:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -269,9 +270,9 @@ async def harbour(cluster: Cluster) -> AsyncIterator[Harness]:
                 await ours.close()
 
 
-def settings(cluster: Cluster, cache: Path) -> Settings:
-    """rukpak alone, without lease and ports."""
-    return Settings(
+def settings(cluster: Cluster, cache: Path, **changes: Any) -> Settings:
+    """rukpak alone, without lease and ports; `changes` are other settings."""
+    made = Settings(
         cache_dir=cache,
         kubeconfig=str(cluster.kubeconfig),
         metrics_bind_address="0",
@@ -279,13 +280,14 @@ def settings(cluster: Cluster, cache: Path) -> Settings:
         leader_elect=False,
         registries_conf=cluster.registries_conf,
     )
+    return replace(made, **changes)
 
 
 @contextlib.asynccontextmanager
-async def rukpak(cluster: Cluster, cache: Path, make: type[Client] = Client) -> AsyncIterator[Client]:
+async def rukpak(cluster: Cluster, cache: Path, make: type[Client] = Client, **changes: Any) -> AsyncIterator[Client]:
     """The process rukpak, in this one, until the block ends; yields its client. What it crashes with is raised."""
     async with await make.connect(str(cluster.kubeconfig)) as client:
-        manager = Manager("rukpak", settings(cluster, cache), client)
+        manager = Manager("rukpak", settings(cluster, cache, **changes), client)
         try:
             await build(manager)
             run = asyncio.create_task(manager.run())

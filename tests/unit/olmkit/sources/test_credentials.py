@@ -246,10 +246,10 @@ def test_messages_name_hosts_of_the_own_secret_only(
 
 def test_an_unusable_common_secret_is_reported_where_a_login_is_missing() -> None:
     made = Credentials.merged(
-        passwords({"quay.io": "p"}), Credentials(common_secret_error="Secret all has no key password")
+        passwords({"quay.io": "p"}), Credentials(common_secret_error="the Secret for all Bundles has no key")
     )
     for each in (made, through_json(made)):
-        assert each.common_secret_hint == "; the Secret for all Catalogs cannot be used: Secret all has no key password"
+        assert each.common_secret_hint == "; the Secret for all Bundles has no key"
     assert passwords({"quay.io": "p"}).common_secret_hint == ""
 
 

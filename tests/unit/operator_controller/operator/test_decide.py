@@ -91,6 +91,41 @@ PLANS: list[tuple[str, World, Plan | str]] = [
         "ApplyBundleDeployment",
     ),
     (
+        "another Secret of the Catalog is handed on",
+        world(bundle_deployment=deployment("1.1.0", pull_secret="old"), pull_secret="login"),
+        "ApplyBundleDeployment",
+    ),
+    (
+        "a Secret that the Catalog does not name is removed",
+        world(bundle_deployment=deployment("1.1.0", pull_secret="old"), pull_secret=""),
+        "ApplyBundleDeployment",
+    ),
+    (
+        "a BundleDeployment with the Secret of the Catalog is kept",
+        world(bundle_deployment=deployment("1.1.0", READY, pull_secret="login"), pull_secret="login"),
+        Keep(),
+    ),
+    (
+        "the Secret of a Catalog that does not exist any more is kept",
+        world(bundle_deployment=deployment("1.1.0", READY, pull_secret="login"), pull_secret=None),
+        Keep(),
+    ),
+    (
+        "a paused Operator gets no other Secret",
+        world(operator({"paused": True}), bundle_deployment=deployment("1.1.0", READY), pull_secret="login"),
+        Keep(),
+    ),
+    (
+        "a bundle that was approved gets another Secret without an approval",
+        world(
+            operator({"approval": "Manual"}),
+            runs="1.1.0",
+            bundle_deployment=deployment("1.1.0", READY),
+            pull_secret="login",
+        ),
+        "ApplyBundleDeployment",
+    ),
+    (
         "annotations of others are ignored",
         world(bundle_deployment=deployment("1.1.0", annotations={**bundle_annotations("1.1.0"), "x/y": "z"})),
         Keep(),
@@ -409,6 +444,13 @@ def test_a_new_bundle_deployment_is_create_only_and_records_its_bundle() -> None
             },
         },
     }
+
+
+def test_the_bundle_is_pulled_with_the_secret_of_its_catalog() -> None:
+    plan = plan_of(world(pull_secret="login"))
+    assert isinstance(plan, ApplyBundleDeployment)
+    source = plan.deployment["spec"]["template"]["spec"]["source"]
+    assert source == {"type": "image", "image": {"ref": image("1.1.0"), "pullSecret": "login"}}
 
 
 def test_only_the_observed_bundle_deployment_is_changed() -> None:

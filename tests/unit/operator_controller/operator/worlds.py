@@ -130,7 +130,9 @@ def offer(*versions: str, **changes: Any) -> CatalogOffer:
 def deployment(
     version: str, conditions: Sequence[tuple[str, str, str, str]] = (), **changes: Any
 ) -> ObservedBundleDeployment:
-    """The BundleDeployment that requests a version; changes: generation, observed, active, owner, deleting, annotations."""
+    """The BundleDeployment that requests a version; changes: generation, observed, active, owner, deleting, annotations,
+    pull_secret.
+    """
     generation = changes.get("generation", 1)
     metadata: dict[str, Any] = {
         "name": "alpha",
@@ -140,9 +142,10 @@ def deployment(
     }
     if changes.get("deleting"):
         metadata["deletionTimestamp"] = "2026-01-02T00:00:00Z"
+    pulled = {"pullSecret": changes["pull_secret"]} if "pull_secret" in changes else {}
     spec = {
         "provisionerClassName": "core-rukpak-io-registry",
-        "source": {"type": "image", "image": {"ref": image(version)}},
+        "source": {"type": "image", "image": {"ref": image(version), **pulled}},
     }
     status: dict[str, Any] = {
         "observedGeneration": changes.get("observed", generation),

@@ -92,6 +92,16 @@ OWNER = {
             Unpack(DIGEST, "registry+v1", restart=True),
             id="content that is missing after the status named it is unpacked by its digest",
         ),
+        pytest.param(
+            world(pull_secret="login", secret_version="7"),
+            Unpack(TAG, "registry+v1"),
+            id="an image with a Secret that exists",
+        ),
+        pytest.param(
+            world(pull_secret="login", resolved=DIGEST, stored_type="registry+v1"),
+            Keep(),
+            id="stored content needs no Secret",
+        ),
         pytest.param(World("a", NOW), Release(), id="the content of a deleted Bundle is released"),
         pytest.param(world(deletionTimestamp="2026-01-01T00:00:00Z"), Keep(), id="nothing is started during deletion"),
     ],
@@ -131,6 +141,12 @@ def test_plan(seen: World, plan: Plan) -> None:
             Waiting,
             "Set spec.template.spec.provisionerClassName of BundleDeployment one as there, or delete BundleDeployment two",
             id="the Bundle of another BundleDeployment has the content",
+        ),
+        pytest.param(
+            world(pull_secret="login"),
+            Blocked,
+            'Secret "login" not found in namespace "the-suite": create it there, or name another one',
+            id="a missing Secret",
         ),
         pytest.param(
             world(resolved=DIGEST, unreadable=UNREADABLE),

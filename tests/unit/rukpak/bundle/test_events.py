@@ -11,9 +11,9 @@ from rukpak.bundle.events import EventMapper
 from tests.unit.rukpak.bundle.worlds import deployment
 
 
-def event_mapper(*bundles: dict[str, Any]) -> EventMapper:
+def event_mapper(*bundles: dict[str, Any], pull_secret: str = "") -> EventMapper:
     objects = {("", each["metadata"]["name"]): each for each in bundles}
-    return EventMapper(cast(Informer, SimpleNamespace(objects=objects)))
+    return EventMapper(cast(Informer, SimpleNamespace(objects=objects)), pull_secret)
 
 
 def bundle(generation: int = 1, uid: str = "u", conditions: int = 1, **status: Any) -> dict[str, Any]:
@@ -67,3 +67,33 @@ def test_bundles_that_report_a_conflict_with_the_changed_one(change: Change, key
 
     mapper = event_mapper(failing("b", conflict_message("a")), failing("c", conflict_message("d")))
     assert list(mapper.keys_of_bundle(change)) == keys
+
+
+def of_image(name: str, phase: str, **image: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name},
+        "spec": {"source": {"type": "image", "image": {"ref": "r/a:v1", **image}}},
+        "status": {"phase": phase} if phase else {},
+    }
+
+
+@pytest.mark.parametrize(
+    ("secret", "keys"),
+    [
+        pytest.param("login", ["named", "unpacked"], id="a Secret that Bundles name"),
+        pytest.param("for-all", ["named", "new", "failing"], id="the Secret for all Bundles"),
+        pytest.param("other", [], id="any other Secret"),
+    ],
+)
+def test_changes_of_a_secret(secret: str, keys: list[str]) -> None:
+    mapper = event_mapper(
+        of_image("named", "Failing", pullSecret="login"),
+        of_image("unpacked", "Unpacked", pullSecret="login"),
+        of_image("new", ""),
+        of_image("failing", "Failing"),
+        of_image("ready", "Unpacked"),
+        pull_secret="for-all",
+    )
+    obj = {"metadata": {"name": secret}}
+    for change in (Change(None, obj), Change(obj, obj), Change(obj, None)):
+        assert list(mapper.keys_of_secret(change)) == keys

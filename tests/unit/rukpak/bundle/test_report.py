@@ -170,6 +170,14 @@ def test_a_new_attempt_keeps_the_report_until_it_ends() -> None:
     assert reported(changed, Done(Unpack(TAG, "registry+v1"), running())).status.phase == "Unpacking"
 
 
+def test_an_attempt_after_a_failure_that_was_not_retried_is_reported() -> None:
+    seen = world()
+    stalled = with_status(seen, reported(seen, Blocked("UnpackFailed", "Secret not found")).status)
+    trying = reported(stalled, Done(Unpack(TAG, "registry+v1"), running()))
+    assert trying.status.phase == "Unpacking"
+    assert "Stalled" not in {each.type for each in trying.status.conditions}
+
+
 def test_an_unreadable_store_keeps_the_status_of_unpacked_bundles_only() -> None:
     seen = world(resolved=DIGEST, stored_type="registry+v1")
     unpacked = reported(seen, Done(Keep())).status

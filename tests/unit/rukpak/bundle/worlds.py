@@ -26,9 +26,9 @@ def running(progress: str = "") -> UnpackState:
     return Running("u/1", progress)
 
 
-def finished(ref: str = DIGEST, problem: str = "") -> UnpackState:
+def finished(ref: str = DIGEST, problem: str = "", identity: str = "u/1") -> UnpackState:
     """A job that found the image."""
-    return Finished("u/1", UnpackResult(ref, ref.partition("@")[2], problem=problem))
+    return Finished(identity, UnpackResult(ref, ref.partition("@")[2], problem=problem))
 
 
 def failed(error: OlmError, finished_at: float = 0.0) -> UnpackState:
@@ -47,15 +47,19 @@ def world(
     observed: int = 1,
     recorded: str = "",
     monotonic: float = 0.0,
+    pull_secret: str = "",
+    secret_version: str | None = None,
+    common_secret_version: str = "",
     **metadata: Any,
 ) -> World:
     """A Bundle of generation 1, whose status was observed at `observed` and names the image `resolved`."""
     status: dict[str, Any] = {"observedGeneration": observed, "conditions": []}
     if resolved:
         status["resolvedSource"] = {"type": "image", "image": {"ref": resolved}}
+    image = {"ref": TAG, "pullSecret": pull_secret} if pull_secret else {"ref": TAG}
     raw = {
         "metadata": {"name": "a", "uid": "u", "generation": 1, **metadata},
-        "spec": {"provisionerClassName": "core-rukpak-io-registry", "source": {"type": "image", "image": {"ref": TAG}}},
+        "spec": {"provisionerClassName": "core-rukpak-io-registry", "source": {"type": "image", "image": image}},
         "status": status,
     }
     return World(
@@ -70,6 +74,9 @@ def world(
         recorded,
         monotonic=monotonic,
         conflicting_deployment=conflicting_deployment,
+        namespace="the-suite",
+        secret_version=secret_version,
+        common_secret_version=common_secret_version,
     )
 
 

@@ -1,0 +1,46 @@
+"""Which Operators a change of a Catalog enqueues."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from olmkit.runtime.informer import Change
+from operator_controller.operator.events import EventMapper
+from operator_controller.operator.informers import Informers
+from tests.unit.operator_controller.operator.worlds import bundle_annotations, catalog, deployment
+
+
+def named(name: str, **image: str) -> dict[str, Any]:
+    made = catalog(source={"type": "image", "image": {"ref": "r:v1", **image}})
+    return {**made, "metadata": {"name": name}}
+
+
+def mapper() -> EventMapper:
+    objects = {
+        ("", "alpha"): dict(deployment("1.0.0").raw),
+        ("", "beta"): dict(deployment("1.0.0", annotations=bundle_annotations("1.0.0", catalog="other")).raw),
+        ("", "gamma"): dict(deployment("1.0.0", annotations={}).raw),
+    }
+    return EventMapper(cast(Informers, SimpleNamespace(deployments=SimpleNamespace(objects=objects))))
+
+
+OPEN, WITH_LOGIN = named("community"), named("community", pullSecret="login")
+
+
+@pytest.mark.parametrize(
+    ("change", "keys"),
+    [
+        pytest.param(Change(OPEN, WITH_LOGIN), ["alpha"], id="it names a Secret"),
+        pytest.param(Change(WITH_LOGIN, named("community", pullSecret="b")), ["alpha"], id="it names another Secret"),
+        pytest.param(Change(WITH_LOGIN, OPEN), ["alpha"], id="it names no Secret any more"),
+        pytest.param(Change(None, WITH_LOGIN), ["alpha"], id="it was created"),
+        pytest.param(Change(WITH_LOGIN, {**WITH_LOGIN, "status": {}}), [], id="anything else of it changed"),
+        pytest.param(Change(WITH_LOGIN, None), [], id="it was deleted"),
+        pytest.param(Change(None, named("third")), [], id="a Catalog that no BundleDeployment is from"),
+    ],
+)
+def test_changes_of_a_catalog(change: Change, keys: list[str]) -> None:
+    assert list(mapper().keys_of_catalog(change)) == keys

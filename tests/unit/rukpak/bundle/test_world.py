@@ -1,0 +1,38 @@
+"""Which job belongs to a Bundle."""
+
+from __future__ import annotations
+
+import pytest
+
+from olmkit.jobs.state import Running
+from rukpak.bundle.world import UnpackState, World
+from tests.unit.rukpak.bundle.worlds import finished, world
+
+PLAIN = world()
+NAMED = world(pull_secret="login", secret_version="7", common_secret_version="9")
+
+
+@pytest.mark.parametrize(
+    ("seen", "identity"),
+    [
+        pytest.param(PLAIN, "u/1", id="without Secrets"),
+        pytest.param(NAMED, "u/1 secret@7 pull-secret@9", id="with a Secret of its own, and one for all"),
+        pytest.param(world(pull_secret="login"), "u/1 secret@None", id="with a Secret that does not exist"),
+    ],
+)
+def test_a_job_is_known_by_the_spec_and_the_versions_of_its_secrets(seen: World, identity: str) -> None:
+    assert seen.identity == identity
+
+
+@pytest.mark.parametrize(
+    ("job", "is_own"),
+    [
+        pytest.param(Running("u/1 secret@7 pull-secret@9"), True, id="one that runs with these Secrets"),
+        pytest.param(Running("u/1 secret@6 pull-secret@9"), False, id="one that runs with an older Secret"),
+        pytest.param(finished(identity="u/1 secret@6"), True, id="one that found the image with an older Secret"),
+        pytest.param(finished(identity="u/2 secret@7 pull-secret@9"), False, id="one for another spec"),
+        pytest.param(finished(identity="u/10 secret@7"), False, id="one for a spec with a similar number"),
+    ],
+)
+def test_which_job_is_that_of_the_bundle(job: UnpackState, is_own: bool) -> None:
+    assert NAMED.is_own(job) is is_own
