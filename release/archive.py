@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 REFERENCE_NAME = "org.opencontainers.image.ref.name"
+NODE_NAME = "io.containerd.image.name"
+"""The name under which containerd imports an image. Nodes look for a name without a registry in DEFAULT_REPOSITORY."""
+DEFAULT_REPOSITORY = "docker.io/library"
 
 
 def write_archive(layout: Path, target: Path, tags: Sequence[str], time: int) -> str:
@@ -20,7 +23,9 @@ def write_archive(layout: Path, target: Path, tags: Sequence[str], time: int) ->
     index = json.loads((layout / "index.json").read_text())
     (manifest,) = index["manifests"]
     manifest.pop("annotations", None)
-    index["manifests"] = [{**manifest, "annotations": {REFERENCE_NAME: tag}} for tag in tags]
+    index["manifests"] = [
+        {**manifest, "annotations": {REFERENCE_NAME: tag, NODE_NAME: f"{DEFAULT_REPOSITORY}/{tag}"}} for tag in tags
+    ]
     with tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as archive:
         for path in sorted(path for path in layout.rglob("*") if path.is_file()):
             content = json.dumps(index).encode() if path.name == "index.json" else path.read_bytes()
