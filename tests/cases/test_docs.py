@@ -118,6 +118,10 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
         ("docs/install.md", "make demo"),
         (
             "docs/install.md",
+            "helm upgrade olm-suite build/release/olm-suite-0.1.0.tgz --namespace olm-suite-system --reuse-values \\",
+        ),
+        (
+            "docs/install.md",
             'curl -s --cacert ca.crt -H "Authorization: Bearer $TOKEN" https://localhost:8443/catalogs/community/all.json',
         ),
         ("docs/install.md", "helm uninstall olm-suite --namespace olm-suite-system"),
@@ -125,6 +129,8 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
             "docs/operator.md",
             "kubectl create clusterrolebinding traces --clusterrole=olm-suite-resolution-reader --group=platform-team",
         ),
+        ("docs/quickstart.md", "docker build --build-arg VERSION=0.1.0 -t olm-suite:v0.1.0 ."),
+        ("docs/quickstart.md", "skopeo login ghcr.io"),
         ("docs/tilt.md", "make setup"),
         ("docs/troubleshooting.md", 'kubectl logs -n olm-suite-system deployment/rukpak | grep "\\"$NAME\\""'),
         ("config/samples/README.md", "source .venv/bin/activate                               # made by `make setup`"),
