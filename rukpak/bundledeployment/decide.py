@@ -33,11 +33,12 @@ from rukpak.bundledeployment.prune import Candidates, candidates, obsolete_objec
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.template import desired_bundle_body, differs, recorded_bundle_body
 from rukpak.bundledeployment.waiting import (
+    CONTENT_RETRY_DELAY,
     UNREACHABLE_RETRY_DELAY,
     WATCHED_RETRY_DELAY,
     describe_deleting,
 )
-from rukpak.bundledeployment.world import DeletedWorld, World
+from rukpak.bundledeployment.world import BriefWait, DeletedWorld, World
 from rukpak.format.text import list_names
 
 Rule = Callable[[World, Evaluation], Plan | None]
@@ -147,7 +148,10 @@ def _apply_bundle(world: World, _: Evaluation) -> Plan | None:
 
 
 def _blocker(world: World, evaluation: Evaluation) -> Plan | None:
-    """The desired Bundle cannot be installed: the active one is kept as it was applied, and the reason is reported."""
+    """The desired Bundle cannot be installed: the active one is kept as it was applied, and the reason is reported.
+
+    The content of what is installed is unpacked again by each new process: that is reported only if it takes long.
+    """
     if evaluation.blocker is None:
         return None
     active = world.active_content
@@ -156,6 +160,8 @@ def _blocker(world: World, evaluation: Evaluation) -> Plan | None:
         plan = prepare(world, active) or apply_objects(world, active, dry_run_first=False)
         if plan is not None:
             return plan
+    if evaluation.blocker.reason == Reason.UNPACK_PENDING and world.active_bundle == world.desired_bundle:
+        raise BriefWait(Reason.UNPACK_PENDING, evaluation.blocker.message, CONTENT_RETRY_DELAY)
     raise evaluation.blocker
 
 

@@ -28,11 +28,15 @@ _MISSING = "it does not exist"
 
 @dataclass(frozen=True)
 class HealthEvaluation:
-    """Sentences about objects that are not healthy, sorted; `contested` are those that others change repeatedly."""
+    """Sentences about objects that are not healthy, sorted; `contested` are those that others change repeatedly.
+
+    `is_complete`: the objects of the bundle are known, so that none of them is missing unnoticed.
+    """
 
     failed: tuple[str, ...] = ()
     in_progress: tuple[str, ...] = ()
     contested: tuple[str, ...] = ()
+    is_complete: bool = True
 
 
 def evaluate_health(world: World, active: str, applied: frozenset[ObjectKey] = frozenset()) -> HealthEvaluation:
@@ -46,7 +50,8 @@ def evaluate_health(world: World, active: str, applied: frozenset[ObjectKey] = f
     for key, text in sorted(_absent(world, active, applied)):
         has_failed = _has_exceeded(world, key, PROGRESS_DEADLINE, since)
         (failed if has_failed else in_progress).append(f"{key}: {text}")
-    return HealthEvaluation(tuple(failed), tuple(in_progress), tuple(sorted(_contested(world, active))))
+    contested, is_complete = tuple(sorted(_contested(world, active))), _content(world, active) is not None
+    return HealthEvaluation(tuple(failed), tuple(in_progress), contested, is_complete)
 
 
 def next_deadline(world: World) -> timedelta | None:

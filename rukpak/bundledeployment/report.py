@@ -66,6 +66,9 @@ _RECONCILING_REASONS = {
 }
 """Reasons of a Waiting that Reconciling reports as they are; any other is reported as Retrying."""
 
+_UNREPAIRABLE_REASONS = (Reason.UNPACK_PENDING, Reason.UNPACK_FAILED, Reason.WAITING_FOR_KIND)
+"""Reasons of a Waiting with which nothing that is installed can be repaired: Ready is False with them."""
+
 
 @dataclass(frozen=True)
 class BundleDeploymentReport(StatusReport[BundleDeploymentStatus]):
@@ -239,6 +242,9 @@ def _healthy(world: World, active: str | None, health: HealthEvaluation) -> Desi
         return DesiredCondition(kind, "False", Reason.UNHEALTHY, _summarize(unhealthy))
     if health.in_progress:
         return DesiredCondition(kind, "Unknown", Reason.PROGRESSING, _summarize(list(health.in_progress)))
+    if not health.is_complete:
+        text = "not known while the content of the bundle is unavailable: objects may be missing"
+        return DesiredCondition(kind, "Unknown", Reason.OBJECT_LOOKUP_FAILURE, text)
     return DesiredCondition(kind, "True", Reason.HEALTHY, "BundleDeployment is healthy")
 
 
@@ -257,8 +263,8 @@ def _ready(
         return DesiredCondition(kind, "False", Reason.UPGRADING, message)
     if isinstance(error, Blocked | ApplyRejected):
         return DesiredCondition(kind, "False", Reason.BLOCKED, message)
-    if isinstance(error, Waiting) and error.reason == Reason.WAITING_FOR_KIND:
-        return DesiredCondition(kind, "False", Reason.WAITING_FOR_KIND, message)
+    if isinstance(error, Waiting) and error.reason in _UNREPAIRABLE_REASONS:
+        return DesiredCondition(kind, "False", error.reason, message)
     if healthy.status != "True":
         return DesiredCondition(kind, "False", healthy.reason, healthy.message)
     return DesiredCondition(kind, "True", Reason.SUCCEEDED, message)

@@ -249,7 +249,8 @@ async def test_installed_and_content_nowhere_stays_installed(at: Harness, tmp_pa
     async with rukpak(at.cluster, tmp_path / "two"):
         raw = await at.until(says("HasValidBundle", "False", "UnpackFailed"))
         assert triple(raw, "Installed")[0] == "True"
-        assert triple(raw, "Healthy")[0] == "True"
+        assert triple(raw, "Healthy")[0] == "Unknown"
+        assert triple(raw, "Ready")[0] == "False"
         assert triple(raw, "Ready")[2].startswith("cannot repair: content unavailable")
         assert await at.find(CONFIG_MAPS, "log", at.name) is not None
 

@@ -255,6 +255,18 @@ def test_what_the_bundle_reports_is_passed_on(
     assert not isinstance(caught.value, ApplyRejected)
 
 
+def test_content_of_what_is_installed_that_is_unpacked_again_is_waited_for_briefly() -> None:
+    seen = installed()
+    assert seen.active_bundle == seen.desired_bundle
+    with pytest.raises(BriefWait, match="is unavailable"):
+        plan_of(replace(seen, content=MissingContent()))
+    with pytest.raises(Waiting, match="no answer") as caught:
+        plan_of(
+            replace(seen, bundles={seen.desired_bundle: bundle(seen.desired_bundle, UnpackState.RETRYING, "no answer")})
+        )
+    assert not isinstance(caught.value, BriefWait)
+
+
 @pytest.mark.parametrize(
     ("content", "error", "reason", "text"),
     [

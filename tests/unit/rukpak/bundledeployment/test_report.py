@@ -349,8 +349,8 @@ def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed()
             {
                 "HasValidBundle": "False/UnpackPending",
                 "Installed": "True/InstallationSucceeded",
-                "Healthy": "True/Healthy",
-                "Ready": "True/Succeeded",
+                "Healthy": "Unknown/ObjectLookupFailure",
+                "Ready": "False/UnpackPending",
                 "Reconciling": "True/UnpackPending",
             },
             "^cannot repair: content unavailable$",
