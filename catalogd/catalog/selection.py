@@ -5,7 +5,7 @@ Called by catalogd.catalog.report. A name that the catalog lacks is reported and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from catalogd.catalog.valid_condition import count
 from catalogd.catalog.world import ServedContent, World
@@ -15,6 +15,7 @@ from olmkit.sources.errors import printable
 
 MAX_NAMES_IN_CONDITION, MAX_NAMES_IN_NOTE = 100, 5
 """Names that the catalog lacks, in the message of PackagesSelected and in that of Ready."""
+NO_OTHERS: Mapping[str, str] = {}
 
 
 def selected_names(served: ServedContent) -> Sequence[str] | None:
@@ -44,9 +45,10 @@ def packages_selected_condition(world: World, nothing_served: str) -> Sequence[D
     if not lacking:
         text = f"spec.packages names {listed}, and the catalog has all of them"
         return (DesiredCondition(ConditionType.PACKAGES_SELECTED, "True", Reason.PACKAGES_FOUND, text),)
+    names = _joined(lacking, MAX_NAMES_IN_CONDITION, _names_in_other_case(served))
     text = (
-        f"spec.packages names {listed}, of which the catalog lacks {len(lacking)}: {_joined(lacking, MAX_NAMES_IN_CONDITION)};"
-        " they are offered as soon as its content has them"
+        f"spec.packages names {listed}, of which the catalog lacks {len(lacking)}: {names}; they are offered as soon as its"
+        " content has them"
     )
     return (DesiredCondition(ConditionType.PACKAGES_SELECTED, "False", Reason.PACKAGES_NOT_FOUND, text),)
 
@@ -63,6 +65,16 @@ def selection_note(served: ServedContent) -> str:
     return f"{note} and names {len(lacking)} that the catalog lacks: {_joined(lacking, MAX_NAMES_IN_NOTE)}"
 
 
-def _joined(names: Sequence[str], limit: int) -> str:
+def _names_in_other_case(served: ServedContent) -> Mapping[str, str]:
+    """The packages of the content by their names in lower case."""
+    return {each.lower(): each for each in served.summary.package_names}
+
+
+def _joined(names: Sequence[str], limit: int, others: Mapping[str, str] = NO_OTHERS) -> str:
+    """`others`: names that exist, by their lower case, to be named behind those that differ from them in nothing else."""
+    shown = [
+        printable(each) + (f" (it has {printable(others[each.lower()])})" if each.lower() in others else "")
+        for each in names[:limit]
+    ]
     more = len(names) - limit
-    return ", ".join(map(printable, names[:limit])) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

@@ -125,6 +125,13 @@ def test_without_a_list_the_status_selects_nothing_in_particular() -> None:
     assert "PackagesSelected" not in {each.type for each in status.conditions}
 
 
+def test_a_name_in_another_case_is_lacking_and_the_one_that_exists_is_named() -> None:
+    status = status_of(world(**listing("A", "b", "z"), served=served(selected("A", "b", "z")), last_checked=NOW))
+    (message,) = [each.message for each in status.conditions if each.type == "PackagesSelected"]
+    assert "of which the catalog lacks 2: A (it has a), z; they" in message
+    assert status.selected_packages == "b"
+
+
 def test_a_long_list_of_names_that_the_catalog_lacks_is_shortened_in_the_message_of_ready() -> None:
     names = tuple(f"z{number:03}" for number in range(200))
     status = status_of(world(**listing(*names), served=served(selected(*names)), last_checked=NOW))
