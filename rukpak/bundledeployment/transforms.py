@@ -83,7 +83,7 @@ def labeled_object(obj: Object) -> Object:
         last_changed_by=last_changed_by(obj),
         deletion_timestamp=parse_time(metadata.get("deletionTimestamp")),
         finalizers=tuple(metadata.get("finalizers") or ()),
-        is_scaled_by_others=_is_scaled(metadata),
+        is_scaled_by_others=_is_scaled(obj),
         health=health(obj) if key[:2] in HEALTH_KINDS else None,
     )
     return {"metadata": _identity(metadata), "labeled": value}
@@ -97,12 +97,16 @@ def _identity(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _is_scaled(metadata: Mapping[str, Any]) -> bool:
-    return any(
-        "f:replicas" in ((entry.get("fieldsV1") or {}).get("f:spec") or {})
-        for entry in metadata.get("managedFields") or ()
-        if not entry.get("manager", "").startswith(_PREFIX)
-    )
+def _is_scaled(obj: Object) -> bool:
+    """Whether another field manager owns spec.replicas. The API server records no owner when one scales to 0."""
+    owners = {
+        entry.get("manager", "")
+        for entry in obj["metadata"].get("managedFields") or ()
+        if "f:replicas" in ((entry.get("fieldsV1") or {}).get("f:spec") or {})
+    }
+    if not owners:
+        return (obj.get("spec") or {}).get("replicas") == 0
+    return not all(owner.startswith(_PREFIX) for owner in owners)
 
 
 def namespace(obj: Object) -> Object:

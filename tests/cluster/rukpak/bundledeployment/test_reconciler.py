@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from olmkit.api import bundles
 from olmkit.api.bundledeployments import CREATED_LABEL, INVENTORY_ANNOTATION
 from olmkit.api.meta import Kind
@@ -137,18 +139,19 @@ async def test_what_others_change_is_changed_back_and_what_they_add_is_theirs(at
     assert data(again) == {"ours": "1"}
 
 
-async def test_replicas_that_somebody_else_sets_stay(at: Harness, running: Client) -> None:
+@pytest.mark.parametrize("replicas", [3, 0])
+async def test_replicas_that_somebody_else_sets_stay(at: Harness, running: Client, replicas: int) -> None:
     await at.install(at.push(plain(namespace(at.name), deployment("engine", at.name, replicas=1))))
     await at.until(READY)
     path = DEPLOYMENTS.path(at.name, "engine") + "/scale"
-    patch = {"spec": {"replicas": 3}}
+    patch = {"spec": {"replicas": replicas}}
     await at.client.request("PATCH", path, body=patch, content_type="application/merge-patch+json")
     changed = deployment("engine", at.name, replicas=1, image="registry.example.com/x:v2")
     await at.install(at.push(plain(namespace(at.name), changed), "v2"))
     await at.until(READY)
     found = await at.find(DEPLOYMENTS, "engine", at.name)
     assert found is not None
-    assert found["spec"]["replicas"] == 3
+    assert found["spec"]["replicas"] == replicas
     assert found["spec"]["template"]["spec"]["containers"][0]["image"].endswith(":v2")
 
 

@@ -90,16 +90,23 @@ def test_what_others_wrote_is_not_ours(foreign: Object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("manager", "fields", "is_scaled"),
+    ("manager", "fields", "replicas", "is_scaled"),
     [
-        pytest.param("kube-controller-manager", {"f:spec": {"f:replicas": {}}}, True, id="an autoscaler"),
-        pytest.param("kubectl", {"f:spec": {"f:paused": {}}}, False, id="somebody who changed something else"),
-        pytest.param("rukpak:ship", {"f:spec": {"f:replicas": {}}}, False, id="we ourselves"),
+        pytest.param("kube-controller-manager", {"f:spec": {"f:replicas": {}}}, 3, True, id="an autoscaler"),
+        pytest.param("kubectl", {"f:spec": {"f:paused": {}}}, 1, False, id="somebody who changed something else"),
+        pytest.param(
+            "kubectl",
+            {"f:spec": {"f:paused": {}}},
+            0,
+            True,
+            id="somebody who scaled to 0, as the API server records it",
+        ),
+        pytest.param("rukpak:ship", {"f:spec": {"f:replicas": {}}}, 0, False, id="we ourselves"),
     ],
 )
-def test_who_owns_the_replicas(manager: str, fields: Object, is_scaled: bool) -> None:
+def test_who_owns_the_replicas(manager: str, fields: Object, replicas: int, is_scaled: bool) -> None:
     owned = entry(manager, fields, operation="Update", subresource="scale")
-    kept = transforms.labeled_object(obj(metadata={"managedFields": [owned]}))
+    kept = transforms.labeled_object(obj(metadata={"managedFields": [owned]}, spec={"replicas": replicas}))
     assert kept["labeled"].is_scaled_by_others is is_scaled
 
 
