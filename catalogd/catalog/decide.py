@@ -99,14 +99,21 @@ def _load_error(world: World, desired: DesiredSource, time_to_check: timedelta |
             return Waiting(error.reason, error.message, max(time_to_check, IMMEDIATELY))
         case LoadFailed(error=error):
             return error
+        case LoadRunning():
+            return None
+        case LoadFinished(digest=digest) if digest:
+            return None
         case _:
-            left = time_to_recover(world, desired)
-            if left is None or left <= IMMEDIATELY:
-                return None
-            text = f"content that was read again is lost from the cache folder again ({world.corruption})"
-            return Waiting(
-                CACHE_LOSES_CONTENT, f"{text}: check the volume of --cache-dir, and what removes files there", left
-            )
+            return _loss_error(world, desired)
+
+
+def _loss_error(world: World, desired: DesiredSource) -> Waiting | None:
+    """The error while content that was lost on disk again is not read again yet."""
+    left = time_to_recover(world, desired)
+    if left is None or left <= IMMEDIATELY:
+        return None
+    text = f"content that was read again is lost from the cache folder again ({world.corruption})"
+    return Waiting(CACHE_LOSES_CONTENT, f"{text}: check the volume of --cache-dir, and what removes files there", left)
 
 
 # --- the Catalog

@@ -62,6 +62,7 @@ async def test_a_list_that_is_edited_when_the_content_is_lost_applies_to_content
     assert world.count("/blobs/") == pulled * 2, "it is read once more"
     said = {triple(each, "Serving")[2] for each in world.history[seen:] if triple(each, "Serving")[0] == "False"}
     assert said == {"the content is damaged on disk and is read again: there is no such content"}
+    assert not [each for each in world.history[seen:] if triple(each, "Unpacked")[1] == "UnpackFailed"]
 
 
 async def test_a_longer_list_is_written_although_the_objects_of_its_packages_are_lost(

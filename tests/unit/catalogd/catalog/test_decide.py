@@ -514,6 +514,15 @@ def test_errors_when_no_step_can_be_taken(given: World, error: OlmError) -> None
     )
 
 
+@pytest.mark.parametrize("loads", [1, 4])
+@pytest.mark.parametrize("job", [LoadRunning(TAG), LoadFinished(TAG, IMAGE_ONE, ONE)])
+def test_lost_content_that_is_being_read_again_is_not_reported_as_lost_again(
+    job: LoadRunning | LoadFinished, loads: int
+) -> None:
+    found = evaluate(world(corruption=GONE, recovery=Recovery(TAG, loads, timedelta(seconds=1)), job=job))
+    assert (found.source_error, found.is_reading) == (None, True)
+
+
 def test_bad_content_under_a_tag_waits_for_the_next_check() -> None:
     found = decide(world(job=LoadFailed(TAG, BAD, MINUTE))).plan
     assert isinstance(found, Waiting)
