@@ -114,6 +114,12 @@ def _delete_superseded_bundles(world: World, _: Evaluation) -> Plan | None:
     return DeleteBundles(stale) if stale else None
 
 
+def _delete_changed_bundles(world: World, _: Evaluation) -> Plan | None:
+    """A Bundle whose spec was changed is not what its name says: it is created again as it was."""
+    changed = tuple(bundle for bundle in world.changed_bundles if not bundle.is_deleting)
+    return DeleteBundles(changed) if changed else None
+
+
 def _restore_active_bundle(world: World, _: Evaluation) -> Plan | None:
     """The active Bundle was deleted while another one is desired: the installed objects cannot be repaired without it."""
     if (
@@ -254,6 +260,7 @@ RULES: tuple[Rule, ...] = (
     _provisioner,
     _finalizer,
     _delete_superseded_bundles,
+    _delete_changed_bundles,
     _restore_active_bundle,
     _apply_bundle,
     _blocker,

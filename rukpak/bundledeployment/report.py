@@ -28,6 +28,7 @@ from rukpak.bundledeployment.plan import (
     Activate,
     Announce,
     Apply,
+    DeleteBundles,
     Done,
     Keep,
     ObjectChange,
@@ -128,6 +129,8 @@ def _is_passing(world: World, outcome: Outcome) -> bool:
         return world.brief_wait_since is None or world.now - world.brief_wait_since < MAX_SILENT_WAIT
     if isinstance(outcome, Done) and isinstance(outcome.plan, Apply):
         return outcome.plan.steps[-1].phase == len(outcome.plan.content.phases)
+    if isinstance(outcome, Done) and isinstance(outcome.plan, DeleteBundles):
+        return any(bundle in world.changed_bundles for bundle in outcome.plan.bundles)
     return isinstance(outcome, Done) and isinstance(outcome.plan, UpdateInventory)
 
 
@@ -140,6 +143,12 @@ def _repairs(world: World, outcome: Outcome) -> tuple[PendingEvent, ...]:
         _repair(change)
         for change in changes
         if change.verb in (Verb.REVERTED, Verb.RECREATED) and change.is_first and f"{change.key}: " not in reported
+    ]
+    deleted = outcome.plan.bundles if isinstance(outcome, Done) and isinstance(outcome.plan, DeleteBundles) else ()
+    sentences += [
+        f"Bundle {bundle.name}: its spec was changed, so it is deleted and created again"
+        for bundle in deleted
+        if bundle in world.changed_bundles
     ]
     if not sentences:
         return ()

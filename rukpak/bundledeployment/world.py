@@ -292,10 +292,21 @@ class World:
         """The Bundle that is installed."""
         return self.deployment.status.active_bundle
 
+    @cached_property
+    def changed_bundles(self) -> tuple[BundleInfo, ...]:
+        """Its Bundles whose spec is not the one that they were created with, sorted by name."""
+        template, installed = self.deployment.spec.template.spec, self.deployment.status.installed
+        specs = {installed.bundle: installed.spec} if installed is not None else {}
+        specs |= {self.desired_bundle: template}
+        known = ((bundle, specs.get(name)) for name, bundle in sorted(self.bundles.items()))
+        return tuple(
+            bundle for bundle, spec in known if bundle.spec and spec not in (None, BundleSpec.load(dict(bundle.spec)))
+        )
+
     def record(self, active: str | None) -> BundleRecord | None:
-        """The record of an active Bundle: from the Bundle, else from the status; None if there is none."""
+        """The record of an active Bundle: from the Bundle as it was created, else from the status; None if there is none."""
         bundle = self.bundles.get(active or "")
-        if bundle is not None and bundle.image:
+        if bundle is not None and bundle.image and bundle not in self.changed_bundles:
             return record_of(bundle)
         recorded = (self.deployment.status.installed, self.derived_record)
         return next((record for record in recorded if record is not None and record.bundle == active), None)

@@ -104,6 +104,29 @@ async def test_an_annotation_that_describes_another_bundle_is_removed_whoever_wr
     assert found["metadata"]["annotations"]["mine"] == "kept"
 
 
+async def test_a_bundle_whose_spec_was_changed_is_created_again_and_nothing_else_is_installed(
+    at: Harness, running: Client
+) -> None:
+    ref = at.push(plain(namespace(at.name), config_map("log", at.name)))
+    other = at.push(plain(namespace(at.name), config_map("other", at.name)), "v2")
+    await at.install(ref)
+    active = (await at.until(READY))["status"]["activeBundle"]
+    made = await at.client.get(bundles.KIND, active)
+    log = await at.find(CONFIG_MAPS, "log", at.name)
+    assert log is not None
+
+    await at.client.patch(bundles.KIND, active, {"spec": {"source": {"image": {"ref": other}}}})
+    again = await at.when(bundles.KIND, active, "", partial(replaced, made["metadata"]["uid"]))
+    assert again is not None
+    assert again["spec"] == made["spec"]
+    found = await at.until(READY)
+    assert found["status"]["installed"]["image"] == ref
+    kept = await at.find(CONFIG_MAPS, "log", at.name)
+    assert kept is not None
+    assert kept["metadata"]["uid"] == log["metadata"]["uid"]
+    assert await at.find(CONFIG_MAPS, "other", at.name) is None
+
+
 async def test_recorded_properties_are_copied_unchanged_up_to_their_limit(at: Harness, running: Client) -> None:
     """To the Bundle, to the record of what runs, and from there to a Bundle that is made again."""
     start, end = '[{"type":"olm.constraint","value":"\\u00e9 \\" é ', '"}]'

@@ -18,7 +18,7 @@ from olmkit.errors import Blocked, Waiting
 from olmkit.runtime.reconciler import Decision
 from rukpak.bundledeployment.decide import decide, prune_candidates
 from rukpak.bundledeployment.drift import is_up_to_date
-from rukpak.bundledeployment.evaluate import Evaluation, irreversible
+from rukpak.bundledeployment.evaluate import Evaluation, evaluate, irreversible
 from rukpak.bundledeployment.health import Health
 from rukpak.bundledeployment.plan import (
     Activate,
@@ -253,6 +253,27 @@ def test_what_the_bundle_reports_is_passed_on(
         plan_of(replace(seen, bundles={seen.desired_bundle: bundle(seen.desired_bundle, unpacking, "no answer")}))
     assert getattr(caught.value, "reason", "") == reason
     assert not isinstance(caught.value, ApplyRejected)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param("desired", id="the desired one"), pytest.param("active", id="the active one")]
+)
+def test_a_bundle_whose_spec_was_changed_is_created_again(name: str) -> None:
+    seen = upgrading()
+    spec = raw()["spec"]["template"]["spec"]
+    other = {**spec, "source": {"type": "image", "image": {"ref": "registry.example.com/other:v1"}}}
+    record = BundleRecord(bundle=seen.active_bundle or "", spec=BundleSpec.load(spec))
+    status = seen.deployment.status.model_copy(update={"installed": record})
+    seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
+    victim = seen.desired_bundle if name == "desired" else record.bundle
+    found = {**seen.bundles, victim: replace(seen.bundles[victim], spec=other, image="other@sha256:1")}
+    seen = replace(seen, bundles=found)
+    assert plan_of(seen) == DeleteBundles((found[victim],))
+    result = report(seen, evaluate(seen), Done(plan_of(seen)))
+    assert result is not None
+    assert result.status == seen.deployment.status
+    assert [event.reason for event in result.events] == ["DriftRepaired"]
+    assert seen.record(record.bundle) == record
 
 
 def test_content_of_what_is_installed_that_is_unpacked_again_is_waited_for_briefly() -> None:
