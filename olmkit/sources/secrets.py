@@ -121,7 +121,13 @@ class _Secret:
         begin = f"Secret {self.name} {words}"
         if shown is None:
             return BadSecret(SourceReason.INVALID_SECRET, begin, begin)
-        return BadSecret(SourceReason.INVALID_SECRET, f"{begin} {quoted(shown)}{rest}", f"{begin} …{rest}")
+        return BadSecret(SourceReason.INVALID_SECRET, f"{begin} {_quoted_host(shown)}{rest}", f"{begin} …{rest}")
+
+
+def _quoted_host(text: str) -> str:
+    """The name of a host or registry as a Secret has it, without what is before its last "@": that may be a password."""
+    _, at, host = text.rpartition("@")
+    return quoted(f"…@{host}" if at else text)
 
 
 def _rules(secret: _Secret) -> Iterator[CredentialRule]:
