@@ -13,6 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+import click
 import yaml
 
 from olmctl.cluster.output import as_yaml
@@ -60,7 +61,12 @@ class Manifests:
 def load_manifests(
     image: str = "", system_namespace: str = SYSTEM_NAMESPACE, keys_namespace: str = KEYS_NAMESPACE
 ) -> Manifests:
-    """The manifests of this version, with `image` for all controllers if it is not empty, and in these namespaces."""
+    """The manifests of this version, with `image` for all controllers if it is not empty, and in these namespaces.
+
+    Raises UsageError if they are one namespace: who may create Secrets there could create tokens of all its ServiceAccounts.
+    """
+    if system_namespace == keys_namespace:
+        raise click.UsageError(f"--system-namespace is {keys_namespace}, the namespace of the keys: choose another one")
     objects = [copy.deepcopy(each) for each in _bundled()]
     if image:
         for container in containers(objects):

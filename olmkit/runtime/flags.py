@@ -142,6 +142,8 @@ def quantity(text: str) -> int:
 def parse_settings(parser: ArgumentParser, argv: Sequence[str] | None) -> Settings:
     """The flags of a command line as Settings; exits with a usage message if they are invalid."""
     flags = parser.parse_args(argv)
+    if flags.keys_namespace == flags.system_namespace:  # see decision 14
+        parser.error("--keys-namespace and --system-namespace are the same namespace: keys need one of their own")
     return Settings(
         cache_dir=flags.cache_dir,
         kubeconfig=flags.kubeconfig,

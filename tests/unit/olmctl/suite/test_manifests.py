@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from olmctl.suite.manifests import SYSTEM_NAMESPACE, load_manifests
+import click
+import pytest
+
+from olmctl.suite.manifests import KEYS_NAMESPACE, SYSTEM_NAMESPACE, load_manifests
 
 
 def test_the_version_is_that_of_the_distribution() -> None:
@@ -21,3 +24,8 @@ def test_another_namespace_replaces_the_usual_one_everywhere() -> None:
         assert args[-2:] == ["--system-namespace=elsewhere", "--keys-namespace=their-keys"]
     assert SYSTEM_NAMESPACE not in str(manifests.objects)
     assert "olm-suite-keys" not in str(manifests.objects)
+
+
+def test_keys_have_a_namespace_of_their_own() -> None:
+    with pytest.raises(click.UsageError, match=f"--system-namespace is {KEYS_NAMESPACE}, the namespace of the keys"):
+        load_manifests(system_namespace=KEYS_NAMESPACE)

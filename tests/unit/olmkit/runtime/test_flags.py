@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from olmkit.runtime.flags import add_jobs_memory, make_parser, quantity
+from olmkit.runtime.flags import add_jobs_memory, make_parser, parse_settings, quantity
 
 MEBIBYTE = 1024 * 1024
 
@@ -20,6 +20,22 @@ def test_quantity(text: str, size: int) -> None:
 def test_an_invalid_quantity(text: str) -> None:
     with pytest.raises(ValueError, match="not a number of bytes"):
         quantity(text)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        pytest.param(["--system-namespace=a", "--keys-namespace=a"], id="both given"),
+        pytest.param(["--system-namespace=olm-suite-keys"], id="the default of the other"),
+    ],
+)
+def test_keys_have_a_namespace_of_their_own(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as raised:
+        parse_settings(make_parser("catalogd"), flags)
+    assert raised.value.code == 2
+    assert "--keys-namespace and --system-namespace are the same namespace: keys need one of their own" in (
+        capsys.readouterr().err
+    )
 
 
 def test_the_help_of_a_flag_names_one_default(monkeypatch: pytest.MonkeyPatch) -> None:
