@@ -133,7 +133,7 @@ def _condition(obj: Object) -> str:
 
 def _parametrize_namespaces(obj: Object, placeholders: Placeholders) -> None:
     """The release's namespace and the value keysNamespace in the place of the namespaces of config/."""
-    system, keys = placeholders.inline(".Release.Namespace"), placeholders.inline(".Values.keysNamespace")
+    system, keys = placeholders.text(".Release.Namespace"), placeholders.text(".Values.keysNamespace")
     relocate([obj], system, keys)
     for container in containers([obj]):
         flags = {f"--system-namespace={system}": (".Release.Namespace", SYSTEM_NAMESPACE)}

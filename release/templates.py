@@ -16,7 +16,8 @@ from olmkit.api.meta import Object
 Lines = Callable[[str], list[str]]
 """The lines that stand in the place of a block, given the blanks before it."""
 
-_INLINE = re.compile(r"inline-(\d+)-placeholder")
+_INLINE = re.compile(r"(?:inline|text)-(\d+)-placeholder")
+_WHOLE_TEXT = re.compile(r"(?<=: )text-(\d+)-placeholder$", re.MULTILINE)
 _BLOCK = re.compile(r"^(?P<indent> *)(?:- )?block-(?P<number>\d+)-placeholder(?:: null)?$", re.MULTILINE)
 
 
@@ -33,6 +34,10 @@ class Placeholders:
         self._expressions.append(expression)
         return f"inline-{len(self._expressions) - 1}-placeholder"
 
+    def text(self, expression: str) -> str:
+        """The same for a text, which is in quotes where it is the whole value: YAML would read `123` as a number."""
+        return self.inline(expression).replace("inline", "text")
+
     def block(self, lines: Lines) -> str:
         """A placeholder for lines: an item of a list, or the key of a mapping whose value is None."""
         self._blocks.append(lines)
@@ -42,6 +47,7 @@ class Placeholders:
         """The YAML of an object with the expressions in the place of their placeholders."""
         text = as_yaml(obj).replace("{{", '{{ "{{" }}')
         text = _BLOCK.sub(lambda match: "\n".join(self._blocks[int(match["number"])](match["indent"])), text)
+        text = _WHOLE_TEXT.sub(lambda match: "{{ " + self._expressions[int(match[1])] + " | quote }}", text)
         return _INLINE.sub(lambda match: "{{ " + self._expressions[int(match[1])] + " }}", text)
 
 

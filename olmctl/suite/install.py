@@ -20,15 +20,31 @@ from olmctl.terminal import ProgressLine
 from olmkit.api.meta import Object
 from olmkit.errors import Conflict, Unavailable
 from olmkit.runtime.client import Client
+from olmkit.sources.errors import BadReference
+from olmkit.sources.oci.reference import parse
 
 POLL_SECONDS = 0.5
 """The pause between two readings of the cluster."""
 _VERBS = ("get", "create", "patch")
 
 
+def _image_reference(context: click.Context, parameter: click.Parameter, value: str | None) -> str:
+    """The image as it is, "" for none. Raises BadParameter, also for an empty text: a variable that is not set."""
+    if value is None:
+        return ""
+    try:
+        parse(value)
+    except BadReference as error:
+        raise click.BadParameter(str(error), context, parameter) from error
+    return value
+
+
 @click.command("install")
 @click.option(
-    "--image", default="", metavar="IMAGE", help="The image of the controllers.  [default: olm-suite:VERSION]"
+    "--image",
+    metavar="IMAGE",
+    callback=_image_reference,
+    help="The image of the controllers.  [default: olm-suite:VERSION]",
 )
 @click.option(
     "--force", "is_forced", is_flag=True, help="Take over fields that others manage, and replace a newer version."

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from devcluster.cluster import Cluster
-from olmctl.suite.manifests import SYSTEM_NAMESPACE, Manifests
+from olmctl.suite.manifests import KEYS_NAMESPACE, SYSTEM_NAMESPACE, Manifests
 from olmctl.suite.objects import name_of
 from release.__main__ import write_release
 from release.chart import KEEP, chart_files, write_chart
@@ -219,10 +219,24 @@ def test_all_metrics_are_the_objects_of_config(helm: Helm) -> None:
     assert {key: rendered[key] for key in expected} == expected
 
 
-def test_the_namespace_is_that_of_the_release(helm: Helm) -> None:
-    rendered = helm.render(namespace="elsewhere")
+@pytest.mark.parametrize(("namespace", "keys"), [("elsewhere", "their-keys"), ("123", "null"), ("1e3", "0")])
+def test_the_namespaces_are_those_of_the_release_and_the_value(helm: Helm, namespace: str, keys: str) -> None:
+    rendered = helm.render(f'keysNamespace="{keys}"', namespace=namespace)
     assert SYSTEM_NAMESPACE not in str(rendered)
-    assert "--system-namespace=elsewhere" in container(rendered, "rukpak", "elsewhere")["args"]
+    assert KEYS_NAMESPACE not in str(rendered)
+    assert ("Namespace", "", keys) in rendered
+    flags = container(rendered, "rukpak", namespace)["args"]
+    assert [f"--system-namespace={namespace}", f"--keys-namespace={keys}"] == [
+        each for each in flags if "namespace=" in each
+    ]
+    subjects = {
+        subject["namespace"]
+        for each in rendered.values()
+        for subject in each.get("subjects", ())
+        if subject["kind"] == "ServiceAccount"
+    }
+    assert subjects == {namespace}
+    assert {key[1] for key in rendered} == {"", "default", namespace, keys}
 
 
 @pytest.mark.parametrize(
@@ -241,6 +255,9 @@ def test_the_namespace_is_that_of_the_release(helm: Helm) -> None:
         ('podLabels={"app.kubernetes.io/name":"x"}', "'/podLabels/app.kubernetes.io~1name': false schema"),
         ('nodeSelector={"gpu":true}', "'/nodeSelector/gpu': got boolean, want string"),
         ('keysNamespace=""', "'/keysNamespace': '' does not match"),
+        ("keysNamespace=null", "missing property 'keysNamespace'"),
+        ('keysNamespace="x\\n  labels: {a: b}"', "'/keysNamespace': "),
+        ('podAnnotations={"kubectl.kubernetes.io/default-container":"x"}', "'/podAnnotations/kubectl.kubernetes.io~1"),
         (f'keysNamespace="{SYSTEM_NAMESPACE}"', f"keysNamespace is {SYSTEM_NAMESPACE}, the namespace of the release"),
     ],
 )
