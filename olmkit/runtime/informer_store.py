@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from olmkit.api.meta import Object
 
@@ -28,6 +28,8 @@ class Change:
 
     old: Object | None
     new: Object | None
+    is_own_write: bool = False
+    """Whether it is known from the response to a write of this process. An event of the watch may come before that response."""
 
 
 def object_name(obj: Object) -> ObjectName:
@@ -96,7 +98,8 @@ class InformerStore:
 
     def record_write(self, obj: Object) -> Change | None:
         """Take the response to a write of this process; None if it is older than the known version or the object is deleted."""
-        return self.event("MODIFIED", obj)
+        change = self.event("MODIFIED", obj)
+        return None if change is None else replace(change, is_own_write=True)
 
     def record_deletion(self, name: ObjectName, uid: str) -> Change | None:
         """Take a completed deletion of this process; None if nothing changed."""

@@ -24,13 +24,14 @@ class EventMapper:
     """The Secret for all Bundles, "" for none."""
 
     def keys_of_bundle(self, change: Change) -> Iterator[str]:
-        """A Bundle that was created, deleted, or whose spec changed; progress in its own status does not enqueue it. When it is
-        deleted or its spec changes, also the Bundles that report that it keeps them from being unpacked.
+        """A Bundle that was created or deleted, whose spec changed, or whose status another client wrote. Writes of this process
+        do not enqueue it, because a pass reads the whole content. When it is deleted or its spec changes, also the Bundles that
+        report that it keeps them from being unpacked.
         """
         old, new = change.old, change.new
         is_same = old is not None and new is not None and _version(old) == _version(new)
         obj = new or old
-        if obj is not None and not (is_same and (obj.get("status") or {}).get("conditions")):
+        if obj is not None and not (is_same and (change.is_own_write or _status(old) == _status(new))):
             yield obj["metadata"]["name"]
         if old is not None and not is_same:
             yield from self._conflicting_with(old["metadata"]["name"])
@@ -65,6 +66,10 @@ class EventMapper:
 def _record(raw: Object | None) -> Object | None:
     record: Object | None = ((raw or {}).get("status") or {}).get("installed")
     return record
+
+
+def _status(raw: Object | None) -> Object | None:
+    return (raw or {}).get("status")
 
 
 def _version(raw: Object) -> tuple[object, ...]:

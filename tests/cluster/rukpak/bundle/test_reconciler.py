@@ -313,6 +313,27 @@ async def test_nothing_is_collected_while_a_job_may_be_publishing(
             assert load(store, slow) is not None
 
 
+async def forge(stage: Stage, name: str, phase: str, condition: str) -> None:
+    """Write a status that says another phase, and of all conditions that they have this status."""
+    conditions = (await stage.get(name))["status"]["conditions"]
+    forged = [{**each, "status": condition, "message": "forged"} for each in conditions]
+    patch = json.dumps({"status": {"phase": phase, "conditions": forged}})
+    await stage.kubectl("patch", "bundle", name, "--subresource=status", "--type=merge", "-p", patch)
+
+
+async def test_a_status_that_somebody_else_wrote_is_replaced(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
+    stage.push(registry_bundle("things"))
+    async with unpacking(cluster, tmp_path):
+        unpacked = await stage.create(stage.image())
+        refused = await stage.create(f"{cluster.registry}/UPPER:v1", suffix="-refused")
+        before = [await stage.when(unpacked, "Unpacked"), await stage.when(refused, "Failing")]
+        await forge(stage, unpacked, "Failing", "False")
+        await forge(stage, refused, "Unpacked", "True")
+        after = [await stage.when(unpacked, "Unpacked"), await stage.when(refused, "Failing")]
+    for condition in ("Unpacked", "Ready"):
+        assert [triple(each, condition) for each in after] == [triple(each, condition) for each in before]
+
+
 async def test_nothing_is_written_when_nothing_changed(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
     stage.push(registry_bundle("things"))
     async with unpacking(cluster, tmp_path):

@@ -69,6 +69,15 @@ def test_events_after_an_own_write(event: tuple[str, Object], expected: dict[str
     assert (change is None) == (expected == {"a": "5"})
 
 
+def test_an_own_write_is_told_from_those_of_others() -> None:
+    store = InformerStore()
+    first, second, third = (thing("a", version) for version in (1, 2, 3))
+    assert store.record_write(first) == Change(None, first, is_own_write=True)
+    assert store.event("MODIFIED", first) is None
+    assert store.event("MODIFIED", second) == Change(first, second)
+    assert store.record_write(third) == Change(second, third, is_own_write=True)
+
+
 @pytest.mark.parametrize(
     ("own", "expected"),
     [

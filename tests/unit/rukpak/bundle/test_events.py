@@ -30,7 +30,13 @@ def bundle(generation: int = 1, uid: str = "u", conditions: int = 1, **status: A
         pytest.param(Change(bundle(), None), True, id="it went"),
         pytest.param(Change(bundle(), bundle(2)), True, id="another spec"),
         pytest.param(Change(bundle(), bundle(uid="v")), True, id="another Bundle of its name"),
-        pytest.param(Change(bundle(), bundle(phase="Unpacked")), False, id="its own status is ignored"),
+        pytest.param(
+            Change(bundle(), bundle(phase="Unpacked"), is_own_write=True),
+            False,
+            id="the status was written by this process",
+        ),
+        pytest.param(Change(bundle(), bundle(phase="Unpacked")), True, id="the status was written by somebody else"),
+        pytest.param(Change(bundle(), bundle()), False, id="anything else was written by somebody else"),
         pytest.param(Change(bundle(), bundle(conditions=0)), True, id="its status was cleared"),
     ],
 )
@@ -57,7 +63,7 @@ def test_changes_of_a_bundle_deployment(change: Change, keys: list[str]) -> None
     [
         pytest.param(Change(bundle(), None), ["a", "b"], id="it was deleted"),
         pytest.param(Change(bundle(), bundle(2)), ["a", "b"], id="its spec changed"),
-        pytest.param(Change(bundle(), bundle(phase="Unpacked")), [], id="its status changed"),
+        pytest.param(Change(bundle(), bundle(phase="Unpacked"), is_own_write=True), [], id="its status changed"),
         pytest.param(Change(None, bundle()), ["a"], id="it was created"),
     ],
 )
