@@ -110,6 +110,40 @@ ROWS: dict[str, Sequence[Panel]] = {
         _not_ready("bundledeployment"),
         _not_ready("bundle"),
     ],
+    "Jobs": [
+        Panel(
+            "Jobs that run and that wait",
+            "timeseries",
+            [
+                (f"sum by (function) (olmkit_jobs_running{{{NAMESPACE}}})", "{{function}} runs"),
+                (f"sum by (function) (olmkit_jobs_queued{{{NAMESPACE}}})", "{{function}} waits"),
+            ],
+            description="Pulling, unpacking and parsing of catalogs (load) and bundles (unpack), compressing, solving.",
+        ),
+        Panel(
+            "Longest wait of a job",
+            "timeseries",
+            [(f"max by (function) (olmkit_jobs_longest_queued_seconds{{{NAMESPACE}}})", "{{function}}")],
+            "s",
+        ),
+        Panel(
+            "Jobs that ended, by outcome",
+            "timeseries",
+            [
+                (
+                    f"sum by (function, outcome) (increase(olmkit_jobs_finished_total{{{NAMESPACE}}}[$__rate_interval]))",
+                    "{{function}} {{outcome}}",
+                )
+            ],
+            description="OutOfMemory and TookTooLong: killed by a limit.",
+        ),
+        Panel(
+            "Duration of jobs, 95th percentile",
+            "timeseries",
+            [(_quantile("olmkit_job_duration_seconds", "function"), "{{function}}")],
+            "s",
+        ),
+    ],
     "Controllers": [
         Panel("Leaders", "table", [(f"leader_election_master_status{{{NAMESPACE}}} == 1", "")]),
         Panel(

@@ -81,6 +81,11 @@ class Job(Generic[Request, Result]):
         """The module of the function, for `Jobs(preload=...)`."""
         return self.function.partition(":")[0]
 
+    @property
+    def name(self) -> str:
+        """The name of the function, for metrics."""
+        return self.function.rpartition(":")[2]
+
     def first_process_memory(self, limits: Limits) -> int:
         """Bytes of memory that the job needs when it starts."""
         return limits.fetch_memory_bytes if self.parses else limits.memory_bytes

@@ -18,6 +18,7 @@ from olmkit.jobs.job import Limits, Role, Task
 from olmkit.jobs.memory_budget import MemoryBudget
 from olmkit.jobs.outcome import error_of_exit, lost_error, outcome_of_line, timeout_error
 from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.statistics import JobRecord
 from olmkit.jobs.worker_process import WorkerLost, WorkerProcess
 
 Result = TypeVar("Result")
@@ -64,12 +65,15 @@ class KeptWorker:
         """The result of a task. Raises the OlmError of its function, or one with a JobReason: Blocked if the task surely
         caused the end of the process, Waiting if the machine may have. Cancelling it ends the process.
         """
-        async with self._turn:
-            try:
-                outcome = await self._outcome(task)
-            except BaseException:
-                self.stop()
-                raise
+        with JobRecord(task.job) as record:
+            async with self._turn:
+                record.run()
+                try:
+                    outcome = await self._outcome(task)
+                except BaseException:
+                    self.stop()
+                    raise
+            record.end(outcome)
         if isinstance(outcome, OlmError):
             raise outcome
         return outcome

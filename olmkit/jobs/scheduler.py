@@ -35,6 +35,7 @@ from olmkit.jobs.outcome import (
 from olmkit.jobs.probe_pool import ProbePool
 from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.state import Failed, Finished, JobState, Queued, Running
+from olmkit.jobs.statistics import JobRecord
 
 log = logging.getLogger(__name__)
 
@@ -167,8 +168,7 @@ class Jobs(Generic[Result]):
         try:
             outcome = await self._probe(entry, task)
             if outcome is None:
-                async with self._slots.one(), self._memory.hold(task.job.first_process_memory(self._limits)):
-                    outcome = await self._staged(entry, task)
+                outcome = await self._recorded(entry, task)
         except OlmError as error:
             outcome = error.with_traceback(None)  # its frames hold the task
         except Exception as error:  # whatever it is, a job that stays Running would never be retried
@@ -191,14 +191,23 @@ class Jobs(Generic[Result]):
         entry.state = Queued(entry.state.identity)
         return result
 
-    async def _staged(self, entry: _Entry[Result], task: Task[Any, Result]) -> Result | OlmError:
+    async def _recorded(self, entry: _Entry[Result], task: Task[Any, Result]) -> Result | OlmError:
+        """Run it when there is a slot and memory, and record that for the metrics."""
+        with JobRecord(task.job) as record:
+            async with self._slots.one(), self._memory.hold(task.job.first_process_memory(self._limits)):
+                record.run()
+                outcome = await self._staged(entry, task, record)
+            record.end(outcome)
+        return outcome
+
+    async def _staged(self, entry: _Entry[Result], task: Task[Any, Result], record: JobRecord) -> Result | OlmError:
         """Run it with the folder of its Staging, which is finished when its process is gone."""
         stage = task.staging
         if stage is None:
-            return await self._outcome(entry, task, None)
+            return await self._outcome(entry, task, None, record)
         try:
             async with staging.open_folder(stage) as folder:
-                outcome = await self._outcome(entry, task, folder)
+                outcome = await self._outcome(entry, task, folder, record)
                 if not isinstance(outcome, OlmError):
                     result: Result = outcome
                     await staging.run_in_thread(lambda: stage.finish(folder, result))
@@ -209,11 +218,13 @@ class Jobs(Generic[Result]):
             log.warning("the content that job %s left cannot be used: %r", entry.key, error)
             return Waiting(JobReason.UNEXPECTED, "the content that the job left cannot be used", FIRST_RETRY_DELAY)
 
-    async def _outcome(self, entry: _Entry[Result], task: Task[Any, Result], folder: Path | None) -> Result | OlmError:
+    async def _outcome(
+        self, entry: _Entry[Result], task: Task[Any, Result], folder: Path | None, record: JobRecord
+    ) -> Result | OlmError:
         """Run it in a child of its own."""
         identity = entry.state.identity
         entry.state = Running(identity)
-        answer = _Answer(task.job, lambda line: setattr(entry, "state", Running(identity, line)))
+        answer = _Answer(task.job, lambda line: setattr(entry, "state", Running(identity, line)), record)
         try:
             async with asyncio.timeout(self._limits.timeout.total_seconds()) as clock:
                 if task.job.parses:
@@ -259,8 +270,10 @@ class Jobs(Generic[Result]):
         left = (clock.when() or loop.time()) - loop.time()
         clock.reschedule(None)
         answer.progress(WAITING_FOR_MEMORY)
+        answer.record.wait()
         try:
             async with self._memory.hold(self._limits.parser_memory_bytes, parser=True):
+                answer.record.run()
                 clock.reschedule(loop.time() + left)
                 return await self._forks.parse(self._limits, folder, channel)
         finally:
@@ -297,8 +310,9 @@ class _Slots:
 class _Answer(Generic[Result]):
     """What a child has sent so far: progress lines are passed on, the outcome is kept."""
 
-    def __init__(self, job: Job[Any, Result], progress: Progress) -> None:
+    def __init__(self, job: Job[Any, Result], progress: Progress, record: JobRecord) -> None:
         self.progress = progress
+        self.record = record
         self.start_parser: Callable[[], None] | None = None
         """Called when the child asks for a parser."""
         self.parser_lost = False

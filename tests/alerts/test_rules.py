@@ -51,6 +51,15 @@ def condition(kind: str, type_: str, status: str, values: str = "1x2000") -> dic
     return {f'{kind}_condition{{{kind}="x", type="{type_}", status="{status}"}}': values}
 
 
+def jobs(outcome: str, values: str, function: str = "load") -> dict[str, str]:
+    labels = f'job="catalogd-metrics", function="{function}"'
+    return {f'olmkit_jobs_finished_total{{{labels}, outcome="{outcome}"}}': values}
+
+
+def oldest_job(values: str, function: str = "unpack") -> dict[str, str]:
+    return {f'olmkit_jobs_longest_queued_seconds{{{JOB}, function="{function}"}}': values}
+
+
 CASES = {
     "nobody leads rukpak since its pod is gone": Case(
         "OlmSuiteNoLeader", {leader("rukpak"): "1x10 _x90"}, "21m", {"name": "rukpak"}
@@ -126,6 +135,38 @@ CASES = {
     "the resolver was replaced once": Case(
         "OlmSuiteResolverRestarts", {"resolution_worker_restarts_total": "0x30 1x70"}, "70m"
     ),
+    "the node has no memory for jobs": Case(
+        "OlmSuiteJobsKilled",
+        jobs("OutOfMemory", "0+1x10 10x90"),
+        "30m",
+        {"job": "catalogd-metrics", "function": "load"},
+    ),
+    "a source is so slow that each job runs until its timeout": Case(
+        "OlmSuiteJobsKilled",
+        jobs("TookTooLong", "0x20 1x20 2x20 3x20 4x20"),
+        "90m",
+        {"job": "catalogd-metrics", "function": "load"},
+    ),
+    "jobs end for both reasons": Case(
+        "OlmSuiteJobsKilled",
+        {**jobs("TookTooLong", "0x10 2x90"), **jobs("OutOfMemory", "0x10 2x90")},
+        "30m",
+        {"job": "catalogd-metrics", "function": "load"},
+    ),
+    "one catalog needs too much memory, and is not read again": Case(
+        "OlmSuiteJobsKilled", jobs("OutOfMemory", "0x10 1x90"), "30m"
+    ),
+    "jobs were killed hours ago": Case("OlmSuiteJobsKilled", jobs("OutOfMemory", "0x10 10x290"), "180m"),
+    "sources do not exist, which is no matter of limits": Case("OlmSuiteJobsKilled", jobs("Failed", "0+1x100"), "90m"),
+    "the process that resolves is killed, which is another alert": Case(
+        "OlmSuiteJobsKilled", jobs("OutOfMemory", "0+1x100", "solve"), "90m"
+    ),
+    "a job waits and waits": Case(
+        "OlmSuiteJobsQueued", oldest_job("0+60x100"), "17m", {"job": "rukpak-metrics", "function": "unpack"}
+    ),
+    "many jobs wait, each of them for minutes": Case("OlmSuiteJobsQueued", oldest_job("300x100"), "60m"),
+    "a queue of jobs is worked off": Case("OlmSuiteJobsQueued", oldest_job("0+60x12 0x90"), "16m"),
+    "compressing is not urgent": Case("OlmSuiteJobsQueued", oldest_job("0+60x100", "compress"), "60m"),
     "a Catalog was never read": Case("CatalogNotServed", catalog(serving="0x100"), "20m", {"catalog": "c"}),
     "a Catalog is new": Case("CatalogNotServed", catalog(serving="0x5 1x100"), "20m"),
     "a Catalog cannot read its new content": Case(

@@ -13,13 +13,19 @@ import pytest
 import yaml
 
 from catalogd.__main__ import add_flags as catalog_flags
+from catalogd.http.compression_job import COMPRESS
 from catalogd.http.routes import ROUTES
+from catalogd.ingest.load_request import LOAD
 from olmkit.api import bundledeployments, bundles, catalogs, operators, packages
 from olmkit.api.content import Phase
 from olmkit.api.meta import Resource
+from olmkit.jobs import JobReason
+from olmkit.jobs.statistics import Outcome
 from olmkit.runtime.manager import make_parser
 from operator_controller.__main__ import add_flags as operator_flags
+from operator_controller.resolver.solve_request import SOLVE
 from rukpak.__main__ import add_flags as bundle_flags
+from rukpak.bundle.unpack_request import UNPACK
 from tests import pages
 
 REPOSITORY = pages.REPOSITORY
@@ -219,6 +225,12 @@ def test_each_alert_is_explained_where_it_says() -> None:
     assert headings == [rule["alert"] for rule in rules]
     for rule in rules:
         assert rule["annotations"]["runbook_url"] == f"docs/operations.md#{rule['alert'].lower()}"
+
+
+def test_the_page_for_operations_names_every_job_and_how_it_ends() -> None:
+    page = (REPOSITORY / "docs/operations.md").read_text()
+    labels = [*(job.name for job in (LOAD, COMPRESS, UNPACK, SOLVE)), *Outcome, *JobReason]
+    assert [label for label in labels if f"`{label}`" not in page] == []
 
 
 TROUBLESHOOTING = sorted((REPOSITORY / "docs" / "troubleshooting").glob("*.md"))
