@@ -60,6 +60,9 @@ def oldest_job(values: str, function: str = "unpack") -> dict[str, str]:
     return {f'olmkit_jobs_longest_queued_seconds{{{JOB}, function="{function}"}}': values}
 
 
+INSTALLED = condition("bundledeployment", "Installed", "True")
+UNHEALTHY = condition("bundledeployment", "Healthy", "False")
+RECONCILING = condition("bundledeployment", "Reconciling", "True")
 CASES = {
     "nobody leads rukpak since its pod is gone": Case(
         "OlmSuiteNoLeader", {leader("rukpak"): "1x10 _x90"}, "21m", {"name": "rukpak"}
@@ -231,13 +234,39 @@ CASES = {
         "OperatorUpgradeAvailable", {'operator_upgrade_available{operator="x"}': "1x600 0x1400"}, "1445m"
     ),
     "installed pods do not come up": Case(
-        "BundleDeploymentUnhealthy",
-        condition("bundledeployment", "Healthy", "False"),
-        "16m",
-        {"bundledeployment": "x"},
+        "BundleDeploymentUnhealthy", {**INSTALLED, **UNHEALTHY}, "16m", {"bundledeployment": "x"}
     ),
     "installed pods are being started": Case(
-        "BundleDeploymentUnhealthy", condition("bundledeployment", "Healthy", "False", "1x5 _x100"), "16m"
+        "BundleDeploymentUnhealthy",
+        {**INSTALLED, **condition("bundledeployment", "Healthy", "False", "1x5 _x100")},
+        "16m",
+    ),
+    "nothing is installed that could be healthy": Case(
+        "BundleDeploymentUnhealthy", {**condition("bundledeployment", "Installed", "False"), **UNHEALTHY}, "16m"
+    ),
+    "an installed bundle cannot be repaired for now, and is Ready": Case(
+        "BundleDeploymentNotReconciled",
+        {**INSTALLED, **condition("bundledeployment", "Ready", "True"), **RECONCILING},
+        "31m",
+        {"bundledeployment": "x"},
+    ),
+    "the cluster lacks a kind of a bundle that is not installed": Case(
+        "BundleDeploymentNotReconciled",
+        {**condition("bundledeployment", "Installed", "Unknown"), **UNHEALTHY, **RECONCILING},
+        "31m",
+        {"bundledeployment": "x"},
+    ),
+    "a bundle is installed within minutes": Case(
+        "BundleDeploymentNotReconciled", condition("bundledeployment", "Reconciling", "True", "1x20 _x100"), "40m"
+    ),
+    "objects are changed by others again and again, which is another alert": Case(
+        "BundleDeploymentNotReconciled", {**INSTALLED, **UNHEALTHY, **RECONCILING}, "31m"
+    ),
+    "an installed bundle cannot be repaired until somebody acts": Case(
+        "BundleDeploymentStalled",
+        {**INSTALLED, **condition("bundledeployment", "Stalled", "True")},
+        "11m",
+        {"bundledeployment": "x"},
     ),
     "a bundle is refused": Case(
         "BundleDeploymentStalled", condition("bundledeployment", "Stalled", "True"), "11m", {"bundledeployment": "x"}
