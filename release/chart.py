@@ -25,7 +25,7 @@ from olmctl.suite.manifests import (
 )
 from olmkit.api.meta import Object
 from release import templates
-from release.chart_values import chart_values, component_key, monitoring_key, values_schema, values_text
+from release.chart_values import ALERTS_KIND, chart_values, component_key, monitoring_key, values_schema, values_text
 from release.suite import SUITE
 from release.templates import Placeholders, insert_before
 
@@ -108,6 +108,8 @@ def _documents(objects: Sequence[Object], monitoring: Sequence[Object]) -> dict[
             labels[placeholders.block(templates.entries(f".Values.metrics.{monitoring_key(obj['kind'])}.labels"))] = (
                 None
             )
+        if obj["kind"] == ALERTS_KIND:
+            _parametrize_runbooks(obj, placeholders)
         _parametrize_namespaces(obj, placeholders)
         text = templates.conditional(placeholders.write(obj), condition)
         written.setdefault(f"templates/{_file_name(each)}.yaml", []).append(text)
@@ -148,6 +150,14 @@ def _parametrize_namespaces(obj: Object, placeholders: Placeholders) -> None:
             else flag
             for flag in container["args"]
         ]
+
+
+def _parametrize_runbooks(alerts: Object, placeholders: Placeholders) -> None:
+    """An annotation with the address of its explanation for each alert, if the address of that page is known."""
+    value = f".Values.metrics.{monitoring_key(ALERTS_KIND)}.runbookURL"
+    for rule in (rule for group in alerts["spec"]["groups"] for rule in group["rules"]):
+        heading = "#" + rule["annotations"]["runbook"].partition("#")[2]
+        rule["annotations"][placeholders.block(templates.optional_text("runbook_url", value, heading))] = None
 
 
 def _parametrize_deployment(obj: Object, placeholders: Placeholders) -> None:

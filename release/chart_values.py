@@ -25,6 +25,8 @@ TEXTS: Object = {"type": "array", "items": TEXT}
 OBJECTS: Object = {"type": "array", "items": MAPPING}
 NAMED_OBJECTS: Object = {"type": "array", "items": {**MAPPING, "required": ["name"]}}
 NAMESPACE: Object = {**TEXT, "pattern": f"^{DNS_LABEL}$", "maxLength": 63}
+PAGE_ADDRESS: Object = {**TEXT, "pattern": r"^(https?://[^#\s]+)?$"}
+ALERTS_KIND = "PrometheusRule"
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -91,6 +93,9 @@ def chart_values(manifests: Manifests, monitoring_kinds: Sequence[str]) -> list[
         values.append(
             Value(f"{key}.labels", {}, f"Further labels of the {kind}, by which Prometheus selects it.", TEXT_BY_KEY)
         )
+        if kind == ALERTS_KIND:
+            text = "The address at which you publish docs/operations.md, for the annotation runbook_url of each alert."
+            values.append(Value(f"{key}.runbookURL", "", text, PAGE_ADDRESS))
     values += [
         Value("nodeSelector", {}, "Labels of the nodes on which the controllers may run.", TEXT_BY_KEY),
         Value("tolerations", [], "Taints of nodes on which the controllers may run nevertheless.", OBJECTS),

@@ -65,11 +65,12 @@ def optional(key: str, value: str) -> Lines:
     return lines
 
 
-def optional_text(key: str, value: str) -> Lines:
-    """The line of a text field that stands there only if the value of the chart is not empty."""
+def optional_text(key: str, value: str, suffix: str = "") -> Lines:
+    """The line of a text field, the value of the chart and a suffix, that stands there only if the value is not empty."""
+    text = f'print . "{suffix}"' if suffix else "."
     return lambda indent: [
         f"{indent}{{{{- with {value} }}}}",
-        f"{indent}{key}: {{{{ . | quote }}}}",
+        f"{indent}{key}: {{{{ {text} | quote }}}}",
         f"{indent}{{{{- end }}}}",
     ]
 

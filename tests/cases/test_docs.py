@@ -131,6 +131,7 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
             'curl -s --cacert ca.crt -H "Authorization: Bearer $TOKEN" https://localhost:8443/catalogs/community/all.json',
         ),
         ("docs/install.md", "helm uninstall olm-suite --namespace olm-suite-system"),
+        ("docs/operations.md", "kubectl label namespace monitoring metrics=enabled"),
         (
             "docs/operator.md",
             "kubectl create clusterrolebinding traces --clusterrole=olm-suite-resolution-reader --group=platform-team",
@@ -224,7 +225,7 @@ def test_each_alert_is_explained_where_it_says() -> None:
     rules = [rule for group in groups for rule in group["rules"]]
     assert headings == [rule["alert"] for rule in rules]
     for rule in rules:
-        assert rule["annotations"]["runbook_url"] == f"docs/operations.md#{rule['alert'].lower()}"
+        assert rule["annotations"]["runbook"] == f"docs/operations.md#{rule['alert'].lower()}"
 
 
 def test_the_page_for_operations_names_every_job_and_how_it_ends() -> None:

@@ -97,6 +97,13 @@ def has_kind(kind: str) -> Callable[[dict[Key, Object]], bool]:
     return lambda rendered: any(key[0] == kind for key in rendered)
 
 
+def alerts(rendered: dict[Key, Object]) -> dict[str, dict[str, str]]:
+    """The annotations of each alert by name."""
+    groups = next(each["spec"]["groups"] for key, each in rendered.items() if key[0] == "PrometheusRule")
+    return {rule["alert"]: rule["annotations"] for group in groups for rule in group["rules"]}
+
+
+ALERTS = alerts(by_name(objects_of(CONFIG / "prometheus")))
 CHANGES: list[tuple[str, Callable[[dict[Key, Object]], object], object]] = [
     (
         'image={"repository":"example.com/a","tag":"b","digest":""}',
@@ -161,6 +168,11 @@ CHANGES: list[tuple[str, Callable[[dict[Key, Object]], object], object]] = [
             ["p"],
         )
         for kind in ("ServiceMonitor", "PrometheusRule")
+    ),
+    (
+        'metrics.prometheusRule={"enabled":true,"runbookURL":"https://docs.example.com/operations.html"}',
+        lambda r: {name: annotations["runbook_url"] for name, annotations in alerts(r).items()},
+        {name: f"https://docs.example.com/operations.html#{name.lower()}" for name in ALERTS},
     ),
     (
         "metrics.services.enabled=true",
@@ -254,6 +266,10 @@ def test_the_namespaces_are_those_of_the_release_and_the_value(helm: Helm, names
         ('podLabels={"version":1}', "'/podLabels/version': got number, want string"),
         ('podLabels={"app.kubernetes.io/name":"x"}', "'/podLabels/app.kubernetes.io~1name': false schema"),
         ('nodeSelector={"gpu":true}', "'/nodeSelector/gpu': got boolean, want string"),
+        (
+            'metrics.prometheusRule.runbookURL="docs/operations.md"',
+            "'/metrics/prometheusRule/runbookURL': 'docs/operations.md' does not match",
+        ),
         ('keysNamespace=""', "'/keysNamespace': '' does not match"),
         ("keysNamespace=null", "missing property 'keysNamespace'"),
         ('keysNamespace="x\\n  labels: {a: b}"', "'/keysNamespace': "),
