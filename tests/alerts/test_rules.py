@@ -60,6 +60,7 @@ def oldest_job(values: str, function: str = "unpack") -> dict[str, str]:
     return {f'olmkit_jobs_longest_queued_seconds{{{JOB}, function="{function}"}}': values}
 
 
+STARTED = f'process_start_time_seconds{{{JOB}, pod="a"}}'
 INSTALLED = condition("bundledeployment", "Installed", "True")
 UNHEALTHY = condition("bundledeployment", "Healthy", "False")
 RECONCILING = condition("bundledeployment", "Reconciling", "True")
@@ -74,6 +75,16 @@ CASES = {
     "all lead": Case("OlmSuiteNoLeader", {}, "30m"),
     "two replicas lead": Case("OlmSuiteTwoLeaders", {leader("rukpak", "b"): "1x100"}, "5m", {"name": "rukpak"}),
     "a second replica stands by": Case("OlmSuiteTwoLeaders", {leader("rukpak", "b"): "0x100"}, "5m"),
+    "a container ends every ten minutes": Case(
+        "OlmSuiteRestarts",
+        {STARTED: "1000x9 1600x9 2200x9 2800x9 3400x9 4000x49"},
+        "65m",
+        {"job": "rukpak-metrics", "pod": "a"},
+    ),
+    "the suite was updated": Case(
+        "OlmSuiteRestarts", {STARTED: "1000x30 _x70", STARTED.replace('"a"', '"b"'): "_x30 2800x70"}, "65m"
+    ),
+    "a container was started again twice": Case("OlmSuiteRestarts", {STARTED: "1000x9 1600x9 2200x79"}, "65m"),
     "half of the passes fail": Case(
         "OlmSuiteReconcileErrors",
         {**passes("error", "0+30x100"), **passes("all", "0+60x100")},
