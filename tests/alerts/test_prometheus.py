@@ -1,10 +1,13 @@
-"""A real Prometheus scrapes the controllers and evaluates the rules: a broken Catalog and a refused Operator raise alerts."""
+"""A real Prometheus scrapes the controllers and evaluates the rules: a broken Catalog, a refused Operator and installed bundles
+that cannot be repaired raise alerts, which are pending until their time is over.
+"""
 
 from __future__ import annotations
 
 import json
+import shutil
 import urllib.parse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -15,8 +18,8 @@ import yaml
 from devcluster.cluster import Cluster
 from devcluster.demo.full_catalog import catalog_object, operator_object
 from devcluster.services import Services, answers, free_address, request
-from devcluster.suite import COMPONENTS, Suite
-from devcluster.watch import Object
+from devcluster.suite import COMPONENTS, NAMESPACE, Suite
+from devcluster.watch import BUNDLE_DEPLOYMENTS, Object, condition
 from tests.alerts.test_rules import RULES
 from tests.e2e.packages import package_blobs, publish, push_bundle, registry_bundle
 from tests.e2e.stage import Stage
@@ -63,6 +66,14 @@ class Prometheus(Services):
         """The labels of each series."""
         return [series["metric"] for series in self.get("query", query=query)["result"]]
 
+    def has_raised(self, alert: str, **labels: str) -> bool:
+        """Whether the alert is firing or pending, with these labels."""
+        return any(labels.items() <= series.items() for series in self.query(f'ALERTS{{alertname="{alert}"}}'))
+
+    def until_raised(self, alert: str, **labels: str) -> None:
+        """Wait until the alert is firing or pending, with these labels."""
+        self.eventually(f"raising {alert}", lambda: self.has_raised(alert, **labels))
+
 
 @pytest.fixture(scope="module")
 def prometheus(
@@ -77,7 +88,7 @@ def prometheus(
             "static_configs": [
                 {
                     "targets": [suite.addresses[name].metrics],
-                    "labels": {"namespace": "olm-suite-system", "pod": f"{name}-0"},
+                    "labels": {"namespace": NAMESPACE, "pod": f"{name}-0"},
                 }
             ],
         }
@@ -93,28 +104,64 @@ def prometheus(
         yield running
 
 
-def test_alerts_of_a_broken_catalog_and_a_refused_operator(
-    cluster: Cluster, suite: Suite, prometheus: Prometheus
-) -> None:
-    stage = Stage(cluster, suite, "alerts")
-    try:
-        images = {"1.0.0": push_bundle(stage, "alerts", registry_bundle("alerts"))}
-        publish(stage, package_blobs("alerts", images))
-        stage.operator("alerts", "alerts-installed")
-        stage.ready_operator("alerts-installed", "1.0.0")
-        stage.apply(catalog_object("alerts-broken", f"{cluster.registry}/catalogs/nowhere:latest", "1s"))
-        stage.apply(operator_object("alerts", "alerts-refused", version="7.0.0"))
+@pytest.fixture
+def stage(cluster: Cluster, suite: Suite) -> Iterator[Stage]:
+    made = Stage(cluster, suite, "alerts")
+    yield made
+    made.close()
 
-        def raised(alert: str, **labels: str) -> bool:
-            found = prometheus.query(f'ALERTS{{alertname="{alert}"}}')
-            return any(labels.items() <= series.items() for series in found)
 
-        prometheus.eventually("raising CatalogNotServed", lambda: raised("CatalogNotServed", catalog="alerts-broken"))
-        prometheus.eventually("raising OperatorStalled", lambda: raised("OperatorStalled", operator="alerts-refused"))
-        assert not raised("OperatorStalled", operator="alerts-installed")
-        assert not raised("OlmSuiteNoLeader")
-        assert not raised("CatalogNotServed", catalog="alerts")
-        rules = [rule for group in prometheus.get("rules")["groups"] for rule in group["rules"]]
-        assert {rule["health"] for rule in rules} == {"ok"}, [rule.get("lastError") for rule in rules]
-    finally:
-        stage.close()
+def test_alerts_of_a_broken_catalog_and_a_refused_operator(stage: Stage, prometheus: Prometheus) -> None:
+    images = {"1.0.0": push_bundle(stage, "alerts", registry_bundle("alerts"))}
+    publish(stage, package_blobs("alerts", images))
+    stage.operator("alerts", "alerts-installed")
+    stage.ready_operator("alerts-installed", "1.0.0")
+    stage.apply(catalog_object("alerts-broken", f"{stage.cluster.registry}/catalogs/nowhere:latest", "1s"))
+    stage.apply(operator_object("alerts", "alerts-refused", version="7.0.0"))
+
+    prometheus.until_raised("CatalogNotServed", catalog="alerts-broken")
+    prometheus.until_raised("OperatorStalled", operator="alerts-refused")
+    assert not prometheus.has_raised("OperatorStalled", operator="alerts-installed")
+    assert not prometheus.has_raised("OlmSuiteNoLeader")
+    assert not prometheus.has_raised("CatalogNotServed", catalog="alerts")
+    rules = [rule for group in prometheus.get("rules")["groups"] for rule in group["rules"]]
+    assert {rule["health"] for rule in rules} == {"ok"}, [rule.get("lastError") for rule in rules]
+
+
+def test_alerts_of_installed_bundles_that_cannot_be_repaired(stage: Stage, prometheus: Prometheus) -> None:
+    """rukpak and the registry lost the content of one; of the other, somebody replaced an object."""
+    names = ("alerts-lost", "alerts-replaced")
+    images = {name: push_bundle(stage, name, registry_bundle(name)) for name in names}
+    publish(stage, [blob for name in names for blob in package_blobs(name, {"1.0.0": images[name]})])
+    for name in names:
+        stage.operator(name, name)
+        stage.ready_operator(name, "1.0.0")
+    stage.suite.stop("rukpak")
+    shutil.rmtree(stage.suite.folder / "rukpak-cache")
+    delete_image(images["alerts-lost"])
+    account = ("serviceaccount", "alerts-replaced", "--namespace=alerts-replaced-system")
+    stage.cluster.kubectl("delete", *account)
+    stage.cluster.kubectl("create", *account)
+    stage.suite.start("rukpak")
+
+    until_ready_says(stage, "alerts-lost", "cannot repair: content unavailable")
+    until_ready_says(stage, "alerts-replaced", "cannot repair: ServiceAccount ")
+    prometheus.until_raised("BundleDeploymentNotReconciled", bundledeployment="alerts-lost")
+    prometheus.until_raised("BundleDeploymentStalled", bundledeployment="alerts-replaced")
+    assert not prometheus.has_raised("BundleDeploymentStalled", bundledeployment="alerts-lost")
+
+
+def delete_image(reference: str) -> None:
+    """Delete an image, given by digest, from its registry."""
+    registry, _, path = reference.partition("/")
+    status, answer = request(registry, "DELETE", f"/v2/{path.replace('@', '/manifests/')}")
+    assert status == HTTPStatus.ACCEPTED, answer
+
+
+def until_ready_says(stage: Stage, name: str, message: str) -> None:
+    """Wait until the message of Ready of the BundleDeployment begins with `message`."""
+
+    def says(objects: Mapping[str, Object]) -> bool:
+        return str(condition(objects.get(name), "Ready").get("message")).startswith(message)
+
+    stage.until(BUNDLE_DEPLOYMENTS, f"{name} says {message!r}", says)
