@@ -41,11 +41,15 @@ class ArgoCd(Services):
     """An Argo CD that manages the cluster it runs on."""
 
     def __init__(self, cluster: Cluster, report: Callable[[str], None] = print) -> None:
-        """Find or build the programs, which takes minutes the first time. Starts nothing. Raises DevclusterError."""
+        """Find or build the programs, which takes minutes the first time. Starts nothing. Raises DevclusterError.
+
+        helm renders the charts in repositories.
+        """
         super().__init__(cluster.folder / "argocd")
         self._cluster = cluster
         self._redis = debian.find_or_install("redis-server", report)
         self._argocd = optional_program("argocd", report)
+        self._helm = optional_program("helm", report)
         self._redis_address = free_address()
         self._repo_address = free_address()
         self._controller_metrics = free_address()
@@ -61,6 +65,10 @@ class ArgoCd(Services):
             self._cluster.kubectl("apply", "--server-side", f"--namespace={NAMESPACE}", "--filename=-", input=text)
         self._cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "--filename=-", input=definitions)
         self._apply(_DEFAULT_PROJECT)
+        self.configure(settings)
+
+    def configure(self, settings: Mapping[str, str | None]) -> None:
+        """Change entries of ConfigMap argocd-cm, also while Argo CD runs; None removes one."""
         self._cluster.kubectl(
             *("patch", "configmap", "argocd-cm", f"--namespace={NAMESPACE}", "--type=merge"),
             *("--patch", json.dumps({"data": dict(settings)})),
@@ -132,6 +140,7 @@ class ArgoCd(Services):
             "ARGOCD_CONFIG_DIR": str(self.folder / "config"),
             "HOME": str(self.folder),
             "KUBECONFIG": str(self._cluster.kubeconfig),
+            "PATH": f"{self._helm.parent}:{os.environ['PATH']}",
             **LOOPBACK_ONLY,
             "TMPDIR": str(self.folder),
         }

@@ -17,6 +17,8 @@ from tests.e2e.stage import Stage
 from tests.gitops.delivery import Delivery
 
 APPLICATIONS = f"/apis/argoproj.io/v1alpha1/namespaces/{NAMESPACE}/applications"
+APPLICATION_RESOURCE = "applications.argoproj.io"
+SERVER = "https://kubernetes.default.svc"
 FOREGROUND = "resources-finalizer.argocd.argoproj.io"
 BACKGROUND = "resources-finalizer.argocd.argoproj.io/background"
 SYNC_SECONDS = 180.0
@@ -72,7 +74,7 @@ class ArgoCdDelivery(Delivery):
         self.argocd = argocd
         self.healths: list[Health] = []
         self._repository = repository
-        self._finalizer: str | None = None
+        self._applications: list[str] = []
         self._pushed_at = 0.0
         self._revision = ""
 
@@ -94,22 +96,30 @@ class ArgoCdDelivery(Delivery):
 
     def push(self, files: Mapping[str, Iterable[Object]]) -> None:
         """Commit and push exactly these files, and notify Argo CD as a git host does."""
+        self.push_text({name: yaml.safe_dump_all(list(objects)) for name, objects in files.items()})
+
+    def push_text(self, files: Mapping[str, str]) -> None:
+        """The same for files that are not only objects."""
         self._pushed_at = time.monotonic()
-        content = {name: yaml.safe_dump_all(list(objects)) for name, objects in files.items()}
-        self._revision = self._repository.push(content)
+        self._revision = self._repository.push(files)
         self.argocd.notify_of_push(self._repository.url, self._revision)
 
     def deliver(self, objects: Sequence[Object], layout: Layout = WAVES, finalizer: str = FOREGROUND) -> None:
         """Create the Application, with nothing in git, and push the objects in one commit once it is Synced."""
         self.push({"README.md": []})
-        self._finalizer = finalizer
-        automated = {"prune": True, "selfHeal": True, "allowEmpty": True}
-        options = list(layout.application_options)
-        application = {
+        self.create(self.new_application(layout=layout, finalizer=finalizer))
+        self.until_synced_and_healthy()
+        self.push({f"{number}.yaml": [object_] for number, object_ in enumerate(objects)})
+
+    def new_application(
+        self, name: str = "", path: str = ".", layout: Layout = WAVES, finalizer: str = FOREGROUND, **source: Any
+    ) -> Object:
+        """An Application of a folder of the repository; `source` are fields of its source."""
+        return {
             "apiVersion": "argoproj.io/v1alpha1",
             "kind": "Application",
             "metadata": {
-                "name": self.name,
+                "name": name or self.name,
                 "namespace": NAMESPACE,
                 "finalizers": [finalizer],
                 "annotations": dict(layout.application_annotations),
@@ -118,30 +128,38 @@ class ArgoCdDelivery(Delivery):
                 "project": "default",
                 "source": {
                     "repoURL": self._repository.url,
-                    "path": ".",
+                    "path": path,
                     "targetRevision": BRANCH,
-                    "directory": {"recurse": True},
+                    **(source or {"directory": {"recurse": True}}),
                 },
-                "destination": {"server": "https://kubernetes.default.svc", "namespace": "default"},
-                "syncPolicy": {"automated": automated, "syncOptions": options, "retry": _RETRY},
+                "destination": {"server": SERVER, "namespace": "default"},
+                "syncPolicy": {
+                    "automated": {"prune": True, "selfHeal": True, "allowEmpty": True},
+                    "syncOptions": list(layout.application_options),
+                    "retry": _RETRY,
+                },
             },
         }
-        self.stage.cluster.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(application))
-        self.until_synced_and_healthy()
-        self.push({f"{number}.yaml": [object_] for number, object_ in enumerate(objects)})
 
-    def until(self, what: str, condition: Callable[[Object], Any], seconds: float = SYNC_SECONDS) -> Object:
-        """Wait until the Application of the pushed revision fulfils this; record all healths meanwhile. Returns it."""
+    def create(self, application: Object) -> None:
+        """Apply an Application, which the end of the test deletes with everything of it."""
+        self._applications.append(application["metadata"]["name"])
+        self.stage.cluster.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(application))
+
+    def until(
+        self, what: str, condition: Callable[[Object], Any], seconds: float = SYNC_SECONDS, name: str = ""
+    ) -> Object:
+        """Wait until the Application fulfils this; record all healths of the test's own one meanwhile. Returns it."""
 
         def found(objects: Mapping[str, Object]) -> Object | None:
-            object_ = objects.get(f"{NAMESPACE}/{self.name}")
+            object_ = objects.get(f"{NAMESPACE}/{name or self.name}")
             return object_ if object_ is not None and condition(object_) else None
 
-        return self._watch().until(f"Application {self.name}: {what}", found, seconds, self._record)
+        return self._watch().until(f"Application {name or self.name}: {what}", found, seconds, self._record)
 
-    def until_synced_and_healthy(self, seconds: float = SYNC_SECONDS) -> float:
+    def until_synced_and_healthy(self, seconds: float = SYNC_SECONDS, name: str = "") -> float:
         """Wait until the pushed revision is Synced, its sync Succeeded and Healthy; returns the seconds since the push."""
-        self.until("Synced and Healthy", self._is_delivered, seconds)
+        self.until("Synced and Healthy", self._is_delivered, seconds, name)
         return time.monotonic() - self._pushed_at
 
     def until_degraded(self, seconds: float = SYNC_SECONDS) -> Object:
@@ -165,47 +183,54 @@ class ArgoCdDelivery(Delivery):
 
     def sync(self) -> None:
         """End the sync that is running, and sync everything, as a person does."""
-        self._terminate()
+        self.terminate(self.name)
         self.until("no sync is running", lambda found: "operation" not in found)
         self.argocd.cli("app", "sync", self.name, "--async")
 
-    def _terminate(self) -> None:
-        if "operation" in self.application():
-            self.argocd.cli("app", "terminate-op", self.name)
-
-    def delete_application(self) -> None:
+    def delete_application(self, name: str = "") -> None:
         """kubectl delete of the Application, without waiting for its end."""
         self.stage.cluster.kubectl(
-            "delete", "applications.argoproj.io", self.name, f"--namespace={NAMESPACE}", "--wait=false"
+            "delete", APPLICATION_RESOURCE, name or self.name, f"--namespace={NAMESPACE}", "--wait=false"
         )
 
-    def application(self) -> Object:
+    def application(self, name: str = "") -> Object:
         """The Application as it is; {} if it is deleted."""
-        listed = self.stage.cluster.kubectl("get", "applications.argoproj.io", f"--namespace={NAMESPACE}", "-o", "json")
-        return next((item for item in json.loads(listed)["items"] if item["metadata"]["name"] == self.name), {})
+        listed = self.stage.cluster.kubectl("get", APPLICATION_RESOURCE, f"--namespace={NAMESPACE}", "-o", "json")
+        wanted = name or self.name
+        return next((item for item in json.loads(listed)["items"] if item["metadata"]["name"] == wanted), {})
 
-    def until_deleted(self, seconds: float = SYNC_SECONDS) -> None:
+    def until_deleted(self, seconds: float = SYNC_SECONDS, name: str = "") -> None:
         """Wait until the Application is gone."""
-        name = f"{NAMESPACE}/{self.name}"
+        wanted = f"{NAMESPACE}/{name or self.name}"
         self._watch().until(
-            f"Application {self.name} is deleted", lambda found: name not in found, seconds, self._record
+            f"Application {wanted} is deleted", lambda found: wanted not in found, seconds, self._record
         )
-        self._finalizer = None
 
     def close(self) -> None:
-        """Delete the Application with everything of it, then what is left of the test.
+        """Delete the Applications with everything of them, then what is left of the test.
 
         Argo CD deletes nothing while a sync runs, and the sync of a Degraded Application is retried without end.
         """
-        if self._finalizer is not None and self.application():
+        self.close_applications()
+        self.stage.close()
+
+    def close_applications(self) -> None:
+        """Delete the Applications with everything of them."""
+        for name in self._applications:
+            if not self.application(name):
+                continue
             self.stage.cluster.kubectl(
-                *("patch", "applications.argoproj.io", self.name, f"--namespace={NAMESPACE}", "--type=merge"),
+                *("patch", APPLICATION_RESOURCE, name, f"--namespace={NAMESPACE}", "--type=merge"),
                 *("--patch", json.dumps({"spec": {"syncPolicy": None}})),
             )
-            self.delete_application()
-            self._terminate()
-            self.until_deleted()
-        self.stage.close()
+            self.delete_application(name)
+            self.terminate(name)
+            self.until_deleted(name=name)
+
+    def terminate(self, name: str) -> None:
+        """End the sync that is running, if one is."""
+        if "operation" in self.application(name):
+            self.argocd.cli("app", "terminate-op", name)
 
     def statuses_of(self, subject: str) -> set[str]:
         """All healths of a subject so far ("Operator x")."""

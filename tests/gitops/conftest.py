@@ -26,7 +26,7 @@ _NAME_LENGTH = 34
 
 
 @pytest.fixture(scope="session")
-def argocd(cluster: Cluster, argocd_program: Path) -> Iterator[ArgoCd]:
+def argocd(cluster: Cluster, argocd_program: Path, helm_program: Path) -> Iterator[ArgoCd]:
     """Argo CD with the settings of config/argocd."""
     with ArgoCd(cluster) as running:
         running.install(yaml.safe_load(SETTINGS.read_text())["data"])

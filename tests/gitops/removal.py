@@ -6,10 +6,7 @@ from typing import Self
 
 from devcluster.watch import BUNDLE_DEPLOYMENTS, CATALOGS, OPERATORS, Event, Watch
 from tests.e2e.packages import group
-from tests.gitops.delivery import Delivery
-
-_SECONDS = 240.0
-"""A dependency is deleted after a count of its custom resources, of which rukpak makes at most one per minute."""
+from tests.gitops.delivery import REMOVAL_SECONDS, Delivery
 
 
 class Removal:
@@ -39,7 +36,7 @@ class Removal:
                 watch.until(
                     f"every {kind} of {self._name} is deleted",
                     lambda objects: not self._present(objects),
-                    _SECONDS,
+                    REMOVAL_SECONDS,
                     lambda event, kind=kind: self._record(kind, event),  # type: ignore[misc]
                 )
 

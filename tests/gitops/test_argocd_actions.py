@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from devcluster.watch import Object
 from olmkit.api.catalogs import REFRESH_ANNOTATION
+from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
 from tests.conditions import triple
 from tests.gitops.argocd_delivery import WAVES, ArgoCdDelivery
 
@@ -49,3 +54,30 @@ def test_actions(delivery: ArgoCdDelivery) -> None:
     assert requested.startswith("By Argo CD at: 20")
     assert handled["status"]["lastHandledRefresh"] == requested
     delivery.until_synced_and_healthy()
+
+
+def test_what_olm_approves_stays(delivery: ArgoCdDelivery) -> None:
+    """The annotation and the field are not in git, so Argo CD does not heal them."""
+    stage = delivery.stage
+    delivery.publish()
+    delivery.deliver(delivery.objects(WAVES, approval="Manual"))
+    delivery.until("is Suspended", lambda found: found["status"].get("health", {}).get("status") == "Suspended")
+    printed = subprocess.run(
+        [sys.executable, "-m", "olmctl", "approve", delivery.other],
+        env={**os.environ, "KUBECONFIG": str(stage.cluster.kubeconfig)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert printed.returncode == 0, printed.stderr
+    stage.ready_operator(delivery.other, "1.0.0")
+    delivery.until_synced_and_healthy()
+
+    stage.patch_operator(delivery.other, {"paused": True})
+    delivery.until("is Suspended", lambda found: found["status"].get("health", {}).get("status") == "Suspended")
+    delivery.refresh()
+    delivery.until("is compared", lambda found: found["status"]["sync"]["status"] == "Synced")
+    found = stage.get("Operator", delivery.other)
+    assert found["spec"]["paused"] is True
+    assert found["metadata"]["generation"] == 2
+    assert found["metadata"]["annotations"][APPROVED_VERSION_ANNOTATION] == "1.0.0"

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from devcluster.watch import CATALOGS, OPERATORS
+from olmkit.api.operators import FINALIZER
 from tests.gitops.argocd_delivery import NO_WAVES, ArgoCdDelivery
 
 pytestmark = pytest.mark.timeout(600)
@@ -55,6 +56,29 @@ def test_drift(delivery: ArgoCdDelivery) -> None:
         seen=lambda event: seen.append(1) if event.object and image(event.object) == "changed" else None,
     )
     delivery.refresh()
+    delivery.until_synced_and_healthy()
+
+
+def test_replacing_objects_changes_nothing_that_is_installed(delivery: ArgoCdDelivery) -> None:
+    """A replaced Operator has lost its finalizer, and gets it again."""
+    delivery.publish()
+    delivery.deliver(delivery.objects(NO_WAVES), NO_WAVES)
+    delivery.until_synced_and_healthy()
+    before = {package: delivery.identity(package) for package in delivery.packages}
+    seen: list[list[str]] = []
+    operators = delivery.stage.watch(OPERATORS)
+    operators.until("the Operator is listed", lambda found: delivery.other in found)
+    delivery.argocd.cli("app", "sync", delivery.name, "--replace")
+    operators.until(
+        "it has lost its finalizer, and has it again",
+        lambda found: [] in seen and found[delivery.other]["metadata"].get("finalizers") == [FINALIZER],
+        seen=lambda event: (
+            seen.append(event.object["metadata"].get("finalizers", []))
+            if event.object and event.name == delivery.other
+            else None
+        ),
+    )
+    assert {package: delivery.identity(package) for package in delivery.packages} == before
     delivery.until_synced_and_healthy()
 
 

@@ -1,7 +1,5 @@
 """What is removed from git, and all of an Application that is deleted, is deleted in the right order until nothing is left."""
 
-import json
-
 import pytest
 
 from tests.gitops.argocd_delivery import BACKGROUND, FOREGROUND, LAST_FIRST, NO_WAVES, WAVES, ArgoCdDelivery, Layout
@@ -22,7 +20,7 @@ def test_pruning(delivery: ArgoCdDelivery, layout: Layout) -> None:
         removal.until_gone()
         assert_order(delivery, removal, layout)
     delivery.until_synced_and_healthy()
-    assert_nothing_is_left(delivery)
+    delivery.until_nothing_is_left()
 
 
 @pytest.mark.parametrize("finalizer", [FOREGROUND, BACKGROUND], ids=["foreground", "background"])
@@ -36,7 +34,7 @@ def test_deletion(delivery: ArgoCdDelivery, layout: Layout, finalizer: str) -> N
         removal.until_gone()
         assert_order(delivery, removal, layout)
     delivery.until_deleted()
-    assert_nothing_is_left(delivery)
+    delivery.until_nothing_is_left()
 
 
 def assert_order(delivery: ArgoCdDelivery, removal: Removal, layout: Layout) -> None:
@@ -50,14 +48,3 @@ def assert_order(delivery: ArgoCdDelivery, removal: Removal, layout: Layout) -> 
         managed = [f"Operator {delivery.dependant}", f"Operator {delivery.other}"]
         assert max(removal.gone("Thing")) < min(removal.asked(*managed))
         assert max(removal.gone(*managed)) < min(removal.asked("Catalog"))
-
-
-def assert_nothing_is_left(delivery: ArgoCdDelivery) -> None:
-    """No object of the test, nor of its packages."""
-    kubectl = delivery.stage.cluster.kubectl
-    kinds = "catalogs,packages,operators.operators.operatorframework.io,bundledeployments,bundles,namespaces,crds"
-    for kind in kinds.split(","):
-        names = [item["metadata"]["name"] for item in json.loads(kubectl("get", kind, "-o", "json"))["items"]]
-        assert not [name for name in names if delivery.name in name], kind
-    for package in delivery.packages:
-        assert not delivery.crd_exists(package)
