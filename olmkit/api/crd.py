@@ -207,6 +207,8 @@ def openapi_schema(definition: CrdDefinition) -> dict[str, Any]:
         status["properties"]["conditions"]["items"]["properties"]["observedGeneration"]["format"] = "int64"
     else:
         status["default"] = {}
+        # The API server drops what is empty: a client-side apply would send it again each time.
+        del status["properties"]
     _add_rules(spec, definition)
     limit = definition.name_limit
     return {
@@ -256,7 +258,7 @@ def custom_resource_definition(definition: CrdDefinition) -> dict[str, Any]:
                 "listKind": f"{kind.kind}List",
                 "plural": kind.plural,
                 "singular": kind.kind.lower(),
-                "shortNames": list(definition.short_names),
+                **({"shortNames": list(definition.short_names)} if definition.short_names else {}),
                 "categories": list(definition.categories),
             },
             "versions": [

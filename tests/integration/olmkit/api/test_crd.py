@@ -83,12 +83,12 @@ def test_the_content_of_a_catalog_is_shown_for_every_type_of_source() -> None:
 
 @pytest.mark.parametrize("project", OTHER_SHORT_NAMES)
 def test_short_names_are_those_of_no_other_kind(project: str) -> None:
-    used = {name for definition in definitions() for name in definition["spec"]["names"]["shortNames"]}
+    used = {name for definition in definitions() for name in definition["spec"]["names"].get("shortNames", ())}
     assert used & set(OTHER_SHORT_NAMES[project].split()) == set()
 
 
 def test_short_names_are_unique_and_all_kinds_share_a_category() -> None:
-    names = [name for definition in definitions() for name in definition["spec"]["names"]["shortNames"]]
+    names = [name for definition in definitions() for name in definition["spec"]["names"].get("shortNames", ())]
     assert len(names) == len(set(names))
     assert all("olm" in definition["spec"]["names"]["categories"] for definition in definitions())
 
