@@ -38,7 +38,7 @@ class FluxDelivery(Delivery):
         if other is not None:
             operators.append(operator_object(self.other, None, **other))
         files = {
-            "operators/all.yaml": yaml.safe_dump_all([self.catalog(self.name), *operators]),
+            "operators/all.yaml": yaml.safe_dump_all([self.catalog(f"catalog-{self.name}"), *operators]),
             "things/all.yaml": yaml.safe_dump_all([self.thing(package) for package in packages]),
         }
         return self._repository.push(files)

@@ -12,7 +12,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.processes import REPOSITORY
-from devcluster.watch import BUNDLE_DEPLOYMENTS, OPERATORS, condition, is_true
+from devcluster.watch import OPERATORS, condition, is_true
 from olmkit.api.operators import INSTALLED_FOR_LABEL
 from tests.gitops.flux_delivery import FluxDelivery
 
@@ -31,7 +31,8 @@ def test_flux_delivers_upgrades_and_prunes(flux_delivery: FluxDelivery) -> None:
         stage.ready_operator(package, "1.0.0")
         assert delivery.thing_exists(package)
     dependency = stage.get("Operator", delivery.dependency)
-    assert INSTALLED_FOR_LABEL in dependency["metadata"]["labels"]
+    assert dependency["metadata"]["labels"] == {INSTALLED_FOR_LABEL: ""}, "labels of Flux are not copied"
+    assert "labels" not in stage.get("bundledeployment", delivery.dependant)["metadata"]
 
     refused = delivery.push({"version": "7.0.0"})
     message = delivery.until_failed(refused)
@@ -47,19 +48,9 @@ def test_flux_delivers_upgrades_and_prunes(flux_delivery: FluxDelivery) -> None:
     assert after["metadata"]["uid"] == dependency["metadata"]["uid"], "a dependency is not pruned"
     assert delivery.thing_exists(delivery.dependant)
 
-    delete_all(delivery)
-
-
-def delete_all(delivery: FluxDelivery) -> None:
-    """Delete the Kustomizations: nothing is left in the end, the dependency neither."""
-    stage = delivery.stage
     delivery.delete(delivery.things)
     delivery.delete(delivery.operators)
-    for path in (OPERATORS, BUNDLE_DEPLOYMENTS):
-        stage.until(path, "all are deleted", lambda objects: not set(delivery.packages) & objects.keys(), 180.0)
-    for package in delivery.packages:
-        assert not delivery.crd_exists(package)
-    assert not stage.exists("catalogs.catalogd.operatorframework.io", stage.name)
+    delivery.until_nothing_is_left()
 
 
 @pytest.mark.usefixtures("flux")
