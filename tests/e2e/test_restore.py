@@ -56,9 +56,11 @@ def test_a_backup_is_restored_on_a_new_cluster(cluster: Cluster, suite: Suite, t
     new.mkdir()
     catalog = catalog_object(PACKAGE, f"{HOST}/catalog:latest", "10m")
     operator = operator_object(PACKAGE, channel="stable")
+    paused = operator_object(PACKAGE, channel="stable", paused=True, approval="Manual")
     publish(cluster, "1.0.0")
     try:
         apply(cluster, catalog, operator)
+        apply(cluster, paused)
         Reader(cluster, old).follow(blocks_with("everything.json"))
     finally:
         for one in (operator, catalog):
@@ -73,4 +75,6 @@ def test_a_backup_is_restored_on_a_new_cluster(cluster: Cluster, suite: Suite, t
         reader.follow(blocks_with("kubectl apply -f"))
         found = json.loads(empty.kubectl("get", "operators.operators.operatorframework.io", PACKAGE, "-o", "json"))
         assert found["status"]["installed"]["version"] == "1.0.0", "that of the backup, though there is a newer one"
+        assert {"paused": True, "approval": "Manual"}.items() <= found["spec"].items()
+        assert "version" not in found["spec"]
         empty.kubectl("wait", "--for=condition=Available", "deployment", "--all", "--all-namespaces", "--timeout=60s")
