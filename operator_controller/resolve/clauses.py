@@ -5,7 +5,7 @@ Made by lazy_encoding.py and conflict.py, read by the explanations. All indices 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 from operator_controller.resolve.problem import Exclusion, Interval, Requirement, VersionSet
@@ -94,3 +94,19 @@ Clause = (
     | ExclusionClause
     | OwnershipClause
 )
+
+
+def intervals_of(clause: Clause) -> list[tuple[str, Interval]]:
+    """The packages and versions that a clause rules something out for."""
+    match clause:
+        case RequirementClause(package=package, interval=interval):
+            return [(package, interval)]
+        case ExclusionClause(package=package, interval=interval, exclusion=exclusion):
+            return [(package, interval), *_all_intervals(exclusion.excluded)]
+        case OwnershipClause(first=first, second=second):
+            return _all_intervals((first, second))
+    return []
+
+
+def _all_intervals(sets: Iterable[VersionSet]) -> list[tuple[str, Interval]]:
+    return [(each.package, interval) for each in sets for interval in each.intervals]

@@ -26,6 +26,7 @@ from operator_controller.resolve.clauses import (
     RequirementClause,
     SelectedClause,
     VersionsClause,
+    intervals_of,
 )
 from operator_controller.resolve.constraints import Constraint, KindConstraint, PackageConstraint, describe
 from operator_controller.resolve.formatting import format_versions, join_names, join_sentences
@@ -54,7 +55,7 @@ class ConflictSentences:
         self._wanted = next(each for each in clauses if isinstance(each, AskedClause))
         self._covered: defaultdict[str, set[int]] = defaultdict(set)
         for clause in clauses:
-            for package, (low, high) in _intervals(clause):
+            for package, (low, high) in intervals_of(clause):
                 self._covered[package] |= set(range(low, high + 1))
 
     def sentence(self) -> str:
@@ -186,7 +187,7 @@ class ConflictSentences:
             if isinstance(clause, ExclusionClause):
                 return self._excluded(clause)
             if isinstance(clause, OwnershipClause):
-                roots = [self._chain(package) for package, _ in _intervals(clause)]
+                roots = [self._chain(package) for package, _ in intervals_of(clause)]
                 return f"{''.join(dict.fromkeys(roots))}{self._listed_clause(clause).sentence}"
         return ""
 
@@ -384,19 +385,3 @@ def _targets(clause: RequirementClause) -> set[str]:
 def _kind(key: object) -> str:
     group, kind = key if isinstance(key, tuple) else ("", str(key))
     return f"kind {kind} of group {group}" if group else f"kind {kind}"
-
-
-def _intervals(clause: Clause) -> list[tuple[str, Interval]]:
-    """The packages and versions that a clause rules something out for."""
-    match clause:
-        case RequirementClause(package=package, interval=interval):
-            return [(package, interval)]
-        case ExclusionClause(package=package, interval=interval, exclusion=exclusion):
-            return [(package, interval), *_all_intervals(exclusion.excluded)]
-        case OwnershipClause(first=first, second=second):
-            return _all_intervals((first, second))
-    return []
-
-
-def _all_intervals(sets: Iterable[VersionSet]) -> list[tuple[str, Interval]]:
-    return [(each.package, interval) for each in sets for interval in each.intervals]

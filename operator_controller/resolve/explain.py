@@ -32,7 +32,8 @@ from operator_controller.resolve.resolution import (
     SourceCatalogNotSelected,
     TooLargeToResolve,
 )
-from operator_controller.resolve.snapshot import IGNORED_STATES, CatalogState, PackageRequest, RunningBundle
+from operator_controller.resolve.snapshot import PackageRequest, RunningBundle
+from operator_controller.resolve.source_catalog import source_catalog_state
 from operator_controller.resolve.spec_hints import (
     how_to_select,
     ignored_policy,
@@ -83,7 +84,7 @@ def _explain(resolution: Resolution) -> Explanation:
         case Chosen():
             return _explain_chosen(resolution, outcome)
         case Kept():
-            cause = _not_offered if outcome.is_not_offered else _source_catalog_state
+            cause = _not_offered if outcome.is_not_offered else source_catalog_state
             text = f"{outcome.running.version_text} is kept: {cause(resolution, outcome.running)}"
             return _explanation(f'resolved to "{outcome.running.image}"', text, resolved=True)
         case NoMatchingBundle():
@@ -340,7 +341,7 @@ def _ambiguous_message(resolution: Resolution, outcome: AmbiguousCatalogs) -> tu
 def _unread_message(resolution: Resolution, outcome: SourceCatalogMissing | PreferredCatalogUnread) -> tuple[str, str]:
     if isinstance(outcome, SourceCatalogMissing):
         message = not_found_message(resolution.snapshot.request)
-        return message, _joined(message, _source_catalog_state(resolution, resolution.snapshot.running))
+        return message, _joined(message, source_catalog_state(resolution, resolution.snapshot.running))
     package, best = quoted(resolution.snapshot.request.package), outcome.best
     message = f'package {package} of catalog "{outcome.catalog}" cannot be read'
     if outcome.priority < best.priority:
@@ -349,60 +350,3 @@ def _unread_message(resolution: Resolution, outcome: SourceCatalogMissing | Pref
         than = "a higher priority than" if outcome.priority > best.priority else "the same priority as"
         why = f'it has {than} catalog "{best.catalog}", which offers {best.version}'
     return message, f"{message}: {outcome.message}; {why}"
-
-
-def _source_catalog_state(resolution: Resolution, running: RunningBundle | None) -> str:
-    """Why the catalog of an installed package has no content, and what helps if a person can do something about it."""
-    if running is None:
-        return ""
-    offer = next((offer for offer in resolution.snapshot.offers if offer.catalog == running.catalog), None)
-    catalog = f'catalog "{running.catalog}", which it came from,'
-    if offer is None:
-        return f"{catalog} was deleted, and {_no_successor(resolution, running)}"
-    match offer.state:
-        case CatalogState.UNAVAILABLE:
-            return f"{catalog} has spec.availability Unavailable, so no other version is installed"
-        case CatalogState.PENDING:
-            return f"{catalog} is not served yet: {offer.message}"
-        case CatalogState.TOO_LARGE:
-            return f"its package in {catalog} {TOO_LARGE}: {offer.message}"
-    return f"{catalog} cannot be read: {offer.message}"
-
-
-def _no_successor(resolution: Resolution, running: RunningBundle) -> str:
-    """Why no other catalog takes the place of the deleted one, and what to do.
-
-    A Catalog of the recorded name is used again, whatever its source: this is how a person switches to another image.
-    """
-    others = [
-        quoted(offer.catalog)
-        for offer in resolution.snapshot.offers
-        if offer.state not in IGNORED_STATES
-        and offer.package is not None
-        and has_same_name_and_version(offer.package, running.name, running.version)
-    ]
-    none = f"no other catalog that is served offers bundle {quoted(running.name)}"
-    unselected = [
-        quoted(offer.catalog)
-        for offer in resolution.snapshot.offers
-        if offer.state is CatalogState.NOT_SELECTED and running.package in offer.package_names
-    ]
-    if unselected and not others:
-        catalogs = (
-            f"catalog {unselected[0]}, which has"
-            if len(unselected) == 1
-            else f"{join_names(unselected, 'or')}, which have"
-        )
-        return (
-            f"spec.catalogSelector selects no other catalog that offers bundle {quoted(running.name)}: change it to select "
-            f"{catalogs} the package"
-        )
-    if not others:
-        return f"{none}: create a Catalog that does, and upgrades continue from there"
-    names, last = join_names(others, "and"), join_names(others, "or")
-    known = f"catalogs {names} offer" if len(others) > 1 else f"catalog {names} offers"
-    return (
-        f"{none} with the image that runs: {known} a bundle of the same name and version with another image, which is not "
-        f"followed; to continue, create Catalog {quoted(running.catalog)} again, with the source of {last} only if you want that "
-        "image"
-    )

@@ -40,6 +40,8 @@ local suspended = obj.spec.paused == true or ready.reason == "ApprovalRequired"
 """,
 )
 """What only the script of Operators has."""
+OWN_RULES = {"Operator": SUSPENDED_RULE, "Catalog": (' and ready.reason ~= "ServingOldContent"',)}
+"""What one kind's script has and the others have not."""
 
 
 def entries(files: list[Path], key: str) -> list[Any]:
@@ -76,14 +78,13 @@ def test_health(folder: Path, entry: Object) -> None:
 
 
 def test_the_rules_of_the_four_kinds_are_one_text() -> None:
-    """Each script names its controller, and that of Operators has one rule more."""
+    """Each script names its controller, and those of Operators and of Catalogs have one rule more."""
     rules = set()
     for script in SCRIPTS.glob("*/*/health.lua"):
         text = script.read_text()
-        if script.parent.name == "Operator":
-            for own in SUSPENDED_RULE:
-                assert text.count(own) == 1
-                text = text.replace(own, "")
+        for own in OWN_RULES.get(script.parent.name, ()):
+            assert text.count(own) == 1
+            text = text.replace(own, "")
         controller = f"Waiting for {CONTROLLERS[script.parent.name]} to report"
         assert text.count(controller) == 1
         rules.add(text.replace(controller, "Waiting for it to report"))

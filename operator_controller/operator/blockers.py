@@ -1,0 +1,111 @@
+"""What prevents the installation of an Operator's bundle now, and whether it waits or a person has to act.
+
+Called by evaluate.py. Chooses no bundle and plans nothing. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
+from olmkit.api.bundledeployments import Reason as DeploymentReason
+from olmkit.api.bundles import digest_of_reference
+from olmkit.api.operators import Reason
+from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.gocompat.versions import parse_bundle_version
+from operator_controller.operator.bundle_deployment import PROVISIONER_BY_MEDIA_TYPE
+from operator_controller.operator.timing import RESYNC_DELAY
+from operator_controller.operator.world import World
+from operator_controller.resolve.answer import Answer, SelectedBundle
+from operator_controller.resolve.formatting import first_names, format_versions
+from operator_controller.resolve.package import DEFAULT_MEDIA_TYPE
+
+
+def resolution_blocker(world: World, answer: Answer) -> OlmError:
+    """Why an Operator that is refused is not installed: it waits, or only a change by a person helps."""
+    if answer.awaited:
+        return Waiting(Reason.WAITING_FOR_OPERATORS, answer.message, RESYNC_DELAY)
+    if answer.is_final:
+        return _blocked_unless_stale(world, Reason.RESOLUTION_FAILED, answer.message)
+    return Waiting(Reason.WAITING_FOR_CATALOG, answer.message, RESYNC_DELAY)
+
+
+def _blocked_unless_stale(world: World, reason: Reason, message: str) -> OlmError:
+    """Blocked, since only new content of a catalog helps; Waiting while a catalog is being read again, or waits for its new
+    content.
+    """
+    resolution = world.resolution
+    if resolution is None or not (resolution.needs_recheck or resolution.outdated_catalogs):
+        return Blocked(reason, message)
+    return Waiting(Reason.WAITING_FOR_CATALOG, message + awaited_content(world), RESYNC_DELAY)
+
+
+def awaited_content(world: World) -> str:
+    """What may change a refusal soon, as the end of its message; empty: nothing is known to."""
+    outdated = world.resolution.outdated_catalogs if world.resolution is not None else ()
+    if not outdated:
+        return ""
+    catalogs = f"catalog {outdated[0]} serves" if len(outdated) == 1 else f"catalogs {first_names(outdated)} serve"
+    return f"; {catalogs} old content until the new content is read"
+
+
+def unknown_media_type(world: World, bundle: SelectedBundle) -> OlmError | None:
+    """A bundle in a format that rukpak does not know."""
+    if bundle.media_type in PROVISIONER_BY_MEDIA_TYPE:
+        return None
+    message = f"unknown bundle mediatype: {bundle.media_type}"
+    return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, message)
+
+
+def unsupported_content(world: World, bundle: SelectedBundle, without_certificates: Sequence[str]) -> OlmError | None:
+    """What rukpak would reject after unpacking, according to the catalog, or to an earlier rejection of the same image."""
+    running = world.running
+    if bundle.media_type != DEFAULT_MEDIA_TYPE or (running is not None and running.name == bundle.name):
+        return None
+    rejection = world.rejected_images.get(digest_of_reference(bundle.image), "")
+    if rejection:
+        return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, rejection)
+    known = (("has webhooks", bundle.webhooks), ("owns API services", bundle.api_services))
+    what = " and ".join(f"{words} ({first_names(sorted(names))})" for words, names in known if names)
+    if not what:
+        return None
+    refused = f'bundle "{bundle.name}" {what}, which are not supported yet'
+    as_plain = "install its manifests as a plain+v0 bundle that brings its own certificates"
+    if without_certificates:
+        versions = format_versions(
+            [*map(parse_bundle_version, without_certificates)], parse_bundle_version(bundle.version)
+        )
+        message = f"{refused}: choose a version for which the catalog names none ({versions}), or {as_plain}"
+    else:
+        none = f'catalog "{bundle.catalog}" offers no version without them that can be installed now'
+        message = f"{refused}: {none}; {as_plain}"
+    return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, message)
+
+
+def bundle_deployment_blocker(world: World, bundle: SelectedBundle | None) -> OlmError | None:
+    """Why the BundleDeployment cannot be written: it belongs to another owner, or is being deleted."""
+    deployment = world.bundle_deployment
+    if deployment is None:
+        return None
+    name, owner = deployment.model.metadata.name, deployment.controller
+    if world.owned_bundle_deployment is None:
+        return _not_owned_blocker(world, name, f'{owner.kind} "{owner.name}"' if owner else "")
+    if deployment.model.metadata.deleting:
+        then = f"{bundle.version} will be installed again" if bundle else "a version will be selected"
+        message = f'BundleDeployment "{name}" is being deleted: {then} when the deletion is complete'
+        ready = deployment.condition(DeploymentCondition.READY)
+        is_reported = ready is not None and ready.reason in (DeploymentReason.REMOVING, DeploymentReason.DELETION_HELD)
+        left = f" ({ready.message})" if ready is not None and is_reported else ""
+        return Waiting(Reason.INSTALLING, message + left, RESYNC_DELAY)
+    return None
+
+
+def _not_owned_blocker(world: World, name: str, owner: str) -> OlmError:
+    """A BundleDeployment of this name that belongs to another owner is never adopted."""
+    text = f'BundleDeployment "{name}" already exists'
+    if owner == f'Operator "{world.operator.metadata.name}"':
+        message = f"{text} and belongs to an earlier Operator of this name: waiting for its deletion"
+        return Waiting(Reason.RETRYING, message, RESYNC_DELAY)
+    whose = f"is owned by {owner}" if owner else "is owned by no Operator"
+    message = f"{text} and {whose}: delete it, or create the Operator under another name"
+    return Blocked(Reason.INSTALLATION_FAILED, message)
