@@ -21,12 +21,12 @@ from olmctl.cluster.installed_objects import (
 )
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.operator_state import dependencies, installed, is_true
-from olmctl.cluster.required_operators import RequiredOperators, is_dependency
+from olmctl.cluster.required_operators import RequiredOperators, Requiring, is_dependency
 from olmctl.cluster.session import Session, on_cluster, wait_options
 from olmctl.cluster.waiting import wait_until_gone
 from olmctl.commands import REFUSED, CommandError
 from olmctl.terminal import clean
-from olmkit.api import operators
+from olmkit.api import bundledeployments, operators
 from olmkit.api.meta import Object
 from olmkit.api.names import pluralize
 from olmkit.api.operators import ConditionType
@@ -78,7 +78,8 @@ class Removal:
 async def _removal(session: Session, found: Object) -> Removal:
     name = found["metadata"]["name"]
     listed, _ = await session.client.list(operators.KIND)
-    required = RequiredOperators([*listed, found])
+    deployments, _ = await session.client.list(bundledeployments.KIND, metadata_only=True)
+    required = RequiredOperators([*listed, found], deployments)
     contents = {name: await _contents(session, found)}
     for each in required.deleted_with(name):
         contents[each] = await _contents(session, required.operators[each])
@@ -86,28 +87,55 @@ async def _removal(session: Session, found: Object) -> Removal:
     deleted = required.deleted_with(name, in_use)
     lines = [f"Operator {name} ({_runs(found)}) is deleted.", *consequences(*contents[name])]
     for each in deleted:
-        lines.append(f"Operator {each} ({_runs(required.operators[each])}), a dependency of it, is deleted after it.")
+        runs = _runs(required.operators[each])
+        if required.is_deleting(each):
+            lines.append(f"Operator {each} ({runs}) is being deleted already, and goes with it.")
+        else:
+            lines.append(f"Operator {each} ({runs}), a dependency of it, is deleted after it.")
         lines += consequences(*contents[each])
     going = {name, *deleted}
     for each in required.required_by([name]):
         if each not in going:
-            lines.append(f"Operator {each} stays: {_why_it_stays(required, each, going, in_use)}.")
+            lines.append(f"Operator {each} {_why_it_stays(required, each, going, in_use)}.")
     undecided = [each for each, other in required.operators.items() if each not in going and _is_undecided(other)]
     if deleted and undecided:
         names = ", ".join(sorted(undecided))
         lines.append(f"Not resolved at present: {names}. If what runs there requires a dependency, it stays.")
         deleted = []
-    if requiring := [each for each in required.requiring(name) if each not in going]:
-        lines.append(f"It is required by {', '.join(requiring)}: it stays until these are deleted.")
-    return Removal(tuple(lines), tuple(deleted))
+    return Removal((*lines, *_holds(required.requiring_without(name, going))), tuple(deleted))
 
 
 def _why_it_stays(required: RequiredOperators, name: str, going: Collection[str], in_use: Mapping[str, str]) -> str:
+    if required.is_deleting(name):
+        return (
+            f"is being deleted already, and waits for {', '.join(_requiring(required, name, going))}, which requires it"
+        )
     if not is_dependency(required.operators[name]):
-        return "it was not installed as a dependency"
+        return "stays: it was not installed as a dependency"
     if name in in_use:
-        return f"it is in use, by {in_use[name]}"
-    return f"{', '.join(each for each in required.requiring(name) if each not in going)} requires it"
+        return f"stays: it is in use, by {in_use[name]}"
+    return f"stays: {', '.join(_requiring(required, name, going))} requires it"
+
+
+def _requiring(required: RequiredOperators, name: str, going: Collection[str]) -> list[str]:
+    """Which Operators that stay require it: directly, else indirectly."""
+    indirect = (each for each in required.operators if each not in going and name in required.required_by([each]))
+    return [each for each in required.requiring(name) if each not in going] or sorted(indirect)
+
+
+def _holds(requiring: Requiring) -> Iterator[str]:
+    """What those that require the Operator and are not deleted with it mean for its deletion."""
+    ends = (
+        (requiring.holding, ": it stays until these are deleted."),
+        (requiring.deleting, ", which are being deleted: it is deleted after these."),
+        (
+            requiring.waiting,
+            ", which are not installed and do not keep it: it is deleted, and then installed again.",
+        ),
+    )
+    for names, end in ends:
+        if names:
+            yield f"It is required by {', '.join(names)}{end}"
 
 
 def _is_undecided(found: Object) -> bool:

@@ -73,11 +73,53 @@ def test_an_operator_whose_requirements_are_not_known_makes_it_uncertain(desk: D
     assert (status, out) == (0, f"{RESOURCE}/{name} deleted\n")
 
 
-def test_what_others_require_says_so(desk: Desk) -> None:
+def begin_deletion(desk: Desk, name: str) -> None:
+    """Delete the Operator, which a finalizer keeps until the test ends."""
+    desk.cluster.kubectl(
+        "patch", OPERATORS, name, "--type=merge", "-p", '{"metadata":{"finalizers":["example.com/test"]}}'
+    )
+    desk.cluster.kubectl("delete", OPERATORS, name, "--wait=false")
+
+
+def end_deletion(desk: Desk, *names: str) -> None:
+    for name in names:
+        desk.cluster.kubectl("patch", OPERATORS, name, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+
+
+def test_what_others_require_says_what_that_means_for_its_deletion(desk: Desk) -> None:
     name = desk.operator("a", runs())
-    other = desk.operator("b", runs(*desk.requiring(name)))
-    out = desk.olm("uninstall", name, "--dry-run")[1]
-    assert out.splitlines()[-1] == f"It is required by {other}: it stays until these are deleted."
+    running, leaving, waiting = (desk.operator(each, runs(*desk.requiring(name))) for each in ("b", "c", "d"))
+    for each in (running, leaving):
+        desk.bundle_deployment(each)
+    begin_deletion(desk, leaving)
+    try:
+        assert desk.olm("uninstall", name, "--dry-run")[1].splitlines()[-3:] == [
+            f"It is required by {running}: it stays until these are deleted.",
+            f"It is required by {leaving}, which are being deleted: it is deleted after these.",
+            f"It is required by {waiting}, which are not installed and do not keep it: it is deleted, and then installed again.",
+        ]
+    finally:
+        end_deletion(desk, leaving)
+
+
+def test_a_dependency_that_is_being_deleted_goes_with_its_custom_resources(desk: Desk) -> None:
+    used, held = (desk.label_as_dependency(desk.operator(each, runs())) for each in ("used", "held"))
+    crd = desk.definition(desk.bundle_deployment(used, CRD), "things")
+    desk.custom_resource("things", "one")
+    name = desk.operator("a", runs(*desk.requiring(used, held)))
+    other = desk.operator("b", runs(*desk.requiring(held)))
+    for each in (name, other):
+        desk.bundle_deployment(each)
+    for each in (used, held):
+        begin_deletion(desk, each)
+    try:
+        assert desk.olm("uninstall", name, "--dry-run")[1].splitlines()[1:] == [
+            f"Operator {used} (1.0.0 from catalog c, channel stable) is being deleted already, and goes with it.",
+            f"  CustomResourceDefinition {crd}, AND WITH IT 1 {crd}",
+            f"Operator {held} is being deleted already, and waits for {other}, which requires it.",
+        ]
+    finally:
+        end_deletion(desk, used, held)
 
 
 def test_a_bundle_deployment_that_is_not_its_own_stays(desk: Desk) -> None:

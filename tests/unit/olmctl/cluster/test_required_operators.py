@@ -11,9 +11,15 @@ from olmctl.cluster.required_operators import RequiredOperators
 from olmkit.api.operators import INSTALLED_FOR_LABEL, RequiredPackage
 from olmkit.errors import OlmError
 
+INSTALLED_UID = "installed"
+DEPLOYMENTS = ({"metadata": {"name": "d", "ownerReferences": [{"uid": INSTALLED_UID}]}},)
 
-def operator(name: str, *requires: str, is_dependency: bool = False, is_deleting: bool = False) -> dict[str, Any]:
-    metadata: dict[str, Any] = {"name": name, "labels": {INSTALLED_FOR_LABEL: ""} if is_dependency else {}}
+
+def operator(
+    name: str, *requires: str, is_dependency: bool = False, is_deleting: bool = False, is_installed: bool = False
+) -> dict[str, Any]:
+    uid = INSTALLED_UID if is_installed else name
+    metadata: dict[str, Any] = {"name": name, "uid": uid, "labels": {INSTALLED_FOR_LABEL: ""} if is_dependency else {}}
     if is_deleting:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     listed = [
@@ -30,6 +36,7 @@ def dependency(name: str, *requires: str, is_deleting: bool = False) -> dict[str
 
 
 A_TO_C = (operator("a", "b"), dependency("b", "c"), dependency("c"))
+DELETING_B = (operator("a", "b"), dependency("b", "c", is_deleting=True), dependency("c"))
 CYCLE = (operator("a", "b"), dependency("b", "c"), dependency("c", "b"))
 
 
@@ -49,12 +56,18 @@ CYCLE = (operator("a", "b"), dependency("b", "c"), dependency("c", "b"))
         pytest.param((*A_TO_C, dependency("e", "c")), (), ["b"], id="a dependency of others that still runs keeps its own"),
         pytest.param((operator("a", "a", "gone"),), (), [], id="itself and an Operator that does not exist do not count"),
         pytest.param((dependency("a", "b"), dependency("b", "a")), (), ["b"], id="a dependency that is deleted by a person"),
+        pytest.param((operator("a", "b"), dependency("b", is_deleting=True)), ("b",), ["b"], id="use keeps none that is deleted"),
+        pytest.param((operator("a", "b"), operator("b", is_deleting=True)), (), ["b"], id="what a person has deleted goes too"),
+        pytest.param(
+            (*DELETING_B, operator("d", "b", is_installed=True)), ("b",), [], id="what is installed keeps what is deleted"
+        ),
+        pytest.param((*DELETING_B, operator("d", "b")), ("b",), ["b"], id="what is not installed keeps what is not deleted"),
     ],
 )  # fmt: skip
 def test_what_is_deleted_with_an_operator(
     operators: tuple[dict[str, Any], ...], in_use: tuple[str, ...], deleted: list[str]
 ) -> None:
-    assert RequiredOperators(operators).deleted_with("a", in_use) == deleted
+    assert RequiredOperators(operators, DEPLOYMENTS).deleted_with("a", in_use) == deleted
 
 
 def test_who_requires_an_operator() -> None:
