@@ -1,5 +1,6 @@
-"""Whether a catalog offers the one version that is asked for. Called by install.py and upgrade.py before they change anything.
+"""Whether a catalog offers the version or range that is asked for.
 
+Called by install.py and upgrade.py before they change anything.
 Package objects list the newest versions, also while catalogd is away; the others are read from catalogd. What cannot be read
 refuses nothing: operator-controller decides then.
 """
@@ -15,40 +16,47 @@ from olmctl.cluster.session import Session
 from olmctl.commands import NOT_FOUND, CommandError
 from olmkit.api.meta import Object
 from olmkit.api.package_annotations import VERSIONS_ANNOTATION
+from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_bundle_version
+from operator_controller.resolve.formatting import format_versions
 from operator_controller.resolve.version_range import MastermindsRange
-
-MAX_VERSIONS_SHOWN = 10
 
 
 async def check_version(
     session: Session, entries: Sequence[PackageEntry], version: str | None, found: Object | None
 ) -> None:
-    """Raises CommandError with NOT_FOUND if `version` is one version, not a range, and it is certain that no catalog offers it.
+    """Raises CommandError with NOT_FOUND if it is certain that no catalog offers `version`, which is one version or a range.
 
     `entries` are the package in the catalogs that count; `found` is the Operator as it is, which may ask for what it runs.
     """
-    pin = pinned_version(version or "")
-    if pin is None or not entries or _is_offered(pin, [text_at(found, "status", "installed", "version")]):
+    versions = _range(version or "")
+    if versions is None or not entries or _is_offered(versions, [text_at(found, "status", "installed", "version")]):
         return
-    if any(_is_offered(pin, _listed(entry)[0]) for entry in entries):
+    if any(_is_offered(versions, _listed(entry)[0]) for entry in entries):
         return
     offered: set[str] = set()
     for entry in entries:
-        versions, is_complete = _listed(entry)
+        listed, is_complete = _listed(entry)
         try:
-            offered.update(versions if is_complete else await _read_versions(session, entry))
+            offered.update(listed if is_complete else await _read_versions(session, entry))
         except CatalogReadError:
             return
-    if not _is_offered(pin, offered):
-        text = f"package {entries[0].name} has no version {version}: it has {_nearest(pin, offered)}"
-        raise CommandError(NOT_FOUND, text)
+    if not _is_offered(versions, offered):
+        asked = version if versions.pinned else f"in range {quoted(versions.text)}"
+        has = format_versions(sorted(set(_parsed(offered))), versions.pinned)
+        raise CommandError(NOT_FOUND, f"package {entries[0].name} has no version {asked}: it has {has}")
 
 
 def pinned_version(version: str) -> Version | None:
     """The version, if spec.version is one version and not a range."""
+    versions = _range(version)
+    return versions.pinned if versions else None
+
+
+def _range(version: str) -> MastermindsRange | None:
+    """None for an empty text, and for one that the API server refuses."""
     try:
-        return MastermindsRange.parse(version).pinned if version else None
+        return MastermindsRange.parse(version) if version else None
     except BadRange:
         return None
 
@@ -67,20 +75,8 @@ async def _read_versions(session: Session, entry: PackageEntry) -> list[str]:
     return [text_at(each, "version") for each in part(answer, "bundles") or () if text_at(each, "name") in names]
 
 
-def _is_offered(pin: Version, versions: Iterable[str]) -> bool:
-    return any(each.precedence == pin.precedence for each in _parsed(versions))
-
-
-def _nearest(pin: Version, offered: Iterable[str]) -> str:
-    """The versions, nearest first; of versions that are equally near the newest first."""
-
-    def distance(each: Version) -> tuple[int, int, int]:
-        return abs(each.major - pin.major), abs(each.minor - pin.minor), abs(each.patch - pin.patch)
-
-    nearest = sorted(sorted(_parsed(offered), reverse=True), key=distance)
-    more = len(nearest) - MAX_VERSIONS_SHOWN
-    shown = ", ".join(map(str, nearest[:MAX_VERSIONS_SHOWN]))
-    return f"{shown}{f' and {more} more' if more > 0 else ''}" if nearest else "none"
+def _is_offered(wanted: MastermindsRange, versions: Iterable[str]) -> bool:
+    return any(map(wanted.matches, _parsed(versions)))
 
 
 def _parsed(versions: Iterable[str]) -> list[Version]:

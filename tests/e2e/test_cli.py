@@ -130,7 +130,7 @@ def test_the_life_of_an_operator(person: Person) -> None:
 
 
 def test_a_version_that_the_catalog_does_not_offer_is_refused_before_anything_is_created(person: Person) -> None:
-    text = f"package {PACKAGE} has no version 7.7.7: it has 0.3.0, 0.2.0, 0.1.0\n"
+    text = f"package {PACKAGE} has no version 7.7.7: it has 0.1.0, 0.2.0, 0.3.0\n"
     assert person.run("install", PACKAGE, "--version", "7.7.7") == (3, "", text)
     assert not person.stage.exists("operators.operators.operatorframework.io", PACKAGE)
     kubeconfig = str(person.stage.cluster.kubeconfig)
@@ -142,7 +142,7 @@ def test_a_version_that_the_catalog_does_not_offer_is_refused_before_anything_is
             await check_version(Session(client, Settings.system_namespace), entries, version, None)
 
     asyncio.run(check("0.1.0"))
-    with pytest.raises(CommandError, match=r"it has 0\.3\.0, 0\.2\.0, 0\.1\.0$"):
+    with pytest.raises(CommandError, match=r"it has 0\.1\.0, 0\.2\.0, 0\.3\.0$"):
         asyncio.run(check("7.7.7"))
 
 

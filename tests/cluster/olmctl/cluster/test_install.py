@@ -91,11 +91,21 @@ def test_a_channel_that_the_package_lacks_is_refused(desk: Desk) -> None:
 def test_a_version_that_no_catalog_offers_is_refused(desk: Desk) -> None:
     name = desk.package("a", "stable", versions="1.10.0,1.9.2,1.9.0,0.1.0")
     desk.package("a", "stable", catalog="d", versions="1.9.1")
-    text = f"package {name} has no version 1.9.9: it has 1.9.2, 1.9.1, 1.9.0, 1.10.0, 0.1.0\n"
+    text = f"package {name} has no version 1.9.9: it has 0.1.0, 1.9.0, 1.9.1, 1.9.2, 1.10.0\n"
     assert desk.olm("install", name, "--version", "1.9.9") == (3, "", text)
     text = f"package {name} has no version 1.9.0: it has 1.9.1\n"
     assert desk.olm("install", name, "--version", "1.9.0", "--catalog", "d") == (3, "", text)
     assert desk.olm("why", name)[0] == 3
+
+
+def test_the_versions_nearest_to_the_one_that_is_asked_for_are_named(desk: Desk) -> None:
+    listed = [f"0.{number}.0" for number in range(17, 0, -1)]
+    name = desk.package("a", "stable", versions=",".join(listed))
+    text = f"package {name} has no version 99.0.0: it has 17 versions from 0.1.0 to 0.17.0, nearest 0.16.0, 0.17.0\n"
+    assert desk.olm("install", name, "--version", "99.0.0") == (3, "", text)
+    has = "it has 17 versions from 0.1.0 to 0.17.0, newest 0.15.0, 0.16.0, 0.17.0"
+    text = f'package {name} has no version in range ">=99": {has}\n'
+    assert desk.olm("install", name, "--version", ">=99") == (3, "", text)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +113,8 @@ def test_a_version_that_no_catalog_offers_is_refused(desk: Desk) -> None:
     [
         pytest.param("1.0.0", ["--version", "=1.0.0"], id="it is offered"),
         pytest.param("1.0.0+2", ["--version", "1.0.0"], id="a release of it is offered"),
-        pytest.param("1.0.0", ["--version", "2.x"], id="it is a range"),
+        pytest.param("1.0.0", ["--version", "1.x"], id="it is in the range"),
+        pytest.param("1.0.0 and 5 more", ["--version", "2.x"], id="not all versions of the range can be read"),
         pytest.param("1.0.0 and 5 more", ["--version", "2.0.0"], id="not all versions can be read"),
         pytest.param("", ["--version", "2.0.0"], id="no version can be read"),
         pytest.param("1.0.0", ["--version", "2.0.0", "--force"], id="it is forced"),
