@@ -9,19 +9,13 @@ from dataclasses import dataclass, replace
 import click
 
 from olmctl.catalog.graph import WRITERS
+from olmctl.cluster.catalog_offers import offered_entries
 from olmctl.cluster.catalogd import CatalogReadError, read_catalog
 from olmctl.cluster.completion import CHANNEL, OPERATOR_OR_PACKAGE, CompletingCommand
 from olmctl.cluster.operator_state import part, text_at
-from olmctl.cluster.packages import (
-    PackageEntry,
-    check_channel,
-    in_catalog,
-    installed_packages,
-    package_objects,
-    suggestion,
-)
+from olmctl.cluster.packages import PackageEntry, check_channel, installed_packages
 from olmctl.cluster.session import Session, on_cluster
-from olmctl.commands import FAILED, NOT_FOUND, CommandError, warn
+from olmctl.commands import FAILED, CommandError, warn
 from olmctl.terminal import clean, clean_lines
 from olmkit.api import catalogs
 from olmkit.api.meta import Object
@@ -57,12 +51,9 @@ async def graph(session: Session, name_or_package: str, catalog: str | None, cha
     """Print the upgrade graph of a package: which bundle can be upgraded to which, what runs, and what is in reach of it."""
     by_package = await installed_packages(session)
     package, operators = _asked_for(name_or_package, by_package)
-    entries = await package_objects(session, package)
-    if not entries:
-        text = f"there is no Operator and no package {name_or_package}: {await suggestion(session, name_or_package)}"
-        raise CommandError(NOT_FOUND, text)
+    entries = await offered_entries(session, package, catalog)
     check_channel(entries, channel)
-    entry = await _chosen(session, entries, catalog, operators)
+    entry = await _chosen(session, entries, operators)
     document = await _document(session, entry)
     try:
         drawn = drawing_input(document, operators)
@@ -87,12 +78,8 @@ def _asked_for(name: str, by_package: dict[str, list[Object]]) -> tuple[str, Seq
     return name, by_package.get(name, ())
 
 
-async def _chosen(
-    session: Session, entries: Sequence[PackageEntry], catalog: str | None, running: Iterable[Object]
-) -> PackageEntry:
-    """The package in one catalog: the one named, else that of an Operator, else the one with the highest priority."""
-    if catalog is not None:
-        return in_catalog(entries, catalog)
+async def _chosen(session: Session, entries: Sequence[PackageEntry], running: Iterable[Object]) -> PackageEntry:
+    """The package in one catalog: that of an Operator, else the one with the highest priority."""
     by_catalog = {each.catalog: each for each in entries}
     for each in running:
         if (own := text_at(each, "status", "installed", "catalog")) in by_catalog:

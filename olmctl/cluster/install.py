@@ -8,16 +8,17 @@ from typing import Any
 
 import click
 
+from olmctl.cluster.catalog_offers import offered_entries, refused_features
 from olmctl.cluster.completion import CHANNEL, PACKAGE, VERSION, CompletingCommand
 from olmctl.cluster.list import RESOURCE
-from olmctl.cluster.offered_versions import check_version
+from olmctl.cluster.offered_versions import check_version, requested_versions
 from olmctl.cluster.operator_state import text_at
 from olmctl.cluster.output import output_option, print_object, without_managed_fields
-from olmctl.cluster.packages import check_channel, in_catalog, package_objects, suggestion
+from olmctl.cluster.packages import check_channel
 from olmctl.cluster.required_operators import is_dependency
 from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster, wait_options
 from olmctl.cluster.waiting import wait_for_operator
-from olmctl.commands import NOT_FOUND, REFUSED, CommandError, ObjectName
+from olmctl.commands import REFUSED, CommandError, ObjectName, warn
 from olmkit.api import operators
 from olmkit.api.catalogs import NAME_LABEL
 from olmkit.api.meta import Object
@@ -132,15 +133,19 @@ async def _previous(session: Session, request: Request) -> Object | None:
 
 
 async def _check(session: Session, request: Request, catalog: str | None, previous: Object | None) -> None:
-    """Raises CommandError if no catalog, or not the one that is named, has the package, its channel or its version."""
-    entries = await package_objects(session, request.package)
-    if not entries:
-        text = f"no catalog has a package {request.package}: {await suggestion(session, request.package)}"
-        raise CommandError(NOT_FOUND, f"{text}; --force installs it when a catalog has it")
-    if catalog is not None:
-        entries = [in_catalog(entries, catalog)]
-    check_channel(entries, request.spec.get("channel"))
-    await check_version(session, entries, request.spec.get("version"), previous)
+    """Raises CommandError if no catalog, or not the one that is named, has the package, its channel or its version. Warns of what
+    rukpak would refuse in a bundle that is not installed yet."""
+    try:
+        entries = await offered_entries(session, request.package, catalog)
+    except CommandError as error:
+        raise CommandError(error.status, f"{error}; --force installs it when a catalog has it") from error
+    channel, version = (request.spec.get(key, "") for key in ("channel", "version"))
+    check_channel(entries, channel)
+    await check_version(session, entries, version, previous)
+    if not text_at(previous, "status", "installed", "version"):
+        refused = await refused_features(session, entries, channel, requested_versions(version))
+        if refused:
+            warn(refused)
 
 
 def _print(request: Request, previous: Object | None, applied: Object, output: str | None) -> None:

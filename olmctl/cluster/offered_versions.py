@@ -29,7 +29,7 @@ async def check_version(
 
     `entries` are the package in the catalogs that count; `found` is the Operator as it is, which may ask for what it runs.
     """
-    versions = _range(version or "")
+    versions = requested_versions(version or "")
     if versions is None or not entries or _is_offered(versions, [text_at(found, "status", "installed", "version")]):
         return
     if any(_is_offered(versions, _listed(entry)[0]) for entry in entries):
@@ -49,12 +49,12 @@ async def check_version(
 
 def pinned_version(version: str) -> Version | None:
     """The version, if spec.version is one version and not a range."""
-    versions = _range(version)
+    versions = requested_versions(version)
     return versions.pinned if versions else None
 
 
-def _range(version: str) -> MastermindsRange | None:
-    """None for an empty text, and for one that the API server refuses."""
+def requested_versions(version: str) -> MastermindsRange | None:
+    """The versions that spec.version selects; None for an empty text, and for one that the API server refuses."""
     try:
         return MastermindsRange.parse(version) if version else None
     except BadRange:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from olmctl.cluster.catalogd import CatalogReadError, read_catalog
@@ -20,8 +19,6 @@ from olmkit.api import operators, packages
 from olmkit.api.meta import Object
 from olmkit.api.names import is_label_value
 from olmkit.api.package_annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION
-
-MAX_SUGGESTIONS = 3
 
 
 @dataclass(frozen=True)
@@ -90,16 +87,6 @@ async def with_summary(session: Session, entry: PackageEntry) -> tuple[PackageEn
     return PackageEntry(entry.name, entry.catalog, entry.obj, answer.get(entry.name, {})), ""
 
 
-async def suggestion(session: Session, name: str) -> str:
-    """A sentence for a package that no catalog has: the most similar names, or that there are no packages at all."""
-    objects, _ = await session.client.list(packages.KIND, metadata_only=True)
-    known = {label for each in objects if (label := _label(each, packages.PACKAGE_LABEL))}
-    similar = get_close_matches(name, sorted(known), n=MAX_SUGGESTIONS)
-    if not known:
-        return "no catalog has been read yet (kubectl get catalogs)"
-    return f"similar names are {', '.join(similar)}" if similar else "`olm search` lists all packages"
-
-
 async def installed_packages(session: Session) -> dict[str, list[Object]]:
     """The Operators by package."""
     found, _ = await session.client.list(operators.KIND)
@@ -107,18 +94,6 @@ async def installed_packages(session: Session) -> dict[str, list[Object]]:
     for each in found:
         by_package.setdefault(text_at(each, "spec", "packageName"), []).append(each)
     return by_package
-
-
-def in_catalog(entries: Sequence[PackageEntry], catalog: str) -> PackageEntry:
-    """The package in that catalog. Raises CommandError with NOT_FOUND, which names the catalogs that have it.
-
-    `entries` are the package in each of its catalogs, of which there is one at least.
-    """
-    for each in entries:
-        if each.catalog == catalog:
-            return each
-    names = ", ".join(each.catalog for each in entries)
-    raise CommandError(NOT_FOUND, f"catalog {catalog} has no package {entries[0].name}: it is in {names}")
 
 
 def check_channel(entries: Sequence[PackageEntry], channel: str | None) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 import click
 
+from olmctl.cluster.catalog_offers import no_packages_text
 from olmctl.cluster.operator_state import text_at
 from olmctl.cluster.output import Column, no_headers_option, output_option, print_object, print_table
-from olmctl.cluster.packages import PackageEntry, all_packages, installed_packages, suggestion
+from olmctl.cluster.packages import PackageEntry, all_packages, installed_packages
 from olmctl.cluster.session import Session, on_cluster
 from olmctl.commands import NOT_FOUND, CommandError, warn
 from olmctl.terminal import clean, shorten
 from olmkit.api import packages
 from olmkit.api.meta import Object
+from operator_controller.resolve.formatting import join_names
+from operator_controller.resolve.similar_names import MAX_SUGGESTIONS, similar_names
 
 MAX_DESCRIPTION_LENGTH = 60
 RESOURCE = f"package.{packages.KIND.group}"
@@ -43,7 +46,8 @@ async def search(session: Session, word: str | None, output: str | None, no_head
         warn(f"{NO_SUMMARIES} {clean(problem)}")
     found = matching(entries, word or "")
     if word and not found:
-        raise CommandError(NOT_FOUND, f"no package matches {word}: {await suggestion(session, word)}")
+        hint = suggestion(word, {each.name for each in entries}) if entries else await no_packages_text(session)
+        raise CommandError(NOT_FOUND, f"no package matches {word}: {hint}")
     operators = await installed_packages(session)
     if output == "name":
         for each in found:
@@ -51,12 +55,20 @@ async def search(session: Session, word: str | None, output: str | None, no_head
     elif output in ("json", "yaml"):
         print_object({"packages": [as_value(each, operators) for each in found]}, output)
     elif not found:
-        click.echo("No packages found: no catalog has been read yet (kubectl get catalogs).", err=True)
+        click.echo(f"No packages found: {await no_packages_text(session)}.", err=True)
     else:
         print_table(
             _COLUMNS, [_row(each, operators) for each in found], is_wide=output == "wide", headers=not no_headers
         )
     return 0
+
+
+def suggestion(word: str, names: Set[str]) -> str:
+    """What to search for instead of a word that no package has: names that are similar, or contain a similar word."""
+    words = similar_names(word, {part for name in names for part in name.split("-")})
+    containing = sorted(name for name in names if not set(words).isdisjoint(name.split("-")))
+    found = list(dict.fromkeys((*similar_names(word, names), *containing)))[:MAX_SUGGESTIONS]
+    return f"did you mean {join_names(found, 'or')}?" if found else "`olm search` lists all packages"
 
 
 def matching(entries: Iterable[PackageEntry], word: str) -> list[PackageEntry]:

@@ -17,8 +17,7 @@ from urllib.parse import quote
 
 import aiohttp
 
-from olmkit.api.catalogs import Catalog, ConditionType
-from olmkit.api.conditions import find_condition, is_condition_true
+from olmkit.api.catalogs import Catalog
 from olmkit.runtime.client import Client
 from olmkit.tls.client_tls import ClientTls
 from operator_controller.catalog_client.content_store import ContentNotStored, ContentStore
@@ -26,6 +25,7 @@ from operator_controller.catalog_client.download import Download
 from operator_controller.catalog_client.session import REQUEST_TIMEOUT, CatalogRequestError, CatalogSession
 from operator_controller.catalog_content.content import CatalogContent
 from operator_controller.catalog_content.content_writer import ContentTooLarge, InvalidContent
+from operator_controller.resolve.catalog_status import not_served_message, served_digest
 from operator_controller.resolve.snapshot import CatalogState
 
 HINT_BY_STATUS = {
@@ -105,7 +105,7 @@ class CatalogClient:
         digest = served_digest(catalog)
         if not digest:
             state = CatalogState.UNAVAILABLE if catalog.is_unavailable else CatalogState.PENDING
-            return CatalogContentResult(state, message="" if catalog.is_unavailable else _not_served_message(catalog))
+            return CatalogContentResult(state, message="" if catalog.is_unavailable else not_served_message(catalog))
         last = await self._contents.last(catalog.metadata.name, catalog.metadata.uid)
         if last is not None and last.digest == digest:
             return CatalogContentResult(CatalogState.SERVING, last)
@@ -187,32 +187,9 @@ class CatalogClient:
         return content
 
 
-def served_digest(catalog: Catalog) -> str:
-    """The digest of the content that is served; "" if none is, or if none is to be used."""
-    is_serving = is_condition_true(catalog.status.conditions, ConditionType.SERVING)
-    is_wanted = not catalog.is_unavailable and not catalog.metadata.deleting
-    return catalog.status.content_digest or "" if is_serving and is_wanted and catalog.status.content_url else ""
-
-
 def catalog_base_url(content_url: str) -> str:
     """The common prefix of a catalog's URLs: its contentURL without /all.json."""
     return content_url.removesuffix(_ALL_SUFFIX).rstrip("/")
-
-
-def package_names(catalog: Catalog) -> tuple[str, ...]:
-    """The packages that the status lists: all of them, unless there are too many for it."""
-    return tuple(filter(None, (name.strip() for name in (catalog.status.packages or "").split(","))))
-
-
-def _not_served_message(catalog: Catalog) -> str:
-    """Why the Catalog is not served: the message of its own condition, if it has one."""
-    if catalog.metadata.deleting:
-        return "it is being deleted"
-    for name in (ConditionType.UNPACKED, ConditionType.READY):
-        condition = find_condition(catalog.status.conditions, name)
-        if condition is not None and condition.status != "True" and condition.message:
-            return condition.message
-    return "it has not been read yet"
 
 
 def _without_new_content(last: CatalogContent | None, message: str) -> CatalogContentResult:

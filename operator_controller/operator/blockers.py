@@ -12,13 +12,13 @@ from olmkit.api.bundledeployments import Reason as DeploymentReason
 from olmkit.api.bundles import digest_of_reference
 from olmkit.api.operators import Reason
 from olmkit.errors import Blocked, OlmError, Waiting
-from olmkit.gocompat.versions import parse_bundle_version
 from operator_controller.operator.bundle_deployment import PROVISIONER_BY_MEDIA_TYPE
 from operator_controller.operator.timing import RESYNC_DELAY
 from operator_controller.operator.world import World
 from operator_controller.resolve.answer import Answer, SelectedBundle
-from operator_controller.resolve.formatting import first_names, format_versions
+from operator_controller.resolve.formatting import first_names
 from operator_controller.resolve.package import DEFAULT_MEDIA_TYPE
+from operator_controller.resolve.unsupported_features import unsupported_features
 
 
 def resolution_blocker(world: World, answer: Answer) -> OlmError:
@@ -65,21 +65,8 @@ def unsupported_content(world: World, bundle: SelectedBundle, without_certificat
     rejection = world.rejected_images.get(digest_of_reference(bundle.image), "")
     if rejection:
         return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, rejection)
-    known = (("has webhooks", bundle.webhooks), ("owns API services", bundle.api_services))
-    what = " and ".join(f"{words} ({first_names(sorted(names))})" for words, names in known if names)
-    if not what:
-        return None
-    refused = f'bundle "{bundle.name}" {what}, which are not supported yet'
-    as_plain = "install its manifests as a plain+v0 bundle that brings its own certificates"
-    if without_certificates:
-        versions = format_versions(
-            [*map(parse_bundle_version, without_certificates)], parse_bundle_version(bundle.version)
-        )
-        message = f"{refused}: choose a version for which the catalog names none ({versions}), or {as_plain}"
-    else:
-        none = f'catalog "{bundle.catalog}" offers no version without them that can be installed now'
-        message = f"{refused}: {none}; {as_plain}"
-    return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, message)
+    message = unsupported_features(bundle, without_certificates)
+    return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, message) if message else None
 
 
 def bundle_deployment_blocker(world: World, bundle: SelectedBundle | None) -> OlmError | None:

@@ -22,8 +22,8 @@ def similar_names(requested: str, known: Iterable[str]) -> list[str]:
 
 
 def _similarity(one: str, other: str) -> float:
-    """The similarity of the words that remain without a common prefix and suffix, from 0 to 1. A common suffix counts for
-    nothing; if one name is a prefix of the other, they are similar.
+    """The similarity of the words that remain without a common prefix and suffix, from 0 to 1, without regard to case. A common
+    suffix counts for nothing; if one name is a prefix of the other, they are similar.
     """
     left, right = _distinctive_words(one), _distinctive_words(other)
     while left and right and left[0] == right[0]:
@@ -36,4 +36,4 @@ def _similarity(one: str, other: str) -> float:
 
 
 def _distinctive_words(name: str) -> list[str]:
-    return [word for word in name.split("-") if word != COMMON_WORD]
+    return [word for word in name.casefold().split("-") if word != COMMON_WORD]

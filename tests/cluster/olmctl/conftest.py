@@ -59,6 +59,17 @@ class Desk:
         body = {"apiVersion": "operators.operatorframework.io/v1alpha1", "kind": "Operator", "metadata": metadata}
         return self.apply({**body, "spec": {"packageName": name, **spec}}, status)
 
+    def catalog(self, *packages: str, name: str = "c", **spec: Any) -> str:
+        """Create a Catalog that serves these packages; returns its name."""
+        status = {
+            **{"contentURL": "https://example.com/catalogs/c/all.json", "contentDigest": "sha256:" + "0" * 64},
+            **{"packages": ",".join(packages), "packageCount": len(packages)},
+            "conditions": [condition("Serving", "True", "Available")],
+        }
+        source = {"type": "image", "image": {"ref": "example.com/a@sha256:" + "0" * 64}}
+        body = {"apiVersion": "catalogd.operatorframework.io/v1alpha1", "kind": "Catalog"}
+        return self.apply({**body, "metadata": {"name": name}, "spec": {"source": source, **spec}}, status)
+
     def package(self, name: str, *channels: str, catalog: str = "c", versions: str = "") -> str:
         """Create a Package with these channels that lists these versions; returns the name of the package."""
         full = f"{self.prefix}-{name}"

@@ -69,9 +69,33 @@ def test_each_field_has_an_option(desk: Desk) -> None:
 
 def test_a_package_that_no_catalog_has_is_refused(desk: Desk) -> None:
     name = desk.package("abcdefgh", "stable")
-    status, out, err = desk.olm("install", f"{name}x")
+    desk.catalog(name)
+    asked = f"{name}x"
+    text = f'package \'{asked}\' not found: catalog "c" does not have it; did you mean "{name}"?'
+    assert desk.olm("install", asked) == (3, "", f"{text}; --force installs it when a catalog has it\n")
+    for command in ("show", "graph"):
+        assert desk.olm(command, asked) == (3, "", f"{text}\n")
+
+
+def test_a_package_that_spec_packages_leaves_out_is_refused(desk: Desk) -> None:
+    name = f"{desk.prefix}-left-out"
+    desk.catalog(name, "other", packages=["other"])
+    text = f"package '{name}' not found: catalog \"c\" has it, but its spec.packages does not name it: add it there"
+    assert desk.olm("show", name) == (3, "", f"{text}\n")
+
+
+def test_without_a_catalog_the_commands_say_so(desk: Desk) -> None:
+    assert desk.olm("search") == (0, "", "No packages found: there is no Catalog yet: create one.\n")
+    assert desk.olm("search", "x") == (3, "", "no package matches x: there is no Catalog yet: create one\n")
+    text = "package 'x' not found: there is no Catalog yet: create one that has package \"x\"\n"
+    assert desk.olm("show", "x") == (3, "", text)
+
+
+def test_a_search_with_a_typing_error_names_similar_packages(desk: Desk) -> None:
+    name = desk.package("cloud-native-postgresql", "stable")
+    status, out, err = desk.olm("search", "postgress")
     assert (status, out) == (3, "")
-    assert err.startswith(f"no catalog has a package {name}x: similar names are {name}")
+    assert err.splitlines()[-1] == f"no package matches postgress: did you mean {name}?"
 
 
 def test_force_installs_a_package_that_no_catalog_has(desk: Desk) -> None:
@@ -212,9 +236,15 @@ def test_the_name_of_the_operator(given: str, name: str) -> None:
 
 def test_a_catalog_that_does_not_have_the_package_is_refused(desk: Desk) -> None:
     name = desk.package("a", "stable")
-    text = f"catalog other has no package {name}: it is in c\n"
-    assert desk.olm("install", name, "--catalog", "other") == (3, "", text)
-    assert desk.olm("show", name, "--catalog", "other") == (3, "", text)
+    desk.catalog(name)
+    desk.catalog("quay", name="other")
+    text = f"package '{name}' not found: catalog \"other\" does not have it; the package is in c"
+    force = "; --force installs it when a catalog has it"
+    assert desk.olm("install", name, "--catalog", "other") == (3, "", f"{text}{force}\n")
+    for command in ("show", "graph"):
+        assert desk.olm(command, name, "--catalog", "other") == (3, "", f"{text}\n")
+    text = "there is no Catalog nosuch: the cluster has c and other; the package is in c\n"
+    assert desk.olm("show", name, "--catalog", "nosuch") == (3, "", text)
     assert desk.olm("why", name)[0] == 3
 
 

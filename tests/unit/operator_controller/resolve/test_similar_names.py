@@ -26,6 +26,7 @@ from operator_controller.resolve.similar_names import MAX_SUGGESTIONS, similar_n
         pytest.param("aa", ["aa4", "aa3", "aa2", "aa1"], ["aa1", "aa2", "aa3"], id="at most three"),
         pytest.param("a", ["a" * 254], [], id="a name that no package can have is not compared"),
         pytest.param("operator", ["operator-x", "x-operator"], [], id="a name that is the word operator"),
+        pytest.param("ARGOCD-Operator", ["argocd-operator", "l5-operator"], ["argocd-operator"], id="another case"),
         pytest.param("x", [], [], id="no known names"),
     ],
 )
