@@ -26,6 +26,8 @@ class Discovery:
     """Groups whose aggregated API server does not answer: their kinds are unknown."""
     listable: frozenset[tuple[str, str, str]] = frozenset()
     """(group, version, kind) of those whose objects can be listed; reviews and bindings cannot."""
+    deletable: frozenset[tuple[str, str, str]] = frozenset()
+    """(group, version, kind) of those whose objects can be deleted; figures and views of other objects cannot."""
 
     def find(self, api_version: str, kind: str) -> Kind | None:
         """The kind as a manifest names it, such as ("apps/v1", "Deployment"); None when exactly that is not served."""
@@ -38,7 +40,7 @@ def parse_discovery(documents: Iterable[Mapping[str, Any]]) -> Discovery:
     kinds: dict[tuple[str, str], Kind] = {}
     served: dict[tuple[str, str, str], Kind] = {}
     failed: set[str] = set()
-    listable: set[tuple[str, str, str]] = set()
+    by_verb: dict[str, set[tuple[str, str, str]]] = {"list": set(), "delete": set()}
     for document in documents:
         for item in document.get("items") or []:
             group = (item.get("metadata") or {}).get("name", "")
@@ -48,8 +50,9 @@ def parse_discovery(documents: Iterable[Mapping[str, Any]]) -> Discovery:
                 for kind, verbs in _kinds(group, version):
                     served.setdefault((group, kind.version, kind.kind), kind)
                     kinds.setdefault((group, kind.kind), kind)
-                    listable.update({(group, kind.version, kind.kind)} if "list" in verbs else ())
-    return Discovery(kinds, served, frozenset(failed), frozenset(listable))
+                    for verb in by_verb.keys() & set(verbs):
+                        by_verb[verb].add((group, kind.version, kind.kind))
+    return Discovery(kinds, served, frozenset(failed), *map(frozenset, by_verb.values()))
 
 
 def _kinds(group: str, version: Mapping[str, Any]) -> Iterator[tuple[Kind, Collection[str]]]:

@@ -13,13 +13,17 @@ from olmkit.runtime.discovery import Discovery, DiscoveryCache, parse_discovery
 DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments", namespaced=True)
 
 
+VERBS = {"Binding": ["create"], "PackageManifest": ["get", "list"]}
+"""Kinds with other verbs than those of stored objects."""
+
+
 def version(name: str, *kinds: tuple[str, str, str], freshness: str | None = "Current") -> dict[str, Any]:
     resources = [
         {
             "resource": plural,
             "responseKind": {"group": "", "version": "", "kind": kind},
             "scope": scope,
-            "verbs": ["create"] if kind == "Binding" else ["create", "list"],
+            "verbs": VERBS.get(kind, ["create", "list", "delete"]),
         }
         for plural, kind, scope in kinds
     ]
@@ -34,6 +38,7 @@ CORE = {"items": [group("", version("v1", ("pods", "Pod", "Namespaced"), ("names
 GROUPS = {
     "items": [
         group("odd", version("v1", ("bindings", "Binding", "Namespaced"))),
+        group("views", version("v1", ("packagemanifests", "PackageManifest", "Namespaced"))),
         group(
             "autoscaling",
             version("v2", ("horizontalpodautoscalers", "HorizontalPodAutoscaler", "Namespaced")),
@@ -74,6 +79,11 @@ def test_listable_kinds() -> None:
     assert ("", "v1", "Pod") in FOUND.listable
     assert FOUND.find("odd/v1", "Binding") is not None
     assert ("odd", "v1", "Binding") not in FOUND.listable
+
+
+def test_deletable_kinds() -> None:
+    assert ("", "v1", "Pod") in FOUND.deletable
+    assert ("views", "v1", "PackageManifest") in FOUND.listable - FOUND.deletable
 
 
 def test_empty_documents() -> None:
