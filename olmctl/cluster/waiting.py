@@ -20,14 +20,17 @@ RETRY_DELAY_SECONDS = 1.0
 """The pause before a watch that was cut is opened again."""
 
 
-async def versions_of(client: Client, kind: Kind, name: str) -> AsyncGenerator[Object | None, None]:
+async def versions_of(
+    client: Client, kind: Kind, name: str, namespace: str = ""
+) -> AsyncGenerator[Object | None, None]:
     """The object as it is and after each change; None while it does not exist. Never ends: close it. Raises Forbidden."""
     selector = f"metadata.name={name}"
     while True:
         try:
-            async for items, version in client.pages(kind, field_selector=selector):  # noqa: B007 used after the loop
+            async for items, version in client.pages(kind, namespace or None, field_selector=selector):  # noqa: B007 used after the loop
                 yield items[0] if items else None
-            async with aclosing(client.watch(kind, version, field_selector=selector)) as events:
+            events = client.watch(kind, version, namespace or None, field_selector=selector)
+            async with aclosing(events):
                 async for event in events:
                     if event["type"] != "BOOKMARK":
                         yield None if event["type"] == "DELETED" else event["object"]

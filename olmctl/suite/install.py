@@ -4,28 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
+from contextlib import aclosing
 from typing import Any
 
 import click
 
+from olmctl.cluster.port_forward import POD
 from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster, timeout_option
-from olmctl.commands import REFUSED, TIMED_OUT, CommandError
-from olmctl.suite.installed import check_installed, delete_leftovers
-from olmctl.suite.manifests import Manifests, documents, load_manifests
-from olmctl.suite.objects import ObjectState, find, find_all, kind_of, name_of, states
-from olmctl.suite.preflight import check_permissions, check_version
+from olmctl.cluster.waiting import RETRY_DELAY_SECONDS, versions_of
+from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
+from olmctl.suite.installed import check_installed, delete_leftovers, find_leftovers
+from olmctl.suite.manifests import PART_OF, PART_OF_LABEL, Manifests, documents, load_manifests
+from olmctl.suite.objects import (
+    ObjectState,
+    deletion_text,
+    find,
+    find_all,
+    is_terminating,
+    kind_of,
+    name_of,
+    place_of,
+    states,
+)
+from olmctl.suite.preflight import check_permissions, check_version, install_permissions
 from olmctl.suite.status import print_states
+from olmctl.suite.watched import Watched
 from olmctl.terminal import ProgressLine
 from olmkit.api.meta import Object
-from olmkit.errors import Conflict, Unavailable
+from olmkit.errors import Conflict, Forbidden, NotFound, Unavailable
 from olmkit.runtime.client import Client
 from olmkit.sources.errors import BadReference
 from olmkit.sources.oci.reference import parse
-
-POLL_SECONDS = 0.5
-"""The pause between two readings of the cluster."""
-_VERBS = ("get", "create", "patch")
 
 
 def _image_reference(context: click.Context, parameter: click.Parameter, value: str | None) -> str:
@@ -69,23 +79,54 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
     if export:
         sys.stdout.write(documents(manifests.all))
         return 0
-    await check_version(session.client)
-    await check_permissions(session.client, map(kind_of, manifests.all), _VERBS)
-    is_forced, seconds = options["is_forced"], options["seconds"]
-    await check_installed(session.client, manifests, session.system_namespace, is_forced=is_forced)
-    await _apply_dry(session.client, manifests, is_forced=is_forced, is_shown=bool(options["dry_run"]))
-    if options["dry_run"]:
-        return 0
+    client, seconds = session.client, options["seconds"]
     deadline = asyncio.get_running_loop().time() + seconds
-    await _apply(session.client, manifests.crds, is_forced=is_forced)
-    await _wait(session.client, manifests.crds, deadline, seconds)
-    await _apply(session.client, manifests.objects, is_forced=is_forced)
-    if not options["no_wait"]:
-        await _wait(session.client, manifests.deployments, deadline, seconds)
-    await delete_leftovers(session.client, manifests)
-    if not options["no_wait"]:
-        print_states(await states(session.client, manifests.all))
+    await check_version(client)
+    await check_permissions(client, install_permissions(manifests))
+    await _wait_for_deletions(client, manifests, deadline, seconds)
+    is_forced, is_dry_run, is_waiting = options["is_forced"], bool(options["dry_run"]), not options["no_wait"]
+    await check_installed(client, manifests, session.system_namespace, is_forced=is_forced)
+    await _apply_dry(client, manifests, is_forced=is_forced, is_shown=is_dry_run)
+    if is_dry_run:
+        return 0
+    await _apply(client, manifests.crds, is_forced=is_forced)
+    await _wait(client, manifests.crds, deadline, seconds)
+    await _apply(client, manifests.objects, is_forced=is_forced)
+    leftovers = await find_leftovers(client, manifests)
+    if is_waiting:
+        await _wait(client, manifests.deployments, deadline, seconds)
+        await delete_leftovers(client, leftovers)
+        print_states(await states(client, manifests.all))
+    elif leftovers:
+        text = f"controllers of another version may still need {', '.join(map(name_of, leftovers))}"
+        click.echo(f"{text}: `olm suite install` deletes them when those of this version are available", err=True)
     return 0
+
+
+async def _wait_for_deletions(client: Client, manifests: Manifests, deadline: float, seconds: float) -> None:
+    """Wait for the end of objects that are being deleted: what is applied to them would be deleted too, or be refused. Raises
+    CommandError with TIMED_OUT and what holds them."""
+    line = ProgressLine()
+    for each in await find_all(client, manifests.all):
+        if each is None or not is_terminating(each):
+            continue
+        text = deletion_text(each)
+        try:
+            async with (
+                asyncio.timeout_at(deadline),
+                aclosing(versions_of(client, kind_of(each), *place_of(each))) as versions,
+            ):
+                async for found in versions:
+                    if found is None or found["metadata"]["uid"] != each["metadata"]["uid"]:
+                        break
+                    text = deletion_text(found)
+                    line.show(f"waiting for the deletion of {text}")
+        except TimeoutError:
+            raise CommandError(
+                TIMED_OUT, f"nothing is installed: not deleted within {seconds:g} seconds: {text}"
+            ) from None
+        finally:
+            line.end()
 
 
 async def _apply_dry(client: Client, manifests: Manifests, *, is_forced: bool, is_shown: bool) -> None:
@@ -104,10 +145,18 @@ async def _apply_dry(client: Client, manifests: Manifests, *, is_forced: bool, i
             print(f"{name_of(obj)} {_outcome(before, after)} (dry run)")
 
 
-async def _apply(client: Client, objects: Iterable[Object], *, is_forced: bool) -> None:
+async def _apply(client: Client, objects: Sequence[Object], *, is_forced: bool) -> None:
+    """Raises CommandError if somebody deletes what is being installed."""
     for obj in objects:
         before = await find(client, obj)
-        after = await apply(client, obj, is_forced=is_forced)
+        try:
+            after = await apply(client, obj, is_forced=is_forced)
+        except (Forbidden, NotFound) as error:
+            found = await find_all(client, objects)
+            if deleted := [name_of(each) for each in found if each is not None and is_terminating(each)]:
+                text = f"somebody has deleted {', '.join(deleted)} meanwhile: repeat this command"
+                raise CommandError(FAILED, f"{name_of(obj)}: {text}") from error
+            raise
         print(f"{name_of(obj)} {_outcome(before, after)}", flush=True)
 
 
@@ -133,26 +182,25 @@ async def apply(client: Client, obj: Object, *, is_forced: bool, is_dry_run: boo
         raise CommandError(REFUSED, f"{name_of(obj)}: {error.message}: {hint}") from error
 
 
-async def _wait(client: Client, objects: Iterable[Object], deadline: float, seconds: float) -> None:
+async def _wait(client: Client, objects: Sequence[Object], deadline: float, seconds: float) -> None:
     """Wait until all objects are available, with a line of progress. Raises CommandError with TIMED_OUT and the causes."""
-    line, expected, last = ProgressLine(), list(objects), "the API server does not answer"
-    try:
-        async with asyncio.timeout_at(deadline):
-            while True:
-                try:
-                    waiting = [each for each in await states(client, expected) if not each.is_good]
-                except Unavailable as error:
-                    last = error.message
-                else:
-                    if not waiting:
-                        return
-                    last = "; ".join(map(_text, waiting))
-                line.show(f"waiting for {last}")
-                await asyncio.sleep(POLL_SECONDS)
-    except TimeoutError:
-        raise CommandError(TIMED_OUT, f"not within {seconds:g} seconds: {last}") from None
-    finally:
-        line.end()
+    line, now = ProgressLine(), asyncio.get_running_loop().time
+    async with Watched(client) as watched:
+        for kind in {*map(kind_of, objects), POD}:  # pods have the causes
+            await watched.follow(kind, label_selector=f"{PART_OF_LABEL}={PART_OF}")
+        while True:
+            wake_at = deadline
+            try:
+                text = "; ".join(_text(each) for each in await states(client, objects) if not each.is_good)
+            except Unavailable as error:
+                text, wake_at = error.message, min(deadline, now() + RETRY_DELAY_SECONDS)
+            if not text or now() >= deadline:
+                break
+            line.show(f"waiting for {text}")
+            await watched.change(wake_at)
+    line.end()
+    if text:
+        raise CommandError(TIMED_OUT, f"not within {seconds:g} seconds: {text}")
 
 
 def _text(state: ObjectState) -> str:

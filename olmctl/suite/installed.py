@@ -21,7 +21,7 @@ from olmctl.suite.manifests import (
     VERSION_LABEL,
     Manifests,
 )
-from olmctl.suite.objects import DEPLOYMENT, KINDS, find_all, is_own, name_of
+from olmctl.suite.objects import DEPLOYMENT, KINDS, find_all, is_own, kind_of, name_of
 from olmkit.api.meta import Object
 from olmkit.errors import NotFound
 from olmkit.gocompat.versions import BadVersion, parse_tolerant_version
@@ -29,7 +29,7 @@ from olmkit.runtime.client import Client
 
 _DEFAULT_NAMESPACES = (SYSTEM_NAMESPACE, KEYS_NAMESPACE)
 """Whoever has made these has made them for the suite."""
-_KEPT = ("CustomResourceDefinition", "Namespace")
+KEPT_KINDS = ("CustomResourceDefinition", "Namespace")
 """Kinds that an upgrade never deletes: everything in them would be deleted too."""
 
 
@@ -71,7 +71,7 @@ async def _check_namespaces(client: Client, manifests: Manifests, *, is_forced: 
         is_cluster_namespace = name == "default" or name.startswith("kube-")
         if is_cluster_namespace or not is_forced:
             text = f"namespace/{name} exists and is not olm-suite's: choose another one with --system-namespace"
-            more = "" if is_cluster_namespace else ", or use --force; then it is deleted with the suite"
+            more = "" if is_cluster_namespace else ", or use --force"
             raise CommandError(REFUSED, text + more)
 
 
@@ -91,23 +91,29 @@ def _check_stored_versions(wanted: Sequence[Object], found: Iterable[Object | No
             raise CommandError(FAILED, f"{text}: install a version that has it, and migrate them")
 
 
-async def delete_leftovers(client: Client, manifests: Manifests) -> None:
-    """Delete what `olm suite install` of another version has applied and this version does not contain, and print it.
+async def find_leftovers(client: Client, manifests: Manifests) -> list[Object]:
+    """What `olm suite install` of another version has applied and this version does not contain.
 
-    Objects that others have applied stay, and so do Namespaces and CRDs.
+    Not objects that others have applied, nor Namespaces and CRDs.
     """
     present = {(name_of(each), each["metadata"].get("namespace")) for each in manifests.all}
     selector = f"{PART_OF_LABEL}={PART_OF},{VERSION_LABEL},{VERSION_LABEL}!={manifests.version}"
-    for kind in KINDS:
-        if kind.kind in _KEPT:
-            continue
-        for each in (await client.list(kind, label_selector=selector))[0]:
-            metadata = each["metadata"]
-            if (name_of(each), metadata.get("namespace")) in present or not _is_applied_by_olm(each):
-                continue
-            with suppress(NotFound):
-                await client.delete(kind, metadata["name"], metadata.get("namespace"), uid=metadata["uid"])
-            click.echo(f"{name_of(each)} deleted")
+    kinds = (kind for kind in KINDS if kind.kind not in KEPT_KINDS)
+    found = [each for kind in kinds for each in (await client.list(kind, label_selector=selector))[0]]
+    return [
+        each
+        for each in found
+        if (name_of(each), each["metadata"].get("namespace")) not in present and _is_applied_by_olm(each)
+    ]
+
+
+async def delete_leftovers(client: Client, leftovers: Iterable[Object]) -> None:
+    """Delete these objects, and print them. No controller may use them: those of the version before must have ended."""
+    for each in leftovers:
+        metadata = each["metadata"]
+        with suppress(NotFound):
+            await client.delete(kind_of(each), metadata["name"], metadata.get("namespace"), uid=metadata["uid"])
+        click.echo(f"{name_of(each)} deleted")
 
 
 def _is_applied_by_olm(obj: Object) -> bool:

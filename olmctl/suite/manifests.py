@@ -48,6 +48,11 @@ class Manifests:
         return tuple(each for each in self.objects if each["kind"] == "Deployment")
 
     @property
+    def namespaces(self) -> tuple[Object, ...]:
+        """The namespaces of the controllers and of their keys."""
+        return tuple(each for each in self.objects if each["kind"] == "Namespace")
+
+    @property
     def version(self) -> str:
         """The version of the suite, such as v0.1.0."""
         return str(self.deployments[0]["metadata"]["labels"][VERSION_LABEL])

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from olmctl.cluster.installed_objects import NAMESPACE
-from olmctl.cluster.operator_state import condition, is_observed, is_true, part, text_at
+from olmctl.cluster.operator_state import condition, conditions, is_observed, is_true, part, text_at
 from olmctl.cluster.port_forward import POD
 from olmctl.suite.manifests import NAME_LABEL, PART_OF, PART_OF_LABEL, VERSION_LABEL, containers
 from olmkit.api import customresourcedefinitions
@@ -119,6 +119,26 @@ def is_own(obj: Object) -> bool:
     return text_at(obj, "metadata", "labels", PART_OF_LABEL) == PART_OF
 
 
+def is_terminating(obj: Object) -> bool:
+    """Whether the object is being deleted."""
+    return bool(part(obj, "metadata", "deletionTimestamp"))
+
+
+def place_of(obj: Object) -> tuple[str, str]:
+    """Its name and its namespace, "" if it has none."""
+    return obj["metadata"]["name"], obj["metadata"].get("namespace") or ""
+
+
+def deletion_text(obj: Object) -> str:
+    """What holds an object of the manifests; namespaces and CRDs say it in their conditions."""
+    texts = [text_at(each, "message") for each in conditions(obj) if each.get("status") == "True"]
+    finalizers = [*(part(obj, "metadata", "finalizers") or ()), *(part(obj, "spec", "finalizers") or ())]
+    if not is_terminating(obj) or obj["kind"] not in ("Namespace", "CustomResourceDefinition"):
+        texts = []
+    held = [*texts, *([f"finalizers {', '.join(finalizers)}"] if finalizers else ())]
+    return f"{name_of(obj)}: {'; '.join(text for text in held if text) or 'it is being deleted'}"
+
+
 async def states(client: Client, objects: Iterable[Object]) -> list[ObjectState]:
     """The states of the objects of the manifests, in the same order."""
     expected = list(objects)
@@ -151,7 +171,7 @@ def state_of(expected: Object, found: Object | None) -> ObjectState:
     """The state of an object, without the cause for a Deployment that is not available."""
     if found is None:
         return ObjectState(expected, None, MISSING, is_good=False, message="it does not exist")
-    if part(found, "metadata", "deletionTimestamp"):
+    if is_terminating(found):
         return ObjectState(expected, found, "Terminating", is_good=False, message="it is being deleted")
     if found["kind"] == "Deployment":
         is_good, text = _rollout(found)

@@ -7,17 +7,28 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
+from olmctl.cluster.port_forward import POD
 from olmctl.commands import FAILED, REFUSED, CommandError
-from olmctl.suite.objects import MAX_CONCURRENT_REQUESTS
+from olmctl.suite.controllers import REPLICA_SET
+from olmctl.suite.installed import KEPT_KINDS
+from olmctl.suite.manifests import Manifests
+from olmctl.suite.objects import MAX_CONCURRENT_REQUESTS, kind_of
+from olmctl.suite.removal import CUSTOM_KINDS
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
+from olmkit.runtime.lease import LEASE
+from olmkit.tls.managed_certificate import SECRET
+from olmkit.tls.service import CONFIG_MAP
 
 MINIMUM_KUBERNETES = (1, 27)
 """CEL rules of the CRDs, and field ownership of status, need it."""
 REVIEW = Kind("authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews")
+_EVERY_KIND = Kind("*", "*", "*", "*")
 _ROLES = ("Role", "ClusterRole")
+Permission = tuple[str, Kind]
+"""A verb, and the kind whose objects it concerns, in all namespaces."""
 _PATTERN = re.compile(r"v?(\d+)\.(\d+)")
 
 
@@ -30,13 +41,33 @@ async def check_version(client: Client) -> None:
         raise CommandError(FAILED, f"the cluster runs Kubernetes {version}: olm-suite needs {minimum} or later")
 
 
-async def check_permissions(client: Client, kinds: Iterable[Kind], verbs: Sequence[str]) -> None:
+def install_permissions(manifests: Manifests) -> list[Permission]:
+    """What `olm suite install` does: it applies objects, waits for them, and deletes what the version before had."""
+    kinds = dict.fromkeys(map(kind_of, manifests.all))
+    wanted = [(verb, kind) for kind in kinds for verb in ("get", "list", "watch", "create", "patch")]
+    wanted += [(verb, kind) for kind in kinds for verb in ("escalate", "bind") if kind.kind in _ROLES]
+    return [*wanted, *(("delete", kind) for kind in kinds if kind.kind not in KEPT_KINDS), *_of(POD, "list", "watch")]
+
+
+def uninstall_permissions(manifests: Manifests) -> list[Permission]:
+    """What `olm suite uninstall` does: it deletes objects and waits for their end, removes finalizers of stopped controllers, and
+    names what else is in the namespaces."""
+    kinds = dict.fromkeys(map(kind_of, manifests.all))
+    wanted = [(verb, kind) for kind in kinds for verb in ("get", "list", "watch", "delete")]
+    wanted += [(verb, kind) for kind in CUSTOM_KINDS for verb in ("list", "watch", "delete", "patch")]
+    wanted += [*_of(POD, "list", "watch"), *_of(REPLICA_SET, "list", "watch"), *_of(LEASE, "list", "watch", "delete")]
+    return [*wanted, *_of(SECRET, "delete"), *_of(CONFIG_MAP, "delete"), *_of(_EVERY_KIND, "list")]
+
+
+def _of(kind: Kind, *verbs: str) -> list[Permission]:
+    return [(verb, kind) for verb in verbs]
+
+
+async def check_permissions(client: Client, wanted: Sequence[Permission]) -> None:
     """Raises CommandError that names what the user may not do. rukpak's role has all permissions: granting it needs `escalate`,
     or these permissions themselves."""
-    kinds = tuple(dict.fromkeys(kinds))
-    wanted = [(verb, kind) for kind in kinds for verb in verbs]
-    if "create" in verbs and not await _is_allowed(client, "*", Kind("*", "*", "*", "*")):
-        wanted += [(verb, kind) for kind in kinds if kind.kind in _ROLES for verb in ("escalate", "bind")]
+    if await _is_allowed(client, "*", _EVERY_KIND):
+        return
     limit = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
 
     async def one(verb: str, kind: Kind) -> bool:

@@ -1,61 +1,151 @@
 """Deletes objects and waits until they are gone, and says what holds those that stay.
 
-Called by olmctl.suite.uninstall. Each step can be repeated: it reads what is there, and what is gone already is no error.
+Called by olmctl.suite.uninstall. Each step can be repeated: it reads what is there, and what is gone already is no error. Never
+removes a finalizer of the suite while its controller may run.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from typing import Self
 
-from olmctl.cluster.operator_state import conditions, part, text_at
-from olmctl.commands import FAILED, TIMED_OUT, CommandError, warn
-from olmctl.suite.finalizers import CONTROLLER_OF, Controllers, held_text, own_finalizers, remove_own_finalizers
-from olmctl.suite.objects import CRD, find_all, is_own, kind_of, name_of, resource_name
+from olmctl.commands import REFUSED, TIMED_OUT, CommandError, warn
+from olmctl.suite.controllers import Controllers
+from olmctl.suite.finalizers import controllers_of, held_text, remove_own_finalizers
+from olmctl.suite.manifests import PART_OF, PART_OF_LABEL
+from olmctl.suite.objects import (
+    CRD,
+    KINDS,
+    deletion_text,
+    find_all,
+    is_own,
+    is_terminating,
+    kind_of,
+    name_of,
+    place_of,
+    resource_name,
+)
+from olmctl.suite.watched import Watched
 from olmctl.terminal import ProgressLine
-from olmkit.api import bundledeployments, operators
+from olmkit.api import bundledeployments, bundles, catalogs, operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object
-from olmkit.errors import Conflict, NotFound, Unavailable
+from olmkit.errors import Conflict, NotFound
 from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Informer
+from olmkit.runtime.lease import LEASE
+from olmkit.tls.managed_certificate import SECRET
+from olmkit.tls.service import CONFIG_MAP
 
-POLL_SECONDS = 0.5
-"""The pause between two readings of the cluster."""
+CUSTOM_KINDS = (operators.KIND, bundledeployments.KIND, bundles.KIND, catalogs.KIND)
+"""The kinds that users create, in the order in which they are deleted. Package and BundleMetadata belong to Catalogs."""
+STOP_SECONDS = 60.0
+"""How long to wait for the end of a controller when the time is over: its pods have 30 seconds, and its Lease expires."""
 FORCED_SECONDS = 30.0
 """How long to wait for objects after their finalizers were removed."""
+_SELECTOR = f"{PART_OF_LABEL}={PART_OF}"
+Choice = Callable[[Object], bool]
 
 
 class Removal:
-    """Deletes within one time for everything. With `is_forced` it removes the suite's finalizers where no controller does."""
+    """Deletes within one time for everything. With `is_forced` it stops the controllers that do not finish, and removes their
+    finalizers."""
 
-    def __init__(self, client: Client, controllers: Controllers, seconds: float, *, is_forced: bool) -> None:
-        """The time begins with this call."""
+    def __init__(
+        self, client: Client, watched: Watched, controllers: Controllers, seconds: float, *, is_forced: bool
+    ) -> None:
+        """Use open()."""
         self._client = client
+        self._watched = watched
         self._controllers = controllers
         self._seconds = seconds
         self._deadline = _now() + seconds
         self._is_forced = is_forced
         self._line = ProgressLine()
+        self._custom: Mapping[Kind, Informer] = {}
+        self._objects: Mapping[Kind, Informer] = {}
+        self._stopped: set[str] = set()
+        """Controllers that this command has stopped."""
 
-    async def delete_custom_resources(self, kind: Kind, is_chosen: Callable[[Object], bool] = lambda obj: True) -> None:
+    @classmethod
+    async def open(cls, client: Client, watched: Watched, namespace: str, seconds: float, *, is_forced: bool) -> Self:
+        """Begin to follow what will be deleted; the time begins too. Raises Unavailable."""
+        controllers = await Controllers.open(client, namespace, watched)
+        self = cls(client, watched, controllers, seconds, is_forced=is_forced)
+        self._custom = {kind: await watched.follow(kind) for kind in CUSTOM_KINDS if await is_own_kind(client, kind)}
+        self._objects = {kind: await watched.follow(kind, label_selector=_SELECTOR) for kind in KINDS}
+        return self
+
+    async def check_controllers(self, is_chosen: Choice) -> None:
+        """Raises CommandError if a controller does not run that has to finish the deletion of a chosen object, or of what
+        belongs to it. With `is_forced`, such a controller is stopped for good."""
+        found = [each for informer in self._custom.values() for each in informer.objects.values()]
+        uids = {each["metadata"]["uid"] for each in found if is_chosen(each)}
+        names = {
+            name
+            for each in found
+            if uids & {each["metadata"]["uid"], *owner_uids(each)}
+            for name in controllers_of(each)
+        }
+        stopped = await self._controllers.find_stopped(names)
+        if stopped and not self._is_forced:
+            raise CommandError(REFUSED, _stopped_text(stopped))
+        await self._stop(stopped, self._deadline)
+
+    def is_ending(self, obj: Object) -> bool:
+        """Whether the deletion of a custom resource has begun, or will be begun by the garbage collector: its owner is gone."""
+        owners = [each for each in obj["metadata"].get("ownerReferences") or () if each["kind"] in self._by_name]
+        return is_terminating(obj) or (bool(owners) and not any(map(self._exists, owners)))
+
+    def _exists(self, owner: Object) -> bool:
+        found = self._by_name[owner["kind"]].get(owner["name"])
+        return found is not None and found["metadata"]["uid"] == owner["uid"]
+
+    @property
+    def _by_name(self) -> Mapping[str, Informer]:
+        return {kind.kind: informer for kind, informer in self._custom.items()}
+
+    async def _stop(self, names: Iterable[str], until: float) -> None:
+        for name in names:
+            await self._controllers.stop(name, until)
+            self._stopped.add(name)
+
+    async def delete_custom_resources(self, kind: Kind, is_chosen: Choice) -> None:
         """Delete the chosen objects of a kind, and wait until there are none. Raises CommandError with what holds them."""
+
+        def present() -> list[Object]:
+            return [each for each in self._of_kind(kind) if is_chosen(each)]
+
         shown: dict[str, None] = {}
-        while found := [each for each in await custom_resources(self._client, kind) if is_chosen(each)]:
+        while found := present():
             _print_gone(shown, {resource_name(kind, each) for each in found})
             for each in found:
                 shown[resource_name(kind, each)] = None
-                if not part(each, "metadata", "deletionTimestamp"):
-                    await self._delete(kind, each)
-            is_late = _now() > self._deadline
+                await self._delete(self._custom[kind], each)
+            if _now() > self._deadline:
+                await self._finish_late(kind, found)
+            await self._strip(kind, found)
             if kind == operators.KIND:  # an Operator waits for its BundleDeployment
-                deployments = await custom_resources(self._client, bundledeployments.KIND)
-                await self._strip(bundledeployments.KIND, deployments, is_late=False)
-            if not await self._strip(kind, found, is_late=is_late) and is_late:
-                self._fail(held_text(kind, each) for each in found)
+                await self._strip(bundledeployments.KIND, self._of_kind(bundledeployments.KIND))
             await self._pause(held_text(kind, found[0]), len(found))
         self._line.end()
         _print_gone(shown, set())
+
+    def _of_kind(self, kind: Kind) -> list[Object]:
+        return list(self._custom[kind].objects.values()) if kind in self._custom else []
+
+    async def _finish_late(self, kind: Kind, found: Sequence[Object]) -> None:
+        """What to do when the time is over: stop the controllers that have not finished, once, or give up."""
+        waiting = [*found, *(self._of_kind(bundledeployments.KIND) if kind == operators.KIND else ())]
+        names = {name for each in waiting for name in controllers_of(each)} - self._stopped
+        if not self._is_forced or not names:
+            silent = [f"{name} does not run" for name in sorted(names) if not self._controllers.runs(name)]
+            self._fail((*(held_text(kind, each) for each in found), *silent))
+        self._line.end()
+        await self._stop(sorted(names), _now() + STOP_SECONDS)
+        self._deadline = _now() + FORCED_SECONDS
 
     async def delete_objects(self, objects: Sequence[Object]) -> None:
         """Delete objects of the manifests in this order, and wait for the end. Objects of others with the same names stay and
@@ -63,57 +153,68 @@ class Removal:
         for each in await find_all(self._client, objects):
             if each is not None and not is_own(each):
                 warn(f"{name_of(each)} stays: it is not olm-suite's")
+
+        def present() -> list[Object]:
+            found = (self._objects[kind_of(each)].get(*place_of(each)) for each in objects)
+            return [each for each in found if each is not None]
+
         shown: dict[str, None] = {}
-        while found := [each for each in await find_all(self._client, objects) if each is not None and is_own(each)]:
+        while found := present():
             _print_gone(shown, {name_of(each) for each in found})
             for each in found:
                 shown[name_of(each)] = None
-                if not part(each, "metadata", "deletionTimestamp"):
-                    await self._delete(kind_of(each), each)
+                await self._delete(self._objects[kind_of(each)], each)
             if _now() > self._deadline:
-                self._fail(map(_object_text, found))
-            await self._pause(_object_text(found[0]), len(found))
+                self._fail(map(deletion_text, found))
+            await self._pause(deletion_text(found[0]), len(found))
         self._line.end()
         _print_gone(shown, set())
 
-    async def _delete(self, kind: Kind, obj: Object) -> None:
-        metadata = obj["metadata"]
-        with suppress(NotFound, Conflict):  # another object of that name: the next reading decides
-            await self._client.delete(kind, metadata["name"], metadata.get("namespace"), uid=metadata["uid"])
+    async def delete_contents(self, namespace: str, leases: Iterable[str]) -> None:
+        """Delete what the controllers have made in a namespace that stays: their certificates, and their Leases."""
+        made = [(LEASE, {"metadata": {"name": name}}) for name in leases]
+        for kind in (SECRET, CONFIG_MAP):
+            listed, _ = await self._client.list(kind, namespace, _SELECTOR, metadata_only=True)
+            made += [(kind, each) for each in listed]
+        for kind, each in made:
+            with suppress(NotFound):
+                await self._client.delete(kind, each["metadata"]["name"], namespace)
 
-    async def _strip(self, kind: Kind, found: Iterable[Object], *, is_late: bool) -> bool:
-        """Remove the suite's finalizers of objects that are being deleted and whose controller does not run; returns whether.
-
-        Raises CommandError without is_forced.
-        """
-        is_changed = False
-        for obj in found:
-            finalizers = tuple(own_finalizers(obj)) if part(obj, "metadata", "deletionTimestamp") else ()
-            stopped = [each for each in finalizers if await self._controllers.is_stopped(CONTROLLER_OF[each])]
-            if stopped and not self._is_forced:
-                self._line.end()
-                raise CommandError(FAILED, _stopped_text(resource_name(kind, obj), stopped[0]))
-            if stopped or (finalizers and is_late and self._is_forced):
-                await self._remove_finalizers(kind, obj)
-                is_changed = True
-        if is_changed and is_late:
-            self._deadline = _now() + FORCED_SECONDS
-        return is_changed
-
-    async def _remove_finalizers(self, kind: Kind, obj: Object) -> None:
-        try:
-            await remove_own_finalizers(self._client, kind, obj)
-        except (Conflict, NotFound):  # it has changed: the next reading decides
+    async def _delete(self, informer: Informer, obj: Object) -> None:
+        """Request the deletion of an object, unless it is being deleted."""
+        if is_terminating(obj):
             return
-        self._line.end()
-        text = "its finalizers of the suite are removed"
-        if kind == bundledeployments.KIND:
-            text += f"; its objects stay: those with the label {OWNER_UID_LABEL}={obj['metadata']['uid']}"
-        warn(f"{resource_name(kind, obj)}: {text}")
+        metadata = obj["metadata"]
+        name, namespace, uid = metadata["name"], metadata.get("namespace"), metadata["uid"]
+        with suppress(NotFound, Conflict):  # it is gone, or another one has its name: a change follows
+            left = await self._client.delete(informer.kind, name, namespace, uid=uid)
+            if left is None:
+                informer.record_deletion(name, uid, namespace or "")
+            else:
+                informer.record_write(left)
+
+    async def _strip(self, kind: Kind, found: Iterable[Object]) -> None:
+        """Remove the suite's finalizers from objects that are being deleted and whose controllers this command has stopped."""
+        chosen = [obj for obj in found if is_terminating(obj) and self._has_stopped(controllers_of(obj))]
+        for name in sorted({name for obj in chosen for name in controllers_of(obj)}):
+            await self._controllers.check_stopped(name)
+        for obj in chosen:
+            try:
+                await remove_own_finalizers(self._client, kind, obj)
+            except (Conflict, NotFound):  # it has changed: a change follows
+                continue
+            self._line.end()
+            text = "its finalizers of the suite are removed"
+            if kind == bundledeployments.KIND:
+                text += f"; its objects stay: those with the label {OWNER_UID_LABEL}={obj['metadata']['uid']}"
+            warn(f"{resource_name(kind, obj)}: {text}")
+
+    def _has_stopped(self, names: set[str]) -> bool:
+        return bool(names) and names <= self._stopped
 
     async def _pause(self, text: str, count: int) -> None:
         self._line.show(f"waiting for the deletion of {text}" + (f" ({count - 1} more)" if count > 1 else ""))
-        await asyncio.sleep(POLL_SECONDS)
+        await self._watched.change(self._deadline)
 
     def _fail(self, texts: Iterable[str]) -> None:
         self._line.end()
@@ -122,24 +223,24 @@ class Removal:
 
 async def custom_resources(client: Client, kind: Kind) -> list[Object]:
     """All objects of a kind of the suite; none if the cluster does not serve it, or has another program's CRD of that name."""
-    if not await _is_own_kind(client, kind):
+    if not await is_own_kind(client, kind):
         return []
-    while True:
-        try:
-            return (await client.list(kind))[0]
-        except NotFound:
-            return []
-        except Unavailable as error:
-            if error.retry_after is None:
-                raise
-            await asyncio.sleep(POLL_SECONDS)
+    with suppress(NotFound):
+        return (await client.list(kind))[0]
+    return []
 
 
-async def _is_own_kind(client: Client, kind: Kind) -> bool:
+async def is_own_kind(client: Client, kind: Kind) -> bool:
+    """Whether the CRD of a kind is the suite's."""
     try:
         return is_own(await client.get(CRD, f"{kind.plural}.{kind.group}"))
     except NotFound:
         return False
+
+
+def owner_uids(obj: Object) -> set[str]:
+    """The uids of the owners of an object."""
+    return {each["uid"] for each in obj["metadata"].get("ownerReferences") or ()}
 
 
 def _print_gone(shown: dict[str, None], present: set[str]) -> None:
@@ -148,21 +249,11 @@ def _print_gone(shown: dict[str, None], present: set[str]) -> None:
         print(f"{name} deleted", flush=True)
 
 
-def _object_text(obj: Object) -> str:
-    """What holds an object of the manifests; namespaces and CRDs say it in their conditions."""
-    texts = [text_at(each, "message") for each in conditions(obj) if each.get("status") == "True"]
-    finalizers = [*(part(obj, "metadata", "finalizers") or ()), *(part(obj, "spec", "finalizers") or ())]
-    if not part(obj, "metadata", "deletionTimestamp") or obj["kind"] not in ("Namespace", "CustomResourceDefinition"):
-        texts = []
-    held = [*texts, *([f"finalizers {', '.join(finalizers)}"] if finalizers else ())]
-    return f"{name_of(obj)}: {'; '.join(text for text in held if text) or 'it is being deleted'}"
-
-
-def _stopped_text(name: str, finalizer: str) -> str:
-    controller = CONTROLLER_OF[finalizer]
+def _stopped_text(names: Sequence[str]) -> str:
+    run, them, their = ("does", "it", "its") if len(names) == 1 else ("do", "them", "their")
     return (
-        f"{name} is being deleted and waits for {controller}, which does not run: nothing else removes the finalizer "
-        f"{finalizer}. Start it again (olm suite install), or use --force: then what was installed stays on the cluster"
+        f"{' and '.join(names)} {run} not run, and nothing else completes the deletion of objects with {their} finalizers: "
+        f"nothing is deleted. Start {them} (olm suite install), or use --force: then what was installed stays on the cluster"
     )
 
 

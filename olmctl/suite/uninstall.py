@@ -8,24 +8,19 @@ from typing import Any
 
 import click
 
-from olmctl.cluster.operator_state import part
 from olmctl.cluster.session import Session, on_cluster, timeout_option
 from olmctl.commands import REFUSED, CommandError
-from olmctl.suite.finalizers import Controllers
 from olmctl.suite.installed import find_controllers
-from olmctl.suite.manifests import KEYS_NAMESPACE, Manifests, load_manifests
-from olmctl.suite.objects import CRD, DEPLOYMENT, find_all, is_own, kind_of
-from olmctl.suite.preflight import check_permissions
-from olmctl.suite.removal import Removal, custom_resources
+from olmctl.suite.manifests import Manifests, load_manifests
+from olmctl.suite.namespaces import Contents, kept_namespaces
+from olmctl.suite.objects import find_all, is_own
+from olmctl.suite.preflight import check_permissions, uninstall_permissions
+from olmctl.suite.removal import CUSTOM_KINDS, Removal, custom_resources
+from olmctl.suite.watched import Watched
 from olmctl.terminal import clean
-from olmkit.api import bundledeployments, bundles, catalogs, operators
+from olmkit.api import bundledeployments, operators
 from olmkit.api.meta import Kind, Object
 from olmkit.api.names import pluralize
-
-KINDS = (operators.KIND, bundledeployments.KIND, bundles.KIND, catalogs.KIND)
-"""The kinds that users create, in the order in which they are deleted. Package and BundleMetadata belong to Catalogs."""
-_VERBS = ("get", "delete")
-_CUSTOM_RESOURCE_VERBS = ("list", "delete", "patch")
 
 
 @click.command("uninstall")
@@ -39,7 +34,7 @@ _CUSTOM_RESOURCE_VERBS = ("list", "delete", "patch")
     "--force",
     "is_forced",
     is_flag=True,
-    help="Remove the suite's own finalizers if their controllers do not run, or --timeout is over.",
+    help="Stop controllers that do not run properly, or not end within --timeout, and remove their finalizers.",
 )
 @timeout_option("How long to wait, such as 90s or 10m.  [default: 5m]")
 @on_cluster
@@ -50,25 +45,24 @@ async def uninstall(session: Session, is_orphan: bool, is_removal: bool, **optio
     """
     if is_orphan == is_removal:
         raise click.UsageError("choose one of --orphan and --remove")
-    manifests = load_manifests(system_namespace=session.system_namespace)
-    wanted = manifests.objects if is_orphan else manifests.all
-    await _check_permissions(session, wanted)
-    found = {kind: await custom_resources(session.client, kind) for kind in KINDS}
-    await find_controllers(session.client, manifests, session.system_namespace)
-    if not await _find_own(session, wanted):
+    client, manifests = session.client, load_manifests(system_namespace=session.system_namespace)
+    await check_permissions(client, uninstall_permissions(manifests))
+    await find_controllers(client, manifests, session.system_namespace)
+    found = {kind: await custom_resources(client, kind) for kind in CUSTOM_KINDS}
+    kept = await kept_namespaces(client, manifests)
+    if not await _is_installed(session, manifests.objects if is_orphan else manifests.all, kept):
         crds = await _find_own(session, manifests.crds)
         stays = f". {pluralize(len(crds), 'CRD')} stay: --remove deletes them" if crds else ""
         click.echo(f"olm-suite is not installed: there is nothing to remove{stays}", err=True)
+        _say_what_stays(kept)
         return 0
-    _confirm(list(_consequences(session, found, is_orphan=is_orphan)), options)
+    _confirm(list(_consequences(manifests, found, kept, is_orphan=is_orphan)), options)
     if options["dry_run"]:
         return 0
-    controllers = Controllers(session.client, session.system_namespace)
-    removal = Removal(session.client, controllers, options["seconds"], is_forced=options["is_forced"])
-    if is_orphan:
-        await _orphan(removal, manifests)
-    else:
-        await _remove(removal, manifests)
+    async with Watched(client) as watched:
+        namespace, seconds = session.system_namespace, options["seconds"]
+        removal = await Removal.open(client, watched, namespace, seconds, is_forced=options["is_forced"])
+        await _remove(session, removal, manifests, is_orphan=is_orphan)
     return 0
 
 
@@ -76,35 +70,46 @@ async def _find_own(session: Session, objects: Sequence[Object]) -> list[Object]
     return [each for each in await find_all(session.client, objects) if each is not None and is_own(each)]
 
 
-async def _check_permissions(session: Session, wanted: Sequence[Object]) -> None:
-    await check_permissions(session.client, map(kind_of, wanted), _VERBS)
-    await check_permissions(session.client, (DEPLOYMENT,), ("list",))
-    await check_permissions(session.client, (CRD,), ("get",))
-    await check_permissions(session.client, KINDS, _CUSTOM_RESOURCE_VERBS)
+async def _is_installed(session: Session, wanted: Sequence[Object], kept: Sequence[Contents]) -> bool:
+    """Whether there is anything to remove: namespaces that stay do not count."""
+    names = {("Namespace", each.namespace) for each in kept}
+    return any((each["kind"], each["metadata"]["name"]) not in names for each in await _find_own(session, wanted))
 
 
-async def _orphan(removal: Removal, manifests: Manifests) -> None:
-    """Complete the deletions that have begun, because nothing would complete them later, and delete all but the CRDs."""
-    for kind in KINDS:
-        await removal.delete_custom_resources(kind, _is_terminating)
-    await removal.delete_objects(manifests.objects[::-1])
+async def _remove(session: Session, removal: Removal, manifests: Manifests, *, is_orphan: bool) -> None:
+    """The controllers go last: they complete the deletion of everything else. With `is_orphan` that is the deletions that have
+    begun: nothing would complete them later."""
+    is_chosen = removal.is_ending if is_orphan else _is_any
+    await removal.check_controllers(is_chosen)
+    for kind in CUSTOM_KINDS:
+        await removal.delete_custom_resources(kind, is_chosen)
+    if not is_orphan:
+        await removal.delete_objects(manifests.crds)
+    await removal.delete_objects([each for each in manifests.objects[::-1] if each["kind"] != "Namespace"])
+    kept = await kept_namespaces(session.client, manifests)
+    names = [each.namespace for each in kept]
+    for name in names:
+        await removal.delete_contents(name, (each["metadata"]["name"] for each in manifests.deployments))
+    await removal.delete_objects([each for each in manifests.namespaces if each["metadata"]["name"] not in names])
+    _say_what_stays(kept)
 
 
-async def _remove(removal: Removal, manifests: Manifests) -> None:
-    """The controllers go last: they complete the deletion of everything else."""
-    for kind in KINDS:
-        await removal.delete_custom_resources(kind)
-    await removal.delete_objects(manifests.crds)
-    await removal.delete_objects(manifests.objects[::-1])
+def _say_what_stays(kept: Sequence[Contents]) -> None:
+    for each in kept:
+        click.echo(clean(each.text), err=True)
 
 
-def _is_terminating(obj: Object) -> bool:
-    return bool(part(obj, "metadata", "deletionTimestamp"))
+def _is_any(obj: Object) -> bool:
+    return True
 
 
-def _consequences(session: Session, found: Mapping[Kind, Sequence[Object]], *, is_orphan: bool) -> Iterator[str]:
-    namespaces = f"the namespaces {session.system_namespace} and {KEYS_NAMESPACE}, with everything that is in them"
-    yield f"The controllers of olm-suite are deleted, and {namespaces}."
+def _consequences(
+    manifests: Manifests, found: Mapping[Kind, Sequence[Object]], kept: Sequence[Contents], *, is_orphan: bool
+) -> Iterator[str]:
+    names = [each["metadata"]["name"] for each in manifests.namespaces]
+    gone = [name for name in names if name not in {each.namespace for each in kept}]
+    yield f"The controllers of olm-suite are deleted{''.join(f', and the namespace {name}' for name in gone)}."
+    yield from (clean(each.text) for each in kept)
     counts = [_count(kind, objects) for kind, objects in found.items() if objects]
     if is_orphan:
         yield "The CRDs and all their objects stay, and what Operators have installed keeps running."

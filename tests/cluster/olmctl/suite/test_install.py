@@ -50,8 +50,10 @@ def test_a_cluster_without_the_suite(olm: Olm, bare_cluster: Cluster) -> None:
 def test_a_user_without_the_permissions_changes_nothing(olm: Olm, bare_cluster: Cluster) -> None:
     status, out, err = olm("suite", "install", "--as", "someone")
     assert (status, out) == (5, "")
-    assert err.startswith("the user may not get, create, patch customresourcedefinitions.apiextensions.k8s.io; ")
-    assert "escalate, bind clusterroles.rbac.authorization.k8s.io" in err
+    assert err.startswith(
+        "the user may not get, list, watch, create, patch customresourcedefinitions.apiextensions.k8s.io; "
+    )
+    assert "escalate, bind, delete clusterroles.rbac.authorization.k8s.io" in err
     assert err.endswith(": this needs the permissions of cluster-admin\n")
     assert SYSTEM_NAMESPACE not in bare_cluster.kubectl("get", "namespaces", "-o", "name")
 
@@ -129,6 +131,10 @@ def test_an_older_suite_is_upgraded_and_what_it_had_is_deleted(olm: Olm, bare_cl
     label_controllers(bare_cluster, "v0.0.1")
     for name, manager in (("leftover", "olm"), ("of-a-person", "kubectl")):
         bare_cluster.kubectl("apply", "--server-side", f"--field-manager={manager}", "-f", "-", input=service(name))
+    status, out, err = olm("suite", "install", "--force", "--no-wait")
+    text = "controllers of another version may still need service/leftover: `olm suite install` deletes them when"
+    assert (status, "deleted" in out, text in err) == (0, False, True), err
+    label_controllers(bare_cluster, "v0.0.1")
     status, out, err = olm("suite", "install", "--force")
     assert (status, err.splitlines()[0]) == (0, f"olm-suite v0.0.1 is replaced with {VERSION}")
     assert [line for line in out.splitlines() if line.endswith(" deleted")] == ["service/leftover deleted"]
