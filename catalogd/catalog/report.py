@@ -31,7 +31,7 @@ from olmkit.api.conditions import (
 )
 from olmkit.api.content import Phase, ResolvedImage, ResolvedSource, SourceType
 from olmkit.errors import Blocked
-from olmkit.sources.errors import printable
+from olmkit.gocompat.text import printable
 
 MAX_PACKAGE_NAMES_CHARACTERS = 65_536
 UNAVAILABLE_MESSAGE = "Catalog availability mode is set to Unavailable"

@@ -11,7 +11,7 @@ from catalogd.catalog.valid_condition import count
 from catalogd.catalog.world import ServedContent, World
 from olmkit.api.catalogs import ConditionType, Reason
 from olmkit.api.conditions import DesiredCondition
-from olmkit.sources.errors import printable
+from olmkit.gocompat.text import printable
 
 MAX_NAMES_IN_CONDITION, MAX_NAMES_IN_NOTE = 100, 5
 """Names that the catalog lacks, in the message of PackagesSelected and in that of Ready."""

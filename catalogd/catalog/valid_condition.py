@@ -13,7 +13,8 @@ from catalogd.catalog.world import World
 from olmkit.api.catalogs import ConditionType, Reason
 from olmkit.api.conditions import DesiredCondition, truncate
 from olmkit.api.meta import MAX_MESSAGE_BYTES
-from olmkit.sources.errors import printable, quoted
+from olmkit.gocompat.text import printable
+from olmkit.sources.errors import quoted
 
 MAX_QUOTED_PROBLEMS = 10
 MAX_PROBLEM_CHARACTERS = 300

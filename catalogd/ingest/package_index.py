@@ -41,6 +41,10 @@ MAX_BLOBS_PER_PACKAGE = 20_000
 """The most blobs of one package, which are in memory together; larger packages are not read. The largest public packages have
 500."""
 
+MAX_NAME_LENGTH = 253
+"""The most characters of the name of a package, channel or bundle, and of a version. They are recorded in statuses, annotations
+and labels of metrics, which all have limits; names of objects have this one."""
+
 MAX_QUOTED_NAME_LENGTH = 100
 """Names in messages are truncated to this length."""
 
@@ -105,6 +109,18 @@ class _Package:
         return {part["name"]: (number, part) for number, (part, _, _) in self.bundles}
 
 
+    def long_name(self) -> str:
+        """The first name of more than MAX_NAME_LENGTH characters, as a noun phrase; "" if there is none."""
+        names = [("name", self.name), *(("channel", each.name) for _, each in self.channels)]
+        for _, (part, *_) in self.bundles:
+            names += [("bundle", part["name"]), ("version", str(part.get("version", "")))]
+        for what, name in names:
+            if len(name) > MAX_NAME_LENGTH:
+                shown = quoted(name, MAX_QUOTED_NAME_LENGTH)
+                return f"a {what} of {len(name):,} characters ({shown}), and {MAX_NAME_LENGTH} is the limit"
+        return ""
+
+
 class PackageIndexWriter:
     """Writes the derived files of one content into `folder`, and collects the summary of the catalog.
 
@@ -125,7 +141,7 @@ class PackageIndexWriter:
         self._providers: dict[str, list[str]] = {}
         self._bundle_count = 0
         self._too_large: set[str] = set()
-        """The packages of more than MAX_BLOBS_PER_PACKAGE blobs."""
+        """The packages of more than MAX_BLOBS_PER_PACKAGE blobs, whose blobs are not read."""
 
     def write(self) -> dict[str, Any]:
         """Write all files. Returns the byte ranges in them for content.json."""
@@ -138,11 +154,15 @@ class PackageIndexWriter:
             summaries.write(SUMMARIES_START)
             for name in sorted({*packages, *self._too_large}):
                 if name in self._too_large:
-                    self._write_refusal(name, documents)
+                    limit = f"it has more than {MAX_BLOBS_PER_PACKAGE:,} blobs, which is the limit"
+                    self._write_refusal(name, f"{limit}; ask its publisher to remove old entries", documents)
                     continue
                 package = self._read(name, packages[name])
                 self._check(package)
-                if name:  # blobs without a package are reported by the check
+                if long_name := package.long_name():
+                    self._keep_refusal(name, f"has {long_name}")
+                    self._write_refusal(name, f"it has {long_name}; ask its publisher for a shorter one", documents)
+                elif name:  # blobs without a package are reported by the check
                     self._write_document(package, documents)
                     self._write_package(package, specs, icons, summaries)
             summaries.write(SUMMARIES_END)
@@ -172,12 +192,8 @@ class PackageIndexWriter:
                 raise BadCatalog(f"the catalog holds more than {MAX_PACKAGES:,} packages")
         for name in [each for each, numbers in found.items() if numbers.count > MAX_BLOBS_PER_PACKAGE]:
             del found[name]
-            self._problem_count += 1
             self._too_large.update([name] if name else [])
-            self._keep_problem(
-                f"package {quoted(name, MAX_QUOTED_NAME_LENGTH)} has more than {MAX_BLOBS_PER_PACKAGE:,} blobs: "
-                "they are served unchanged, and none of them can be installed"
-            )
+            self._keep_refusal(name, f"has more than {MAX_BLOBS_PER_PACKAGE:,} blobs", "they")
         return found
 
     def _read(self, name: str, numbers: _BlobNumbers) -> _Package:
@@ -214,6 +230,12 @@ class PackageIndexWriter:
                 if len(self._problems) == MAX_PROBLEMS:
                     break
 
+    def _keep_refusal(self, name: str, what: str, blobs: str = "its blobs") -> None:
+        """Count the problem of a package that is served and cannot be installed."""
+        self._problem_count += 1
+        shown = quoted(name, MAX_QUOTED_NAME_LENGTH)
+        self._keep_problem(f"package {shown} {what}: {blobs} are served unchanged, and none of them can be installed")
+
     def _keep_problem(self, message: str) -> None:
         if len(self._problems) < MAX_PROBLEMS:
             self._problems.append(message if len(message) <= MAX_PROBLEM_LENGTH else f"{message[:MAX_PROBLEM_LENGTH]}…")
@@ -235,8 +257,7 @@ class PackageIndexWriter:
             self._providers.setdefault(kind, []).append(package.name)
         self._add_document(package.name, document, file)
 
-    def _write_refusal(self, name: str, file: IO[bytes]) -> None:
-        limit = f"it has more than {MAX_BLOBS_PER_PACKAGE:,} blobs, which is the limit; ask its publisher to remove old entries"
+    def _write_refusal(self, name: str, limit: str, file: IO[bytes]) -> None:
         self._add_document(name, resolution_document.build_refusal(name, limit, self._digest), file)
 
     def _add_document(self, name: str, document: bytes, file: IO[bytes]) -> None:

@@ -1,6 +1,6 @@
-"""Text as Go's fmt writes it, which opm's messages contain: quoted names and lists in brackets.
+"""Text as Go's fmt writes it, which opm's messages contain: quoted names and lists in brackets; and untrusted text on one line.
 
-Called by olmkit.fbc, rukpak.format and everything that quotes a name in a message. Pure.
+Called by olmkit.fbc, rukpak.format and everything that has a name in a message. Pure.
 """
 
 from __future__ import annotations
@@ -50,3 +50,15 @@ def _escape(match: re.Match[str]) -> str:
     if code < 0x80:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def printable(text: str) -> str:
+    """Untrusted text on one line, with characters that are not printable escaped; surrogates too, so it is valid UTF-8."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def one_line(text: str) -> str:
+    """The same for a text of sentences: whitespace with a line end, a tab or the like becomes one blank."""
+    return text if text.isprintable() else printable(" ".join(text.split()))

@@ -15,6 +15,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from olmkit.errors import Blocked, Waiting
+from olmkit.gocompat.text import printable
 
 RETRY_DELAY = timedelta(seconds=5)
 """The first delay after a temporary failure; olmkit.jobs doubles it, up to 5 minutes."""
@@ -81,13 +82,6 @@ def disk_full_as_waiting() -> Iterator[None]:
 def unavailable(message: str, after: timedelta = RETRY_DELAY) -> Waiting:
     """The error for a registry without a response, or with an invalid one."""
     return Waiting(SourceReason.UNAVAILABLE, message, after)
-
-
-def printable(text: str) -> str:
-    """Untrusted text on one line, with characters that are not printable escaped; surrogates too, so it is valid UTF-8."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def quoted(text: str, limit: int = 200) -> str:

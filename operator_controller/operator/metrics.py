@@ -18,10 +18,15 @@ from prometheus_client.registry import Collector
 
 from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.api.operators import ConditionType, Operator, OperatorStatus, Reason
+from olmkit.gocompat.text import printable
 
 INSTALLATIONS = Counter(
     "bundle_install", "Installations and upgrades that succeeded, and that began to fail.", ["result"]
 )
+
+
+MAX_LABEL_CHARACTERS = 128
+"""Characters of the value of a label. Prometheus may drop all metrics of a process because of one label that is too long."""
 
 
 class MetricValues(NamedTuple):
@@ -39,9 +44,14 @@ def metric_values(operator: Operator) -> MetricValues:
         (installed.version, installed.channel or "", installed.catalog or "") if installed is not None else ("", "", "")
     )
     return MetricValues(
-        (name, operator.spec.package_name, version, channel, catalog),
+        (name, operator.spec.package_name, _label(version), _label(channel), catalog),
         int(installed is not None and status.available is not None),
     )
+
+
+def _label(text: str) -> str:
+    """The value of a label from a text of a catalog."""
+    return printable(text)[:MAX_LABEL_CHARACTERS]
 
 
 def installation_result(before: OperatorStatus, after: OperatorStatus) -> str | None:

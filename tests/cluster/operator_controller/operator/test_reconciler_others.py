@@ -17,6 +17,7 @@ from tests.e2e.packages import catalog_file
 
 Blob = dict[str, Any]
 MANY_ENTRIES, MANY_VERSIONS = 20_000, 19_000
+LONG_NAME = "x" * 300_000
 
 
 @pytest.fixture(scope="module")
@@ -252,6 +253,26 @@ def test_catalogs_that_lie_are_installed_from_as_far_as_they_can_be(scene: Scene
     scene.patch_operator(name, {"version": f"1.0.{MANY_VERSIONS - 1}"})
     refused = scene.condition_when(name, "Stalled", "True", "next step 1.0.1")
     assert len(triple(refused, "Ready")[2].encode()) <= 1024
+
+
+def test_a_channel_whose_name_is_too_long_affects_its_package_alone(scene: Scene) -> None:
+    named = _chain(scene.name + "-named", {"1.0.0": ""})
+    next(blob for blob in named if blob["schema"] == "olm.channel")["name"] = LONG_NAME
+    scene.repository().push_files(catalog_file(named, _chain(scene.name, {"1.0.0": ""})))
+    catalog = scene.catalog(scene.repository().reference, poll_interval="1h")
+    served = scene.catalog_when(catalog, "Ready", lambda o: is_true(o, "Ready"), 120)
+    limit = f'a channel of 300,000 characters ("{LONG_NAME[:100]}…"), and 253 is the limit'
+    assert triple(served, "Valid")[:2] == ("False", "ProblemsFound")
+    assert f'package "{scene.name}-named" has {limit}' in triple(served, "Valid")[2]
+    name = scene.operator(f"{scene.name}-named", f"{scene.name}-named"[:45])
+    refused = scene.condition_when(name, "Stalled", "True")
+    assert triple(refused, "Resolved")[2] == (
+        f'package "{scene.name}-named" of catalog "{catalog}" is too large to be resolved: it has {limit}; ask its publisher for '
+        "a shorter one"
+    )
+    name = scene.operator(scene.name)
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
 
 
 def _long(package: str, versions: int) -> list[Blob]:

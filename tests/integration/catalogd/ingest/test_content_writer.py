@@ -455,6 +455,38 @@ def test_a_package_of_too_many_blobs_affects_only_itself(tmp_path: Path) -> None
     assert len(written.index.byte_ranges(written.index.find(package="large"))) >= 1
 
 
+LONG = "x" * 254
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "what"),
+    [
+        pytest.param("p", [package("p"), channel("p", name=LONG)], "channel", id="a channel"),
+        pytest.param("p", [package("p"), channel("p", LONG), bundle("p", "1.0.0", name=LONG)], "bundle", id="a bundle"),
+        pytest.param("p", [package("p"), bundle("p", "1.0.0-" + LONG, name="p.v1")], "version", id="a version"),
+        pytest.param(LONG, [package(LONG)], "name", id="the package itself"),
+    ],
+)
+def test_a_package_with_a_name_that_is_too_long_affects_only_itself(
+    tmp_path: Path, name: str, values: list[Value], what: str
+) -> None:
+    longest = channel("q", "q.v1.0.0", name=LONG[1:])
+    write(tmp_path, blobs([*values, package("q"), longest, bundle("q", "1.0.0")]))
+    written = Content(tmp_path)
+    (problem,) = [each for each in written.summary.problems if "is the limit" in each]
+    assert problem.startswith(f'package "{name[:100]}')
+    assert f" has a {what} of " in problem
+    assert problem.endswith("and 253 is the limit: its blobs are served unchanged, and none of them can be installed")
+    assert list(written.summary.package_names) == ["q"]
+    documents = [json.loads(line) for line in written.resolution_path.read_bytes().splitlines()]
+    refused, whole_one = sorted(documents, key=lambda each: each["package"] == "q")
+    assert len(refused["tooLarge"]) < 300
+    with pytest.raises(PackageTooLarge, match="253 is the limit; ask its publisher for a shorter one"):
+        read_package(refused)
+    assert read_package(whole_one).channels[0].name == LONG[1:]
+    assert len(written.index.byte_ranges(written.index.find(package=name))) >= 1
+
+
 def test_a_file_with_very_many_links_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(BadCatalog, match="more than 300,000 blobs"):
         write(tmp_path, blobs([{"schema": "x"}] * 1000), [range(1000)] * 100_000)

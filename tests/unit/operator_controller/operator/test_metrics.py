@@ -101,6 +101,14 @@ def test_every_scrape_exports_the_current_state() -> None:
     assert list(metrics.collect()) == []
 
 
+def test_labels_are_short_and_printable() -> None:
+    hostile = {**OLD["installed"], "version": "1.0.0-" + "x" * 60_000, "channel": "st\x1b[31m\n" + "y" * 60_000}
+    (family, _) = OperatorMetrics(lambda: [named("a", "1", {**OLD, "installed": hostile})], lambda: True).collect()
+    labels = family.samples[0].labels
+    assert labels["version"] == ("1.0.0-" + "x" * 128)[:128]
+    assert labels["channel"] == ("st\\x1b[31m\\n" + "y" * 128)[:128]
+
+
 def test_an_object_of_the_same_version_is_not_parsed_again() -> None:
     objects = [named("a", "1", OLD)]
     metrics = OperatorMetrics(lambda: objects, lambda: True)
