@@ -108,7 +108,6 @@ class _Package:
         """The same for bundles: number and resolution part by name."""
         return {part["name"]: (number, part) for number, (part, _, _) in self.bundles}
 
-
     def long_name(self) -> str:
         """The first name of more than MAX_NAME_LENGTH characters, as a noun phrase; "" if there is none."""
         names = [("name", self.name), *(("channel", each.name) for _, each in self.channels)]

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Generic, Literal, TypeVar
 
 from olmkit.api.meta import MAX_MESSAGE_BYTES, Condition, ConditionedStatus
+from olmkit.gocompat.text import one_line
 
 ConditionValue = Literal["True", "False", "Unknown"]
 MAX_SUMMARY_BYTES = 1024
@@ -96,7 +97,8 @@ def merge_conditions(
 ) -> tuple[list[Condition], tuple[Transition, ...]]:
     """The conditions, sorted by type, and the transitions, in the order of `desired`.
 
-    Sets observedGeneration, truncates messages to their limits, changes lastTransitionTime only when the status changes, and
+    Sets observedGeneration, makes messages one line of printable characters, because they contain texts of catalogs, bundles and
+    servers, and truncates them to their limits; changes lastTransitionTime only when the status changes, and
     removes types that are not desired. Idempotent. Raises ValueError when a type is desired twice.
     """
     old_by_type = {condition.type: condition for condition in old}
@@ -106,7 +108,7 @@ def merge_conditions(
         if each.type in result:
             raise ValueError(f"condition {each.type} is desired twice")
         previous = old_by_type.get(each.type)
-        message = truncate(each.message, MAX_MESSAGE_BYTES_BY_TYPE.get(each.type, MAX_MESSAGE_BYTES))
+        message = truncate(one_line(each.message), MAX_MESSAGE_BYTES_BY_TYPE.get(each.type, MAX_MESSAGE_BYTES))
         status_changed = previous is None or previous.status != each.status
         result[each.type] = Condition(
             type=each.type,

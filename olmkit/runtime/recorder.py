@@ -16,6 +16,7 @@ from typing import Any
 
 from olmkit.api.conditions import PendingEvent, Severity, Transition, format_timestamp, truncate
 from olmkit.api.meta import Kind, Object
+from olmkit.gocompat.text import one_line
 
 EVENT = Kind("", "v1", "Event", "events", namespaced=True)
 """Events of core/v1, because only these may have firstTimestamp, lastTimestamp and count, by which kubectl sorts and shows
@@ -297,7 +298,7 @@ def make_event(about: Object, event: PendingEvent, reporter: Reporter, now: date
         "involvedObject": {key: value for key, value in involved.items() if value},
         "type": event.type,
         "reason": event.reason,
-        "message": truncate(event.message, MAX_EVENT_MESSAGE_BYTES),
+        "message": truncate(one_line(event.message), MAX_EVENT_MESSAGE_BYTES),
         "action": event.action,
         "count": 1,
         "firstTimestamp": moment,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from olmkit.api.bundledeployments import VERSION_ANNOTATION
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, AvailableBundle, Operator, Reason
+from olmkit.gocompat.text import one_line
 from operator_controller.operator.bundle_deployment import requests_bundle
 from operator_controller.operator.world import World
 from operator_controller.resolve.answer import SelectedBundle
@@ -73,5 +74,5 @@ def _available(bundle: SelectedBundle, reason: Reason, message: str) -> Availabl
         catalog=bundle.catalog,
         channel=bundle.channel,
         reason=reason.value,
-        message=message,
+        message=one_line(message),
     )

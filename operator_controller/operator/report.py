@@ -1,7 +1,8 @@
 """The status of an Operator after a pass: report(World, Evaluation, outcome) -> StatusReport.
 
 Called by olmkit.runtime.reconciler. The running bundle is reported through every failure and upgrade, and read from the active
-Bundle, never from the desired one. Pure.
+Bundle, never from the desired one. Names of a catalog are exact in the fields of the status, where they are compared; texts are
+one line of printable characters. Pure.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from olmkit.api.conditions import (
 from olmkit.api.meta import Condition
 from olmkit.api.operators import FINALIZER, AvailableBundle, ConditionType, OperatorStatus, Reason
 from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
+from olmkit.gocompat.text import one_line
 from operator_controller.operator.approval import requested_version
 from operator_controller.operator.dependencies import DeletionEvaluation
 from operator_controller.operator.deprecation_conditions import deprecation_conditions
@@ -146,7 +148,7 @@ def _status(
         installed=world.installed_status,
         available=_available(evaluation) if evaluation is not None else None,
         dependencies=(list(evaluation.dependencies) or None) if evaluation else old.dependencies,
-        resolution=evaluation.explanation if evaluation else old.resolution,
+        resolution=one_line(evaluation.explanation) if evaluation else old.resolution,
     )
     return StatusReport(status, transitions, _available_events(old, status, transitions))
 
@@ -165,7 +167,7 @@ def _available(evaluation: Evaluation) -> AvailableBundle | None:
         catalog=upgrade.catalog,
         channel=upgrade.channel,
         reason=upgrade.kept_out_by.value,
-        message=truncate(upgrade.reason, MAX_EXPLANATION_BYTES),
+        message=truncate(one_line(upgrade.reason), MAX_EXPLANATION_BYTES),
     )
 
 

@@ -143,6 +143,13 @@ def test_no_message_is_longer_than_the_limit(type: str, limit: int) -> None:
     assert reported.message == condition.message
 
 
+def test_a_message_is_one_line_of_printable_characters() -> None:
+    text = "first line\r\n  second\tpart \x1b]0;title\x07 \x9b31m \u202e \u2028 é 🙂\n"
+    (condition,), (reported,) = merge_conditions([], [DesiredCondition("Ready", "True", "Fine", text)], 1, NOON)
+    assert condition.message == r"first line second part \x1b]0;title\x07 \x9b31m \u202e é 🙂"
+    assert reported.message == condition.message
+
+
 WANTED = st.lists(
     st.builds(
         DesiredCondition,

@@ -483,6 +483,10 @@ def test_long_messages_and_names_are_truncated() -> None:
     assert len(made["metadata"]["name"]) <= 253
 
 
+def test_a_message_is_one_line_of_printable_characters() -> None:
+    assert event(about(), message="one\r\ntwo \x1b[31m")["message"] == r"one two \x1b[31m"
+
+
 def test_a_repetition_has_the_same_name_and_anything_else_another() -> None:
     names = [
         event(about())["metadata"]["name"],

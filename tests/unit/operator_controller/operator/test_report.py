@@ -43,6 +43,7 @@ from tests.unit.operator_controller.operator.worlds import (
     bundle_annotations,
     deployment,
     image,
+    offer,
     operator,
     world,
 )
@@ -160,6 +161,26 @@ def test_what_is_installed_is_named_once(runs: str, state: str, message: str) ->
     active = {"active": f"alpha-{runs}"} if runs else {}
     observed = world(runs=runs, bundle_deployment=deployment("1.1.0", conditions, **active))
     assert reported(observed)[0]["Ready"][2] == message
+
+
+def test_texts_of_a_catalog_are_printable_and_names_are_exact() -> None:
+    hostile = "st\x1b[31m\u202e"
+    plain = offer("1.0.0")
+    assert plain.package is not None
+    channels = [{**each, "name": hostile} for each in plain.package["channels"]]
+    deprecation = {"reference": {"schema": "olm.bundle", "name": "p.v1.0.0"}, "message": "has\na \x9b31mbug"}
+    changed = {**plain.package, "channels": channels, "defaultChannel": hostile, "deprecations": [deprecation]}
+    offers = (replace(plain, package=changed),)
+    annotations = bundle_annotations("1.0.0", channel=hostile)
+    state = deployment("1.0.0", (INSTALLED, READY), active="alpha-1.0.0", annotations=annotations)
+    running = bundle("1.0.0", channel=hostile)
+    conditions, status = reported(world(offers=offers, runs=running, bundle_deployment=state))
+    text = r'1.0.0 of channel st\x1b[31m\u202e in catalog "community": the only version; it is deprecated: has a \x9b31mbug'
+    assert conditions["Ready"] == ("True", "Succeeded", text)
+    assert status.resolution == text
+    assert conditions["Deprecated"][2] == r"has a \x9b31mbug"
+    assert status.installed is not None
+    assert status.installed.channel == hostile
 
 
 def test_a_failed_resolution_clears_the_resolved_bundle_and_not_the_installed_one() -> None:
