@@ -13,6 +13,7 @@ from olmkit.gocompat.text import one_line
 from operator_controller.operator.bundle_deployment import requests_bundle
 from operator_controller.operator.world import World
 from operator_controller.resolve.answer import SelectedBundle
+from operator_controller.resolve.version_range import MastermindsRange
 
 PAUSED = "the Operator is paused (spec.paused)"
 
@@ -24,11 +25,14 @@ class Hold:
     reason: Reason
     note: str
     available: AvailableBundle | None = None
+    excludes_running: bool = False
+    """Whether spec.version does not contain the version that runs: the Operator is not Ready."""
 
     @property
     def ready_reason(self) -> Reason:
         """The reason of Ready while the installed bundle is healthy."""
-        return Reason.PAUSED if self.reason is Reason.PAUSED else Reason.UPGRADE_AVAILABLE
+        is_upgrade = self.reason is Reason.APPROVAL_REQUIRED and not self.excludes_running
+        return Reason.UPGRADE_AVAILABLE if is_upgrade else self.reason
 
 
 def approved_version(operator: Operator) -> str | None:
@@ -46,9 +50,12 @@ def find_hold(world: World, bundle: SelectedBundle | None, explanation: str) -> 
     existing = world.owned_bundle_deployment
     is_new = bundle is not None and (existing is None or not requests_bundle(existing, bundle))
     waiting = bundle if is_new else None
+    excludes_running = waiting is not None and not _is_running_requested(world)
+    running = f"; meanwhile {world.running.version_text} runs" if excludes_running and world.running is not None else ""
     if world.operator.spec.paused:
-        available = _available(waiting, Reason.PAUSED, f"{PAUSED}; {explanation}") if waiting is not None else None
-        return Hold(Reason.PAUSED, PAUSED, available)
+        note = f"{PAUSED}{running}"
+        available = _available(waiting, Reason.PAUSED, f"{note}; {explanation}") if waiting is not None else None
+        return Hold(Reason.PAUSED, note, available, excludes_running)
     approved = approved_version(world.operator)
     if waiting is None or approved is None or approved == waiting.version:
         return None
@@ -57,7 +64,18 @@ def find_hold(world: World, bundle: SelectedBundle | None, explanation: str) -> 
     )
     if approved and approved != requested_version(world):
         note += f' (it is "{approved[:64]}")'
-    return Hold(Reason.APPROVAL_REQUIRED, note, _available(waiting, Reason.APPROVAL_REQUIRED, f"{note}; {explanation}"))
+    note += running
+    available = _available(waiting, Reason.APPROVAL_REQUIRED, f"{note}; {explanation}")
+    return Hold(Reason.APPROVAL_REQUIRED, note, available, excludes_running)
+
+
+def _is_running_requested(world: World) -> bool:
+    """Whether spec.version, which can be read, contains the version that runs; also if nothing runs, or a version that cannot
+    be read."""
+    version = world.running.version if world.running is not None else None
+    return version is None or MastermindsRange.parse(world.operator.spec.version or "*").matches(
+        version, prereleases=True
+    )
 
 
 def requested_version(world: World) -> str:

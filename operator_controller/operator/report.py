@@ -300,10 +300,11 @@ def _from_bundle_deployment(
     """The BundleDeployment is as desired: its state is the Operator's."""
     ready = deployment.condition(DeploymentCondition.READY)
     if evaluation.runs_template and deployment.is_true(DeploymentCondition.READY):
+        is_held = evaluation.hold is not None and evaluation.hold.excludes_running
         return [
             DesiredCondition(
                 ConditionType.READY,
-                "True",
+                "False" if is_held else "True",  # as for the first installation: neither Reconciling nor Stalled
                 evaluation.ready_reason,
                 truncate(evaluation.explanation, MAX_EXPLANATION_BYTES),
             )

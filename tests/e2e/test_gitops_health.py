@@ -90,8 +90,7 @@ def test_each_state_of_an_operator_is_what_gitops_tools_show(stage: Stage, histo
     paused = stage.operator_when(package, "is paused", lambda o: has_reason(o, "Ready", "Paused"))
     check(paused, "Suspended", KStatus.CURRENT)
     assert "paused" not in argocd_scripts.run_action(paused, "resume")["spec"]
-    stage.patch_operator(package, {"paused": None})
-    approve(stage, second)
+    check_required_version(stage, package)
     check(stage.ready_operator(package, "1.1.0"), "Healthy", KStatus.CURRENT)
 
     stage.patch_operator(package, {"version": "7.0.0"})
@@ -101,6 +100,19 @@ def test_each_state_of_an_operator_is_what_gitops_tools_show(stage: Stage, histo
     stage.delete("Operator", package)
     history.until_gone("BundleDeployment")
     check_history(history)
+
+
+def check_required_version(stage: Stage, package: str) -> None:
+    """A version that does not run is requested while the Operator is paused; then it waits for approval, and is approved."""
+    stage.patch_operator(package, {"version": "1.1.0"})
+    held = stage.operator_when(package, "lacks its version", lambda o: condition(o, "Ready")["status"] == "False")
+    check(held, "Suspended", KStatus.IN_PROGRESS)
+    assert has_reason(held, "Ready", "Paused")
+    stage.patch_operator(package, {"paused": None})
+    resumed = stage.operator_when(package, "is resumed", lambda o: has_reason(o, "Ready", "ApprovalRequired"))
+    check(resumed, "Suspended", KStatus.IN_PROGRESS)
+    assert "meanwhile 1.0.0 runs" in ready_message(resumed)
+    approve(stage, resumed)
 
 
 def test_a_commit_with_new_content_and_what_needs_it_fails_at_no_moment(stage: Stage, history: History) -> None:
@@ -166,7 +178,9 @@ def check_history(history: History) -> None:
 
 
 def _operator_is_current(obj: Object) -> bool:
-    return is_true(obj, "Installed") and is_true(obj, "Resolved") and bool(obj["status"]["installed"]["version"])
+    installed = obj["status"]["installed"]["version"]
+    is_requested = obj["spec"].get("version") in (None, installed)
+    return is_true(obj, "Installed") and is_true(obj, "Resolved") and bool(installed) and is_requested
 
 
 TRULY_CURRENT: dict[str, Any] = {

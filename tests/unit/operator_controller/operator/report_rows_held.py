@@ -23,6 +23,7 @@ from tests.unit.operator_controller.operator.worlds import CatalogOffer, deploym
 
 WAITS = f'1.1.0 waits for approval: set the annotation {APPROVED_VERSION_ANNOTATION} to "1.1.0"'
 PAUSED = "the Operator is paused (spec.paused)"
+REQUESTED = '1.1.0 of channel stable in catalog "community": the requested version'
 KEEPS_OLD = ("True", "Success", f'resolved to "{image("1.0.0")}"')
 UNHEALTHY = ("Ready", "False", "Unhealthy", "no pods")
 
@@ -185,6 +186,56 @@ ROWS: list[tuple[str, World, Conditions]] = [
         "paused with an upgrade available",
         runs("1.0.0", paused()),
         {"Resolved": KEEPS_OLD, "Installed": RUNS_OLD, "Ready": ("True", "Paused", f"{PAUSED}; {BEST}")},
+    ),
+    (
+        "paused before the version that spec.version names is installed: another one runs, so it is not Ready",
+        runs("1.0.0", paused(version="1.1.0")),
+        {
+            "Resolved": KEEPS_OLD,
+            "Installed": RUNS_OLD,
+            "Ready": ("False", "Paused", f"{PAUSED}; meanwhile 1.0.0 runs; {REQUESTED}"),
+        },
+    ),
+    (
+        "the version that spec.version names waits for approval: another one runs, so it is not Ready",
+        runs("1.0.0", manual(version="1.1.0")),
+        {
+            "Resolved": KEEPS_OLD,
+            "Installed": RUNS_OLD,
+            "Ready": ("False", "ApprovalRequired", f"{WAITS}; meanwhile 1.0.0 runs; {REQUESTED}"),
+        },
+    ),
+    (
+        "an upgrade into the range of spec.version waits for approval: what runs is not in it",
+        runs("1.0.0", manual(version=">=1.1")),
+        {
+            "Resolved": KEEPS_OLD,
+            "Installed": RUNS_OLD,
+            "Ready": (
+                "False",
+                "ApprovalRequired",
+                f'{WAITS}; meanwhile 1.0.0 runs; 1.1.0 of channel stable in catalog "community": the only version in range '
+                '">=1.1"',
+            ),
+        },
+    ),
+    (
+        "an upgrade within the range of spec.version waits for approval: what runs is in it",
+        runs("1.0.0", manual(version="1.x")),
+        {
+            "Resolved": KEEPS_OLD,
+            "Installed": RUNS_OLD,
+            "Ready": ("True", "UpgradeAvailable", f'{WAITS}; {BEST} in range "1.x"'),
+        },
+    ),
+    (
+        "the version that spec.version names waits for approval, and what is installed is unhealthy",
+        runs("1.0.0", manual(version="1.1.0"), INSTALLED, UNHEALTHY),
+        {
+            "Resolved": KEEPS_OLD,
+            "Installed": RUNS_OLD,
+            **both("Reconciling", "Unhealthy", f"no pods; {WAITS}; meanwhile 1.0.0 runs", "Installing"),
+        },
     ),
     (
         "paused with the best version installed",
