@@ -155,7 +155,8 @@ def _parametrize_namespaces(obj: Object, placeholders: Placeholders) -> None:
 def _parametrize_runbooks(alerts: Object, placeholders: Placeholders) -> None:
     """An annotation with the address of its explanation for each alert, if the address of that page is known."""
     value = f".Values.metrics.{monitoring_key(ALERTS_KIND)}.runbookURL"
-    for rule in (rule for group in alerts["spec"]["groups"] for rule in group["rules"]):
+    rules = [rule for group in alerts["spec"]["groups"] for rule in group["rules"]]
+    for rule in (rule for rule in rules if "alert" in rule):
         heading = "#" + rule["annotations"]["runbook"].partition("#")[2]
         rule["annotations"][placeholders.block(templates.optional_text("runbook_url", value, heading))] = None
 

@@ -100,7 +100,7 @@ def has_kind(kind: str) -> Callable[[dict[Key, Object]], bool]:
 def alerts(rendered: dict[Key, Object]) -> dict[str, dict[str, str]]:
     """The annotations of each alert by name."""
     groups = next(each["spec"]["groups"] for key, each in rendered.items() if key[0] == "PrometheusRule")
-    return {rule["alert"]: rule["annotations"] for group in groups for rule in group["rules"]}
+    return {rule["alert"]: rule["annotations"] for group in groups for rule in group["rules"] if "alert" in rule}
 
 
 ALERTS = alerts(by_name(objects_of(CONFIG / "prometheus")))
