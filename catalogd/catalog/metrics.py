@@ -28,17 +28,14 @@ POLL_INTERVAL_METRIC = "catalogd_catalog_poll_interval_seconds"
 _DESCRIPTIONS = {
     SERVING_METRIC: "1 while content of the Catalog is served, even an older one, else 0.",
     UP_TO_DATE_METRIC: "1 if the last check of the source succeeded and the content it found is served, else 0.",
-    LAST_CHECK_METRIC: "When the source was last checked successfully, in seconds since 1970.",
+    LAST_CHECK_METRIC: "When this process last checked the source successfully, in seconds since 1970; no series before that.",
     LAST_UNPACK_METRIC: "When the content that is served was unpacked, in seconds since 1970.",
     POLL_INTERVAL_METRIC: "Time between two checks of the source; no series for a source that is not checked again.",
 }
 
 
-def metric_values(catalog: Catalog, last_checked: datetime | None) -> Mapping[str, float]:
-    """The values of one Catalog by metric; empty for one that is being deleted or is Unavailable.
-
-    `last_checked`: when this process last checked the source successfully; if None, the time of unpacking is used.
-    """
+def metric_values(catalog: Catalog) -> Mapping[str, float]:
+    """The values that follow from the object, by metric; empty for one that is being deleted or is Unavailable."""
     if catalog.metadata.deleting or catalog.is_unavailable:
         return {}
     true = {each.type for each in catalog.status.conditions if each.status == "True"}
@@ -47,9 +44,7 @@ def metric_values(catalog: Catalog, last_checked: datetime | None) -> Mapping[st
         UP_TO_DATE_METRIC: {ConditionType.SERVING, ConditionType.UNPACKED} <= true,
     }
     if catalog.status.last_unpacked:
-        unpacked = datetime.fromisoformat(catalog.status.last_unpacked)
-        found[LAST_UNPACK_METRIC] = unpacked.timestamp()
-        found[LAST_CHECK_METRIC] = (last_checked or unpacked).timestamp()
+        found[LAST_UNPACK_METRIC] = datetime.fromisoformat(catalog.status.last_unpacked).timestamp()
     with suppress(Blocked):
         if interval := poll_interval(catalog.metadata.name, catalog.spec.source):
             found[POLL_INTERVAL_METRIC] = interval.total_seconds()
@@ -58,14 +53,15 @@ def metric_values(catalog: Catalog, last_checked: datetime | None) -> Mapping[st
 
 def _values_of(raw: Mapping[str, Any]) -> Mapping[str, float]:
     try:
-        return metric_values(Catalog.load(raw), None)
+        return metric_values(Catalog.load(raw))
     except ValueError:  # a Catalog that cannot be parsed has no series; the others have theirs
         return {}
 
 
 @dataclass(frozen=True)
 class CatalogMetrics(Collector):
-    """`catalogs` returns the objects of the informer; `last_checked`, by name, when a source was last checked successfully."""
+    """`catalogs` returns the objects of the informer; `last_checked`, by name, when this process last checked a source with
+    success."""
 
     catalogs: Callable[[], Iterable[Mapping[str, Any]]]
     last_checked: Callable[[str], datetime | None]
@@ -88,11 +84,11 @@ class CatalogMetrics(Collector):
             known = before.get(catalog)
             values = known[1] if known and known[0] == version else _values_of(raw)
             now[catalog] = version, values
-            last_checked = self.last_checked(catalog)
             for name, value in values.items():
-                families[name].add_metric(
-                    [catalog], last_checked.timestamp() if last_checked and name == LAST_CHECK_METRIC else value
-                )
+                families[name].add_metric([catalog], value)
+            # No other time stands in for a check that this process has not made: the alert would take it for the last one.
+            if values and (last_checked := self.last_checked(catalog)):
+                families[LAST_CHECK_METRIC].add_metric([catalog], last_checked.timestamp())
         yield from families.values()
 
     def register(self) -> None:

@@ -93,6 +93,26 @@ async def test_the_metrics_of_a_catalog_until_it_is_deleted(world: World, tmp_pa
         assert await scraped(world, port) == {}
 
 
+async def test_the_time_of_the_last_check_does_not_go_back_with_a_restart(world: World, tmp_path: Path) -> None:
+    """The source is away since before the restart: this process has not checked it, whenever its content was unpacked."""
+    port, key = free_port(), "last_look_success_timestamp_seconds"
+    flags = ("--metrics-bind-address", f"127.0.0.1:{port}")
+    await world.push(lines(package("p", "1.0.0")))
+    await world.catalog(world.ref(), poll="1s")
+    async with running(world, tmp_path / "cache", *flags):
+        await world.ready()
+        assert key in (await scraped(world, port))[world.name]
+        world.proxy.on("/manifests/", status(500))
+        await world.when("Unpacked", "False", "UnpackFailed")
+    async with running(world, tmp_path / "cache", *flags):
+        await world.wait_for_requests("/manifests/", 1)
+        away = (await scraped(world, port))[world.name]
+        assert away.keys() == {"serving", "up_to_date", "last_unpack_timestamp_seconds", "poll_interval_seconds"}
+        world.proxy.on("/manifests/", None)
+        await world.when("Unpacked", "True", "UnpackSuccessful")
+        assert key in (await scraped(world, port))[world.name]
+
+
 async def test_a_replica_that_does_not_lead_exports_no_metrics_of_catalogs(world: World, tmp_path: Path) -> None:
     port = free_port()
     await world.push(lines(package("p", "1.0.0")))

@@ -43,76 +43,65 @@ ALL = ("Ready", "Serving", "Unpacked")
 
 
 @pytest.mark.parametrize(
-    ("given", "last_checked", "expected"),
+    ("given", "expected"),
     [
         pytest.param(
             catalog(*ALL, poll="30s"),
-            CHECKED_AT,
             {
                 SERVING_METRIC: 1,
                 UP_TO_DATE_METRIC: 1,
-                LAST_CHECK_METRIC: CHECKED_AT.timestamp(),
                 LAST_UNPACK_METRIC: UNPACKED_AT.timestamp(),
                 POLL_INTERVAL_METRIC: 30,
             },
-            id="one that is served and was checked",
+            id="one that is served",
         ),
         pytest.param(
             catalog("Ready", "Serving", poll="30s"),
-            None,
             {
                 SERVING_METRIC: 1,
                 UP_TO_DATE_METRIC: 0,
-                LAST_CHECK_METRIC: UNPACKED_AT.timestamp(),
                 LAST_UNPACK_METRIC: UNPACKED_AT.timestamp(),
                 POLL_INTERVAL_METRIC: 30,
             },
-            id="before the first check after a restart, the time of unpacking is used",
+            id="one whose source cannot be read",
         ),
         pytest.param(
             catalog(*ALL, ref=f"r/c@{DIGEST}"),
-            CHECKED_AT,
             {
                 SERVING_METRIC: 1,
                 UP_TO_DATE_METRIC: 1,
-                LAST_CHECK_METRIC: CHECKED_AT.timestamp(),
                 LAST_UNPACK_METRIC: UNPACKED_AT.timestamp(),
             },
             id="a digest has no interval, because it is not checked again",
         ),
         pytest.param(
             catalog(*ALL, poll="0s"),
-            CHECKED_AT,
             {
                 SERVING_METRIC: 1,
                 UP_TO_DATE_METRIC: 1,
-                LAST_CHECK_METRIC: CHECKED_AT.timestamp(),
                 LAST_UNPACK_METRIC: UNPACKED_AT.timestamp(),
             },
             id="nor does a tag that is never polled",
         ),
         pytest.param(
             catalog(unpacked=False, poll="30s"),
-            None,
             {SERVING_METRIC: 0, UP_TO_DATE_METRIC: 0, POLL_INTERVAL_METRIC: 30},
             id="a new one",
         ),
         pytest.param(
             catalog(spec={"availability": "Unavailable"}),
-            CHECKED_AT,
             {},
             id="an Unavailable Catalog has no series",
         ),
         pytest.param(
             catalog(*ALL, metadata={"deletionTimestamp": STAMP}),
-            CHECKED_AT,
             {},
             id="nor does one that is being deleted",
         ),
     ],
 )
-def test_values(given: Catalog, last_checked: datetime | None, expected: dict[str, float]) -> None:
-    values = metric_values(given, last_checked)
+def test_values(given: Catalog, expected: dict[str, float]) -> None:
+    values = metric_values(given)
     if POLL_INTERVAL_METRIC in values:  # with jitter
         assert 30 <= values[POLL_INTERVAL_METRIC] <= 30.3
         values = {**values, POLL_INTERVAL_METRIC: 30}
@@ -120,7 +109,7 @@ def test_values(given: Catalog, last_checked: datetime | None, expected: dict[st
 
 
 def test_the_default_interval_is_exported_too() -> None:
-    assert 600 <= metric_values(catalog(*ALL), None)[POLL_INTERVAL_METRIC] <= 606
+    assert 600 <= metric_values(catalog(*ALL))[POLL_INTERVAL_METRIC] <= 606
 
 
 def raw(of: Catalog, name: str, version: str) -> dict[str, Any]:
@@ -146,12 +135,15 @@ def test_every_scrape_exports_the_current_state() -> None:
     assert scrape(SERVING_METRIC) == {}
     known[:] = [raw(catalog(*ALL), "a", "1"), raw(catalog(unpacked=False), "b", "2")]
     assert scrape(SERVING_METRIC) == {"a": 1, "b": 0}
-    assert scrape(LAST_CHECK_METRIC) == {"a": UNPACKED_AT.timestamp()}
-    checks["a"] = checks["b"] = CHECKED_AT
+    assert scrape(LAST_CHECK_METRIC) == {}, "this process has checked nothing yet, whenever the content was unpacked"
+    checks["a"] = CHECKED_AT
     assert scrape(LAST_CHECK_METRIC) == {"a": CHECKED_AT.timestamp()}, "the version is the same, the check is new"
+    checks["b"] = CHECKED_AT
     known[:] = [raw(catalog("Serving"), "b", "3")]
     assert (scrape(SERVING_METRIC), scrape(LAST_CHECK_METRIC)) == ({"b": 1}, {"b": CHECKED_AT.timestamp()})
-    known[:] = [{"metadata": {"name": "c", "resourceVersion": "4"}, "spec": {"source": 5}}]
+    known[:] = [raw(catalog(*ALL, spec={"availability": "Unavailable"}), "b", "4")]
+    assert scrape(LAST_CHECK_METRIC) == {}, "an Unavailable Catalog has no series"
+    known[:] = [{"metadata": {"name": "c", "resourceVersion": "5"}, "spec": {"source": 5}}]
     assert scrape(SERVING_METRIC) == {}, "a Catalog that cannot be parsed has no series"
     known[:] = [raw(catalog(*ALL), "a", "1")]
     leads = False
