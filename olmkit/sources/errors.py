@@ -90,6 +90,12 @@ def quoted(text: str, limit: int = 200) -> str:
     return f'"{shown}"' if len(shown) <= limit else f'"{shown[:limit]}…"'
 
 
+def without_login(text: str) -> str:
+    """An address without what is before its last "@", which may be a password."""
+    _, at, rest = text.rpartition("@")
+    return f"…@{rest}" if at else text
+
+
 def shown_path(path: str, limit: int = 200) -> str:
     """An untrusted path, printable and without quotes; a long one is shortened in the middle to about `limit` characters."""
     shown = printable(path)

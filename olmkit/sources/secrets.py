@@ -18,7 +18,7 @@ import orjson
 from olmkit.api.source_annotations import HOSTS_ANNOTATION, INSECURE_HOSTS_ANNOTATION
 from olmkit.errors import Blocked
 from olmkit.sources.credential_rules import DOCKER_HUB, DOCKER_HUB_NAMES, CredentialRule, Login, SshKey, split_port
-from olmkit.sources.errors import SourceReason, quoted
+from olmkit.sources.errors import SourceReason, quoted, without_login
 from olmkit.sources.oci.reference import is_host
 
 DOCKER_CONFIG = "kubernetes.io/dockerconfigjson"
@@ -121,13 +121,9 @@ class _Secret:
         begin = f"Secret {self.name} {words}"
         if shown is None:
             return BadSecret(SourceReason.INVALID_SECRET, begin, begin)
-        return BadSecret(SourceReason.INVALID_SECRET, f"{begin} {_quoted_host(shown)}{rest}", f"{begin} …{rest}")
-
-
-def _quoted_host(text: str) -> str:
-    """The name of a host or registry as a Secret has it, without what is before its last "@": that may be a password."""
-    _, at, host = text.rpartition("@")
-    return quoted(f"…@{host}" if at else text)
+        return BadSecret(
+            SourceReason.INVALID_SECRET, f"{begin} {quoted(without_login(shown))}{rest}", f"{begin} …{rest}"
+        )
 
 
 def _rules(secret: _Secret) -> Iterator[CredentialRule]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dulwich.refs import Ref, check_ref_format
 
 from olmkit.api.patterns import COMMIT, HOST, REPOSITORY, USER
-from olmkit.sources.errors import BadReference, SourceReason, quoted
+from olmkit.sources.errors import BadReference, SourceReason, quoted, without_login
 from olmkit.sources.source import GitReference, RefKind, without_query
 
 DEFAULT_SSH_USER = "git"
@@ -86,8 +86,5 @@ def _invalid(text: str) -> BadReference:
     if separator and "@" in authority and (scheme in ("http", "https") or ":" in authority.rpartition("@")[0]):
         words = f"git repository {quoted(without_query(text))} contains a user or a password: put them into the Secret of auth"
         return BadReference(SourceReason.INVALID_REFERENCE, words)
-    # The text before an @ may contain a password.
-    shown = f"…@{text.rpartition('@')[2]}" if "@" in text else text
-    return BadReference(
-        SourceReason.INVALID_REFERENCE, f"git repository {quoted(without_query(shown))} cannot be read: {_FORMS}"
-    )
+    shown = without_query(without_login(text))
+    return BadReference(SourceReason.INVALID_REFERENCE, f"git repository {quoted(shown)} cannot be read: {_FORMS}")
