@@ -20,6 +20,7 @@ from olmkit.api.bundledeployments import (
 from olmkit.api.bundles import Bundle
 from olmkit.api.operators import InstalledBundle, Operator, ProvidedApi
 from olmkit.fbc.schemas import GVK
+from olmkit.gocompat.text import one_line
 from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version
 from operator_controller.operator.world import ObservedBundleDeployment, image_reference
 from operator_controller.resolve.package import Property, parse_recorded_properties, recorded_display_names
@@ -107,7 +108,7 @@ def _apis(text: str) -> Iterable[ProvidedApi]:
             continue
         group, version, kind = (value.get(key) for key in ("group", "version", "kind"))
         if isinstance(group, str) and isinstance(version, str) and isinstance(kind, str):
-            display_name = names.get(f"{group}/{version}/{kind}") or None
+            display_name = one_line(names.get(f"{group}/{version}/{kind}", "")) or None
             yield ProvidedApi(group=group, version=version, kind=kind, display_name=display_name)
 
 

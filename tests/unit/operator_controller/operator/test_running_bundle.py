@@ -34,13 +34,13 @@ def test_the_kinds_have_their_recorded_display_names() -> None:
     """They come from the record of the bundle alone, so they stay when it leaves all catalogs."""
     other = {"type": "olm.gvk", "value": {"group": "g.example.com", "kind": "Other", "version": "v1"}}
     properties = tuple(Property("olm.gvk", each["value"]) for each in (GVK, other))
-    names = {"g.example.com/v1/Thing": "A thing", "g.example.com/v1/Missing": "Not provided"}
+    names = {"g.example.com/v1/Thing": "A\nthing \x1b[31m", "g.example.com/v1/Missing": "Not provided"}
     offered = Bundle("p.v1.1.0", image("1.1.0"), None, properties=properties, display_names=names)
     raw = bundle("1.1.0")
     raw["metadata"]["annotations"][PROPERTIES] = offered.recorded_properties
     assert read_running(raw)[1].dump()["apis"] == [
         {"group": "g.example.com", "version": "v1", "kind": "Other"},
-        {"group": "g.example.com", "version": "v1", "kind": "Thing", "displayName": "A thing"},
+        {"group": "g.example.com", "version": "v1", "kind": "Thing", "displayName": r"A thing \x1b[31m"},
     ]
 
 
