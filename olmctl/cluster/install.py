@@ -12,9 +12,9 @@ from olmctl.cluster.catalog_offers import offered_entries, refused_features
 from olmctl.cluster.completion import CHANNEL, PACKAGE, VERSION, CompletingCommand
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.offered_versions import check_version, requested_versions
-from olmctl.cluster.operator_state import text_at
+from olmctl.cluster.operator_state import part, text_at
 from olmctl.cluster.output import output_option, print_object, without_managed_fields
-from olmctl.cluster.packages import check_channel
+from olmctl.cluster.packages import check_channel, installed_packages
 from olmctl.cluster.required_operators import is_dependency
 from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster, wait_options
 from olmctl.cluster.waiting import wait_for_operator
@@ -87,6 +87,8 @@ async def install(session: Session, package: str, name: str | None, **options: A
         return 0
     previous = await _previous(session, request)
     if not request.is_forced:
+        if previous is None:
+            await _check_claim(session, request)
         await _check(session, request, options["catalog"], previous)
     applied = await apply_operator(
         session, request.manifest, is_forced=request.is_forced, is_dry_run=request.is_dry_run
@@ -130,6 +132,18 @@ async def _previous(session: Session, request: Request) -> Object | None:
         text = f"an Operator {request.name} exists for package {package}: choose another name with --name"
         raise CommandError(REFUSED, text)
     return found
+
+
+async def _check_claim(session: Session, request: Request) -> None:
+    """Raises CommandError if another Operator manages the package: a second one would never be resolved."""
+    names = [
+        text_at(each, "metadata", "name")
+        for each in (await installed_packages(session)).get(request.package, ())
+        if not part(each, "metadata", "deletionTimestamp")
+    ]
+    if names:
+        text = f"package {request.package} is already managed by Operator {names[0]}"
+        raise CommandError(REFUSED, f"{text}: change that one (olm upgrade {names[0]}), or create another with --force")
 
 
 async def _check(session: Session, request: Request, catalog: str | None, previous: Object | None) -> None:

@@ -21,7 +21,8 @@ import aiohttp
 from olmctl.cluster.operator_state import is_true, part, text_at
 from olmctl.cluster.session import Session
 from olmkit.api.meta import Kind, Object
-from olmkit.errors import NotFound, Unavailable
+from olmkit.errors import Forbidden, NotFound, Unavailable
+from olmkit.runtime.client import HANDSHAKE_FAILED
 from olmkit.runtime.lease import LEASE, holder_host
 from olmkit.runtime.wire import parse_failure, parse_object
 from olmkit.tls.service import CA_KEY, CATALOG_SERVICE, CONFIG_MAP, OPERATOR_SERVICE, TlsService
@@ -68,6 +69,11 @@ async def get(session: Session, server: Server, target: str) -> Object:
             headers = f"Host: {host}\r\nAuthorization: Bearer {token}\r\nAccept: application/json\r\nConnection: close"
             writer.write(f"GET {target} HTTP/1.1\r\n{headers}\r\n\r\n".encode())
             raw = await _read(reader)
+    except Forbidden as error:
+        if error.reason != HANDSHAKE_FAILED:
+            raise
+        text = f"the permission to forward a port of {server.component} is missing: get and create on pods/portforward"
+        raise Forbidden(error.status, error.reason, f"{text} in namespace {session.system_namespace}") from error
     except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError) as error:  # also ssl.SSLError
         raise Unavailable(0, "NoPortForward", f"no answer over the forwarded port ({type(error).__name__})") from error
     return parse_response(raw)

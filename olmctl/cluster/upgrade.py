@@ -11,7 +11,15 @@ from olmctl.cluster.completion import CHANNEL, OPERATOR, VERSION, CompletingComm
 from olmctl.cluster.install import TAKEN_OVER, apply_operator
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.offered_versions import check_version, pinned_version
-from olmctl.cluster.operator_state import available_version, awaits_approval, installed, refusal, text_at
+from olmctl.cluster.operator_state import (
+    available_version,
+    awaits_approval,
+    condition,
+    installed,
+    is_observed,
+    refusal,
+    text_at,
+)
 from olmctl.cluster.packages import check_channel, package_objects
 from olmctl.cluster.required_operators import is_dependency
 from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster, wait_options
@@ -20,8 +28,11 @@ from olmctl.commands import REFUSED, CommandError
 from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.meta import Object
+from olmkit.api.operators import ConditionType, Reason
 from operator_controller.resolve.answer import KeptOutBy
 
+_NO_UPGRADES = frozenset({Reason.CATALOG_DELETED, Reason.CATALOG_UNAVAILABLE, Reason.NOT_OFFERED})
+"""Reasons of Ready for an Operator whose Catalog leads to no upgrade."""
 _OTHER_VERSION = "choose another version with --version, or '' to follow the channel"
 
 
@@ -105,6 +116,9 @@ def _nothing_to_do(found: Object) -> str:
             pin = f"is pinned to {version}" if pinned_version(version) else f"follows versions {version}"
             return f"it {pin}, which keeps out {pending}; {_OTHER_VERSION}"
         return f"{pending} is available and not installed: {text_at(found, 'status', 'available', 'message')}"
+    ready = condition(found, ConditionType.READY)
+    if is_observed(found) and text_at(ready, "reason") in _NO_UPGRADES:
+        return f"it has {runs}, and no upgrade can be found: {text_at(ready, 'message')}"
     if pinned_version(version):
         return f"it is pinned to {version}; {_OTHER_VERSION}"
     return f"it follows {_followed(version)} automatically, and has {runs}"

@@ -37,6 +37,8 @@ WATCH_IDLE_TIMEOUT_SECONDS = 90.0
 """A watch that receives nothing for this long is closed: bookmarks arrive every minute."""
 NO_ANSWER = "NoAnswer"
 """The reason of Unavailable if the API server does not answer."""
+HANDSHAKE_FAILED = "HandshakeFailed"
+"""The reason of an error that the API server answers to the request for a websocket."""
 PAGE_SIZE = 500
 
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -330,7 +332,7 @@ class Client:
                     if transport is not None:
                         transport.abort()
         except aiohttp.WSServerHandshakeError as error:
-            raise api_error(error.status, "HandshakeFailed", f"the API server answered {error.status}") from error
+            raise api_error(error.status, HANDSHAKE_FAILED, f"the API server answered {error.status}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unavailable(0, NO_ANSWER, f"no answer from the API server ({type(error).__name__})") from error
 

@@ -55,6 +55,24 @@ def test_a_closed_pipe(catalog: str, command: Sequence[str]) -> None:
     assert (ran.returncode, err) == (1, b"")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(("completion", "bash"), id="completion"),
+        pytest.param(("--help",), id="help"),
+        pytest.param(("suite", "install", "--export"), id="the manifests of the suite"),
+    ],
+)
+def test_a_reader_that_has_ended(command: Sequence[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    ran = subprocess.run(
+        [sys.executable, "-m", "olmctl", *command], stdout=writing, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writing)
+    assert (ran.returncode, ran.stderr) == (1, b"")
+
+
 def test_an_interrupt(catalog: str) -> None:
     """While it is blocked, because its output is not read."""
     ran = start("render", catalog)

@@ -173,6 +173,16 @@ def test_an_operator_of_another_package_is_refused(desk: Desk) -> None:
     assert (status, err) == (5, f"an Operator {other} exists for package b: choose another name with --name\n")
 
 
+def test_a_package_that_another_operator_manages_is_refused(desk: Desk) -> None:
+    package = desk.package("a", "stable")
+    other = desk.operator("mine", packageName=package)
+    text = f"package {package} is already managed by Operator {other}: change that one (olm upgrade {other}), or create"
+    for more in ((), ("--name", f"{package}-2")):
+        assert desk.olm("install", package, *more) == (5, "", f"{text} another with --force\n")
+    assert desk.olm("install", package, "--name", other)[0] == 0
+    assert desk.olm("install", package, "--force", "--dry-run", "server")[0] == 0
+
+
 def test_fields_that_others_manage_are_taken_over_only_by_force(desk: Desk) -> None:
     name = desk.package("a", "stable", "beta")
     body = {"apiVersion": "operators.operatorframework.io/v1alpha1", "kind": "Operator", "metadata": {"name": name}}

@@ -123,6 +123,24 @@ def test_why_prints_the_trace_of_a_resolution(forwarded: Callable[..., Session],
     assert "has no resolution" in err
 
 
+@pytest.mark.parametrize("forwarded", [pytest.param(OPERATOR_CONTROLLER, id="operator-controller")], indirect=True)
+def test_a_user_who_may_not_forward_ports_reads_which_permission_is_missing(
+    forwarded: Callable[..., Session], desk: Desk
+) -> None:
+    namespace = forwarded(_leads).system_namespace
+    metadata = {"name": "reader", "namespace": namespace}
+    api = "rbac.authorization.k8s.io"
+    rules = [{"apiGroups": [""], "resources": ["pods", "configmaps"], "verbs": ["get", "list"]}]
+    desk.apply({"apiVersion": f"{api}/v1", "kind": "Role", "metadata": metadata, "rules": rules})
+    role = {"apiGroup": api, "kind": "Role", "name": "reader"}
+    subjects = [{"apiGroup": api, "kind": "User", "name": "vic"}]
+    body = {"apiVersion": f"{api}/v1", "kind": "RoleBinding", "metadata": metadata}
+    desk.apply({**body, "roleRef": role, "subjects": subjects})
+    text = "the permission to forward a port of operator-controller is missing: get and create on pods/portforward"
+    arguments = ("why", "party", "--trace", "--as", "vic", f"--system-namespace={namespace}")
+    assert desk.olm(*arguments) == (5, "", f"{text} in namespace {namespace}\n")
+
+
 def _leads(path: str, token: str) -> tuple[int, bytes]:
     return 200, b'{"snapshot": 3}'
 

@@ -137,6 +137,15 @@ def test_a_pin_that_keeps_out_an_upgrade_says_so(version: str, text: str, desk: 
     assert f"unchanged: {text}" in desk.olm("upgrade", name)[1]
 
 
+def test_an_operator_whose_catalog_was_deleted_says_so(desk: Desk) -> None:
+    gone = condition("Ready", "True", "CatalogDeleted", 'catalog "c" was deleted: create it again')
+    name = desk.operator("a", {**RUNS, "conditions": [gone]})
+    text = (
+        'unchanged: it has 1.0.0 from catalog c, channel stable, and no upgrade can be found: catalog "c" was deleted: '
+    )
+    assert f"{text}create it again\n" in desk.olm("upgrade", name)[1]
+
+
 def test_a_channel_or_version_that_the_package_does_not_have_is_set_only_by_force(desk: Desk) -> None:
     package = desk.package("b", "stable", versions="1.0.0")
     resource = {"apiVersion": "operators.operatorframework.io/v1alpha1", "kind": "Operator"}
