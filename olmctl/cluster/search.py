@@ -68,7 +68,7 @@ def suggestion(word: str, names: Set[str]) -> str:
     words = similar_names(word, {part for name in names for part in name.split("-")})
     containing = sorted(name for name in names if not set(words).isdisjoint(name.split("-")))
     found = list(dict.fromkeys((*similar_names(word, names), *containing)))[:MAX_SUGGESTIONS]
-    return f"did you mean {join_names(found, 'or')}?" if found else "`olm search` lists all packages"
+    return clean(f"did you mean {join_names(found, 'or')}?") if found else "`olm search` lists all packages"
 
 
 def matching(entries: Iterable[PackageEntry], word: str) -> list[PackageEntry]:

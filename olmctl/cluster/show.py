@@ -34,7 +34,7 @@ async def show(session: Session, package: str, catalog: str | None, output: str 
     for each in await offered_entries(session, package, catalog):
         entry, problem = await with_summary(session, each)
         entries.append(entry)
-        refused[each.catalog] = await refused_features(session, [each])
+        refused[each.catalog] = "" if problem else await refused_features(session, [each])
         if problem:
             warn(f"{NO_SUMMARIES} {clean(problem)}")
     operators = await installed_packages(session)

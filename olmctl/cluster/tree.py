@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import click
 
 from olmctl.cluster.completion import OPERATOR
+from olmctl.cluster.controller_state import warn_if_not_up_to_date
 from olmctl.cluster.installed_objects import InstalledObject, bundle_deployment_of, installed_objects
-from olmctl.cluster.operator_state import condition, dependencies, installed, is_true, state, text_at
+from olmctl.cluster.operator_state import condition, dependencies, installed, is_true, part, state, text_at
 from olmctl.cluster.output import Column, Indented, output_option, print_object, print_table
 from olmctl.cluster.session import Session, on_cluster
 from olmctl.commands import warn
@@ -57,6 +58,7 @@ async def tree(session: Session, operator: str, output: str | None) -> int:
     """Show what belongs to OPERATOR: its dependencies, its BundleDeployment, and the objects of the bundle with their health."""
     found = await session.client.get(operators.KIND, operator)
     listed, _ = await session.client.list(operators.KIND)
+    await warn_if_not_up_to_date(session, [found])
     root = await _Tree(session, {each["metadata"]["name"]: each for each in listed}).operator(found, 0)
     if output:
         print_object(root.value(), output)
@@ -107,7 +109,13 @@ async def _deployment(session: Session, found: Object) -> Node:
     for problem in objects.problems:
         warn(clean(problem))
     node.children += [_node(each) for each in objects.objects]
+    node.children += [_left_out(each) for each in part(found, "status", "leftOut") or ()]
     return node
+
+
+def _left_out(reference: Object) -> Node:
+    kind, name, namespace = (text_at(reference, key) for key in ("kind", "name", "namespace"))
+    return Node(kind, name, "LeftOut", "not applied: the cluster does not have its kind", namespace)
 
 
 def _with_conditions(kind: str, found: Object) -> Node:

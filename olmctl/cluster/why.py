@@ -8,9 +8,11 @@ import click
 
 from olmctl.cluster import port_forward
 from olmctl.cluster.completion import OPERATOR
+from olmctl.cluster.controller_state import warn_if_not_up_to_date
 from olmctl.cluster.operator_state import (
     available_version,
     awaits_approval,
+    condition,
     conditions,
     dependencies,
     installed,
@@ -40,6 +42,7 @@ async def why(session: Session, operator: str, output: str | None, trace: bool) 
         print_object(await port_forward.get(session, port_forward.OPERATOR_CONTROLLER, target), output or "json")
         return 0
     found = await session.client.get(operators.KIND, operator)
+    await warn_if_not_up_to_date(session, [found])
     if output:
         status = found.get("status") or {}
         print_object({key: status[key] for key in ("resolution", "available", "conditions") if key in status}, output)
@@ -56,17 +59,20 @@ async def why(session: Session, operator: str, output: str | None, trace: bool) 
 async def _requirements(session: Session, found: Object) -> list[tuple[str, str]]:
     """What its bundle requires, and which Operators require this one."""
     listed, _ = await session.client.list(operators.KIND)
-    requiring = RequiredOperators([*listed, found]).requiring(found["metadata"]["name"])
-    names = ", ".join(requiring)
+    required = RequiredOperators([*listed, found])
+    names = ", ".join(required.requiring(found["metadata"]["name"]))
     return [
-        *(("Requires", _required(each)) for each in dependencies(found)),
+        *(("Requires", _required(each, required.operators.get(each.operator or ""))) for each in dependencies(found)),
         ("Required by", f"{names or 'nothing'} (it was installed as a dependency)" if is_dependency(found) else names),
     ]
 
 
-def _required(each: RequiredPackage) -> str:
+def _required(each: RequiredPackage, operator: Object | None) -> str:
+    """One requirement; of an Operator that is not installed its whole message, which the messages of others shorten."""
     place = f"Operator {each.operator}" if each.operator else "no Operator"
-    return f"{each.package} {each.version} ({place}, {'' if each.installed else 'not '}installed): {each.requirement}"
+    message = "" if each.installed or operator is None else text_at(condition(operator, "Ready"), "message")
+    text = f"{each.package} {each.version} ({place}, {'' if each.installed else 'not '}installed): {each.requirement}"
+    return f"{text}; it is not installed: {message}" if message else text
 
 
 def _facts(found: Object) -> tuple[tuple[str, str], ...]:

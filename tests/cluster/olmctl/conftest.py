@@ -14,6 +14,12 @@ from olmkit.api.package_annotations import VERSIONS_ANNOTATION
 
 Object = dict[str, Any]
 OPERATORS = "operators.operators.operatorframework.io"
+NO_CONTROLLER = (
+    "warning: operator-controller does not run, it has no Lease in namespace no-suite: what Operators report may be out of date "
+    "(olm suite status)\n"
+)
+NO_SUITE = "--system-namespace=no-suite"
+"""A namespace that does not exist."""
 TIME = "2026-01-01T00:00:00Z"
 
 

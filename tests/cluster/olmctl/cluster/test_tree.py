@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.cluster.olmctl.conftest import OPERATORS, Desk, condition
+from tests.cluster.olmctl.conftest import NO_CONTROLLER, NO_SUITE, OPERATORS, Desk, condition
 
 CRD = "CustomResourceDefinition.apiextensions.k8s.io"
 READY = [condition("Ready", "True", "Succeeded", "all is well")]
@@ -23,9 +23,9 @@ def test_dependencies_of_dependencies_are_below_them_and_a_cycle_ends(desk: Desk
         listed = desk.requiring(*(operators[one] for one in required))
         shown = {"conditions": READY, "dependencies": listed}
         desk.set_status(OPERATORS, operators[each], shown)
-    status, out, err = desk.olm("tree", operators["a"])
+    status, out, err = desk.olm("tree", operators["a"], NO_SUITE)
     prefix = desk.prefix
-    assert (status, err) == (0, "")
+    assert (status, err) == (0, NO_CONTROLLER)
     assert names(out) == [
         f"Operator/{prefix}-a",
         f"├── Operator/{prefix}-b",
@@ -64,3 +64,13 @@ def test_the_objects_of_the_bundle(desk: Desk) -> None:
     assert names(out)[0] == f"Operator/{name}"
     assert out.splitlines()[2].split()[:2] == ["└──", f"BundleDeployment/{name}"]
     assert out.splitlines()[3].split()[:3] == ["└──", f"CustomResourceDefinition/{crd}", "Healthy"]
+
+
+def test_objects_that_the_cluster_has_no_kind_for_are_left_out(desk: Desk) -> None:
+    name = desk.operator("a", {"conditions": READY})
+    desk.bundle_deployment(name)
+    reference = {"group": "monitoring.coreos.com", "kind": "ServiceMonitor", "namespace": "n", "name": "metrics"}
+    desk.set_status("bundledeployments.core.rukpak.io", name, {"conditions": READY, "leftOut": [reference]})
+    line = desk.olm("tree", name)[1].splitlines()[-1]
+    text = "not applied: the cluster does not have its kind"
+    assert line.split(maxsplit=3) == ["└──", "ServiceMonitor/n/metrics", "LeftOut", text]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.cluster.olmctl.conftest import Desk, condition
+from tests.cluster.olmctl.conftest import NO_CONTROLLER, NO_SUITE, Desk, condition
 
 HOSTILE = "package 'a' \u202egnp.exe\x1b[31m not found"
 
@@ -12,8 +12,8 @@ HOSTILE = "package 'a' \u202egnp.exe\x1b[31m not found"
 def test_the_resolution_and_the_conditions(desk: Desk) -> None:
     ready = condition("Ready", "False", "NotResolved", HOSTILE)
     name = desk.operator("a", {"resolution": HOSTILE, "conditions": [ready]}, channel="beta", version="2.x")
-    status, out, err = desk.olm("why", name)
-    assert (status, err) == (0, "")
+    status, out, err = desk.olm("why", name, NO_SUITE)
+    assert (status, err) == (0, NO_CONTROLLER)
     assert "Asked for:   package a, version 2.x, channel beta\n" in out
     assert "State:       NotResolved\nInstalled:   nothing\n" in out
     assert "Resolution:  package 'a' \ufffdgnp.exe\ufffd[31m not found\n" in out
@@ -40,5 +40,10 @@ def test_what_it_requires_and_what_requires_it(desk: Desk) -> None:
     out = desk.olm("why", other)[1]
     assert f"Required by: {name} (it was installed as a dependency)\n" in out
     assert "Requires:" not in out
+    waiting = condition("Ready", "False", "NotInstalled", f"not unpacked: {'x' * 300} is the whole message")
+    late = desk.operator("d", {"conditions": [waiting]})
+    (required,) = desk.requiring(late)
+    other = desk.operator("e", {"dependencies": [{**required, "installed": False}]})
+    assert f"; it is not installed: {waiting['message']}\n" in desk.olm("why", other)[1]
     alone = desk.label_as_dependency(desk.operator("c"))
     assert "Required by: nothing (it was installed as a dependency)\n" in desk.olm("why", alone)[1]
