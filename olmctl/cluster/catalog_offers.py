@@ -18,7 +18,7 @@ from olmctl.commands import NOT_FOUND, CommandError
 from olmctl.terminal import clean
 from olmkit.api import catalogs
 from olmkit.api.catalogs import Catalog
-from olmkit.errors import OlmError
+from olmkit.errors import ApiError, OlmError
 from operator_controller.resolve.catalog_status import not_served_message, package_names, served_digest
 from operator_controller.resolve.explain import explain
 from operator_controller.resolve.formatting import join_names
@@ -97,10 +97,10 @@ async def refused_features(
     """What rukpak refuses in the bundle that is chosen for such a request, and which versions it does not refuse; "" if nothing,
     or if it is not known. `entries` are the package in the catalogs that count."""
     request = PackageRequest(entries[0].name, channel, versions)
-    priorities = {each.metadata.name: each.spec.priority for each in await _catalogs(session)}
     try:
+        priorities = {each.metadata.name: each.spec.priority for each in await _catalogs(session)}
         offers = [await _read_offer(session, each, priorities.get(each.catalog, 0)) for each in entries]
-    except (CatalogReadError, InvalidDocument, PackageTooLarge):
+    except (ApiError, OlmError, CatalogReadError, InvalidDocument, PackageTooLarge):
         return ""
     return refused_text(request, offers)
 
