@@ -37,7 +37,7 @@ class Event:
     object is `namespace/name`.
 
     `version` is the resourceVersion of the change, which orders the changes of all kinds on a cluster. Of a deletion that only a
-    later list has shown it is that of the list.
+    later list has shown it is that of the list; of one that has ended with its kind, that of the object's last known change.
     """
 
     at: float
@@ -126,29 +126,36 @@ class Watch:
 
     def _follow(self) -> None:
         """The thread: list, then watch from there, again and again until closed."""
-        known: set[str] = set()
+        known: dict[str, int] = {}
         while not self._stopped.is_set():
             version = self._list(known)
             if version is not None:
                 self._read(f"{self._path}?watch=true&resourceVersion={version}", known)
             self._stopped.wait(_RETRY_SECONDS)
 
-    def _list(self, known: set[str]) -> str | None:
+    def _list(self, known: dict[str, int]) -> str | None:
         """Send events for existing and deleted objects. Returns the resource version, None if the request failed."""
-        done = subprocess.run([self._program, *self._arguments, self._path], capture_output=True, check=False)
+        done = subprocess.run(
+            [self._program, *self._arguments, self._path], capture_output=True, text=True, check=False
+        )
         if done.returncode != 0:
+            if (
+                "(NotFound)" in done.stderr
+            ):  # the API server does not serve the kind any more: its objects were deleted with it
+                for name, last in [*known.items()]:
+                    self._send(known, name, None, str(last))
             return None
         listed = json.loads(done.stdout)
         present = {_name(item): item for item in listed["items"]}
         version = str(listed["metadata"]["resourceVersion"])
-        for name in known - present.keys():
+        for name in known.keys() - present.keys():
             self._send(known, name, None, version)
         for name, item in present.items():
             self._send(known, name, item, item["metadata"]["resourceVersion"])
         self._listed.set()
         return version
 
-    def _read(self, path: str, known: set[str]) -> None:
+    def _read(self, path: str, known: dict[str, int]) -> None:
         """Send events for changes until the stream ends."""
         with self._lock:
             if self._stopped.is_set():
@@ -172,11 +179,11 @@ class Watch:
         self._process.wait()
         self._process.stdout.close()
 
-    def _send(self, known: set[str], name: str, object_: Object | None, version: str) -> None:
+    def _send(self, known: dict[str, int], name: str, object_: Object | None, version: str) -> None:
         if object_ is None:
-            known.discard(name)
+            known.pop(name, None)
         else:
-            known.add(name)
+            known[name] = int(version)
         self._events.put(Event(time.monotonic(), name, object_, int(version)))
 
 
