@@ -18,6 +18,7 @@ from olmkit.runtime.lease import LEASE
 from olmkit.tls.client_tls import client_context
 from olmkit.tls.service import CA_KEY, CATALOG_SERVICE, CONFIG_MAP
 from tests.cluster.catalogd.conftest import NAMESPACE, World, lines, package, running
+from tests.cluster.olmkit.conftest import NAMESPACE as NAMESPACES
 from tests.servers.registry_proxy import status
 
 PREFIX = "catalogd_catalog_"
@@ -41,6 +42,17 @@ async def scraped_not_up_to_date(world: World, port: int) -> dict[str, float]:
         while (found := (await scraped(world, port))[world.name])["up_to_date"]:  # noqa: ASYNC110 there is no event to await
             await asyncio.sleep(0.02)
     return found
+
+
+@contextlib.asynccontextmanager
+async def keys_namespace(world: World) -> AsyncIterator[str]:
+    """A namespace for the keys of catalogd."""
+    name = f"{world.name}-keys"
+    await world.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    try:
+        yield name
+    finally:
+        await world.client.delete(NAMESPACES, name)
 
 
 @contextlib.asynccontextmanager
@@ -119,8 +131,11 @@ async def test_a_replica_that_does_not_lead_exports_no_metrics_of_catalogs(world
     await world.catalog(world.ref())
     async with running(world, tmp_path / "cache"):
         await world.ready()
-    flags = ("--keys-namespace", NAMESPACE, "--metrics-bind-address", f"127.0.0.1:{port}")
-    async with held_lease(world), running(world, tmp_path / "cache", *flags, role=()):
+    async with contextlib.AsyncExitStack() as stack:
+        await stack.enter_async_context(held_lease(world))
+        keys = await stack.enter_async_context(keys_namespace(world))
+        flags = ("--keys-namespace", keys, "--metrics-bind-address", f"127.0.0.1:{port}")
+        await stack.enter_async_context(running(world, tmp_path / "cache", *flags, role=()))
         found = await world.client.get(CONFIG_MAP, CATALOG_SERVICE.config_map, NAMESPACE)
         tls = client_context(found["data"][CA_KEY], with_system=False)
         url = f"https://{world.served_at}/catalogs/{world.name}/all.json"
