@@ -1,5 +1,6 @@
-"""A real Prometheus scrapes the controllers and evaluates the rules: a broken Catalog, a refused Operator and installed bundles
-that cannot be repaired raise alerts, which are pending until their time is over.
+"""A real Prometheus scrapes the controllers and evaluates the rules: a broken Catalog, refused Package objects, a refused
+Operator and installed bundles that cannot be repaired raise alerts, which are pending until their time is over, end with their
+cause, and survive a change of the leader.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ import json
 import shutil
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -17,11 +19,13 @@ import yaml
 
 from devcluster.cluster import Cluster
 from devcluster.demo.full_catalog import catalog_object, operator_object
+from devcluster.errors import DevclusterError
 from devcluster.services import Services, answers, free_address, request
 from devcluster.suite import COMPONENTS, NAMESPACE, Suite
 from devcluster.watch import BUNDLE_DEPLOYMENTS, Object, condition
+from olmkit.api import packages
 from tests.alerts.test_rules import RULES
-from tests.e2e.packages import package_blobs, publish, push_bundle, registry_bundle
+from tests.e2e.packages import package_blobs, publish, push_bundle, push_catalog, registry_bundle
 from tests.e2e.stage import Stage
 
 pytestmark = pytest.mark.timeout(300)
@@ -29,6 +33,7 @@ pytestmark = pytest.mark.timeout(300)
 PROGRAM = "prometheus"
 SECONDS = 60.0
 INTERVAL = "1s"
+CONDITION = "bundledeployment_condition"
 
 
 class Prometheus(Services):
@@ -73,6 +78,15 @@ class Prometheus(Services):
     def until_raised(self, alert: str, **labels: str) -> None:
         """Wait until the alert is firing or pending, with these labels."""
         self.eventually(f"raising {alert}", lambda: self.has_raised(alert, **labels))
+
+    def until_over(self, alert: str, **labels: str) -> None:
+        """Wait until the alert is neither firing nor pending, with these labels; much less than the time that is bridged."""
+        self.eventually(f"ending {alert}", lambda: not self.has_raised(alert, **labels))
+
+    def began(self, alert: str, **labels: str) -> str:
+        """Since when the alert is firing or pending, with these labels."""
+        found = (each for each in self.get("alerts")["alerts"] if each["labels"]["alertname"] == alert)
+        return str(next(each["activeAt"] for each in found if labels.items() <= each["labels"].items()))
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +141,18 @@ def test_alerts_of_a_broken_catalog_and_a_refused_operator(stage: Stage, prometh
     rules = [rule for group in prometheus.get("rules")["groups"] for rule in group["rules"]]
     assert {rule["health"] for rule in rules} == {"ok"}, [rule.get("lastError") for rule in rules]
 
+    stage.delete("Operator", "alerts-refused")
+    prometheus.until_over("OperatorStalled", operator="alerts-refused")
+
+
+def test_an_alert_of_a_catalog_whose_package_objects_are_refused(stage: Stage, prometheus: Prometheus) -> None:
+    images = {"1.0.0": push_bundle(stage, "alerts", registry_bundle("alerts"))}
+    with refused_packages(stage.cluster, prometheus):
+        push_catalog(stage, package_blobs("alerts-policy", images))
+        stage.catalog(stage.repository().reference)
+        prometheus.until_raised("CatalogNotReconciled", catalog="alerts")
+        assert not prometheus.has_raised("CatalogNotServed", catalog="alerts")
+
 
 def test_alerts_of_installed_bundles_that_cannot_be_repaired(stage: Stage, prometheus: Prometheus) -> None:
     """rukpak and the registry lost the content of one; of the other, somebody replaced an object."""
@@ -149,6 +175,62 @@ def test_alerts_of_installed_bundles_that_cannot_be_repaired(stage: Stage, prome
     prometheus.until_raised("BundleDeploymentNotReconciled", bundledeployment="alerts-lost")
     prometheus.until_raised("BundleDeploymentStalled", bundledeployment="alerts-replaced")
     assert not prometheus.has_raised("BundleDeploymentStalled", bundledeployment="alerts-lost")
+
+    began = prometheus.began("BundleDeploymentStalled", bundledeployment="alerts-replaced")
+    stage.suite.stop("rukpak")
+    prometheus.eventually("without metrics for seconds", lambda: not prometheus.query(f"{CONDITION} offset 3s"))
+    stage.suite.start("rukpak")
+    prometheus.eventually("with metrics for seconds", lambda: bool(prometheus.query(f"{CONDITION} offset 3s")))
+    assert prometheus.began("BundleDeploymentStalled", bundledeployment="alerts-replaced") == began
+
+
+@contextmanager
+def refused_packages(cluster: Cluster, prometheus: Prometheus) -> Iterator[None]:
+    """A policy of the cluster refuses Package objects whose names begin with alerts-policy."""
+    name, api_version = "alerts-policy", "admissionregistration.k8s.io/v1"
+    matched = {
+        "apiGroups": ["catalogd.operatorframework.io"],
+        "apiVersions": ["*"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": ["packages"],
+    }
+    validations = [{"expression": f"!object.spec.packageName.startsWith('{name}')", "message": "not here"}]
+    policy = {
+        "apiVersion": api_version,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {"matchConstraints": {"resourceRules": [matched]}, "validations": validations},
+    }
+    binding = {
+        "apiVersion": api_version,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
+    }
+    package = {
+        "apiVersion": packages.KIND.api_version,
+        "kind": packages.KIND.kind,
+        "metadata": {"name": name},
+        "spec": {"catalog": {"name": name}, "packageName": name, "channels": []},
+    }
+
+    def refuses() -> bool:
+        try:
+            cluster.kubectl("create", "--dry-run=server", "-f", "-", input=json.dumps(package))
+        except DevclusterError as error:
+            if "not here" not in str(error):
+                raise
+            return True
+        return False
+
+    for each in (policy, binding):
+        cluster.kubectl("apply", "-f", "-", input=json.dumps(each))
+    try:
+        prometheus.eventually("scraping until the policy is in effect", refuses)
+        yield
+    finally:
+        for each in (policy, binding):
+            cluster.kubectl("delete", str(each["kind"]), name)
 
 
 def delete_image(reference: str) -> None:
