@@ -14,7 +14,8 @@ from olmctl.cluster.port_forward import POD
 from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster, timeout_option
 from olmctl.cluster.waiting import RETRY_DELAY_SECONDS, versions_of
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
-from olmctl.suite.installed import check_installed, delete_leftovers, find_leftovers
+from olmctl.suite.installed import check_installed, delete_leftovers, find_controllers, find_leftovers
+from olmctl.suite.kept_settings import kept_image
 from olmctl.suite.manifests import PART_OF, PART_OF_LABEL, Manifests, documents, load_manifests
 from olmctl.suite.objects import (
     ObjectState,
@@ -54,7 +55,7 @@ def _image_reference(context: click.Context, parameter: click.Parameter, value: 
     "--image",
     metavar="IMAGE",
     callback=_image_reference,
-    help="The image of the controllers.  [default: olm-suite:VERSION]",
+    help="The image of the controllers.  [default: that of the installed ones, in this version]",
 )
 @click.option(
     "--force", "is_forced", is_flag=True, help="Take over fields that others manage, and replace a newer version."
@@ -83,9 +84,12 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
     deadline = asyncio.get_running_loop().time() + seconds
     await check_version(client)
     await check_permissions(client, install_permissions(manifests))
+    controllers = await find_controllers(client, manifests, session.system_namespace)
+    if not image:
+        manifests = load_manifests(kept_image(manifests, controllers), session.system_namespace)
     await _wait_for_deletions(client, manifests, deadline, seconds)
     is_forced, is_dry_run, is_waiting = options["is_forced"], bool(options["dry_run"]), not options["no_wait"]
-    await check_installed(client, manifests, session.system_namespace, is_forced=is_forced)
+    await check_installed(client, manifests, controllers, is_forced=is_forced)
     await _apply_dry(client, manifests, is_forced=is_forced, is_shown=is_dry_run)
     if is_dry_run:
         return 0

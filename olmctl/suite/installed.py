@@ -20,8 +20,10 @@ from olmctl.suite.manifests import (
     SYSTEM_NAMESPACE,
     VERSION_LABEL,
     Manifests,
+    image_of,
 )
 from olmctl.suite.objects import DEPLOYMENT, KINDS, find_all, is_own, kind_of, name_of
+from olmctl.terminal import clean
 from olmkit.api.meta import Object
 from olmkit.errors import NotFound
 from olmkit.gocompat.versions import BadVersion, parse_tolerant_version
@@ -33,10 +35,11 @@ KEPT_KINDS = ("CustomResourceDefinition", "Namespace")
 """Kinds that an upgrade never deletes: everything in them would be deleted too."""
 
 
-async def check_installed(client: Client, manifests: Manifests, namespace: str, *, is_forced: bool) -> None:
-    """Say which version is replaced. Raises CommandError if the suite is installed in another namespace, if it is newer and the
-    command is not forced, and if objects are stored in a version of a CRD that the new CRD does not have."""
-    controllers = await find_controllers(client, manifests, namespace)
+async def check_installed(
+    client: Client, manifests: Manifests, controllers: Sequence[Object], *, is_forced: bool
+) -> None:
+    """Say which version and which images of the controllers are replaced. Raises CommandError if they are newer and the command
+    is not forced, and if objects are stored in a version of a CRD that the new CRD does not have."""
     await _check_namespaces(client, manifests, is_forced=is_forced)
     others = sorted(
         {text_at(each, "metadata", "labels", VERSION_LABEL) for each in controllers} - {manifests.version, ""}
@@ -48,6 +51,9 @@ async def check_installed(client: Client, manifests: Manifests, namespace: str, 
     _check_stored_versions(manifests.crds, await find_all(client, manifests.crds))
     if others:
         click.echo(f"olm-suite {', '.join(others)} is replaced with {manifests.version}", err=True)
+    for image in sorted({image_of(each) for each in controllers} - {manifests.image, ""}):
+        names = ", ".join(each["metadata"]["name"] for each in controllers if image_of(each) == image)
+        click.echo(f"image {clean(image)} -> {manifests.image} ({names})", err=True)
 
 
 async def find_controllers(client: Client, manifests: Manifests, namespace: str) -> list[Object]:

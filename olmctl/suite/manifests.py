@@ -60,7 +60,7 @@ class Manifests:
     @property
     def image(self) -> str:
         """The image of the controllers."""
-        return str(self.deployments[0]["spec"]["template"]["spec"]["containers"][0]["image"])
+        return image_of(self.deployments[0])
 
 
 def load_manifests(
@@ -96,6 +96,12 @@ def containers(objects: Iterable[Object]) -> Iterator[dict[str, Any]]:
     for each in objects:
         if each["kind"] == "Deployment":
             yield from each["spec"]["template"]["spec"]["containers"]
+
+
+def image_of(deployment: Object) -> str:
+    """The image of a controller: of the container with its name, because others may have been added; "" without one."""
+    found = containers([deployment])
+    return next((str(each["image"]) for each in found if each["name"] == deployment["metadata"]["name"]), "")
 
 
 def relocate(objects: Iterable[Object], system_namespace: str, keys_namespace: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from olmctl.cluster.installed_objects import NAMESPACE
 from olmctl.cluster.operator_state import condition, conditions, is_observed, is_true, part, text_at
 from olmctl.cluster.port_forward import POD
-from olmctl.suite.manifests import NAME_LABEL, PART_OF, PART_OF_LABEL, VERSION_LABEL, containers
+from olmctl.suite.manifests import NAME_LABEL, PART_OF, PART_OF_LABEL, VERSION_LABEL, image_of
 from olmkit.api import customresourcedefinitions
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import NotFound, OlmError
@@ -65,7 +65,7 @@ class ObjectState:
     @property
     def image(self) -> str:
         """The image of a controller; "" for other objects."""
-        return next((str(each["image"]) for each in containers([self.found] if self.found else [])), "")
+        return image_of(self.found) if self.found and self.expected["kind"] == "Deployment" else ""
 
     @property
     def ready(self) -> str:

@@ -59,7 +59,7 @@ def exit_status(found: Sequence[ObjectState]) -> int:
     """0 if all objects are there and available; else prints to standard error which are not."""
     missing = [each for each in found if each.found is None]
     if len(missing) == len(found):
-        return fail("olm-suite is not installed: `olm suite install` installs it", NOT_FOUND)
+        return fail("olm-suite is not installed: `olm suite install --image IMAGE` installs it", NOT_FOUND)
     for each in found:
         if not each.is_good:
             fail(f"{each.expected['kind']} {each.expected['metadata']['name']}: {each.message or each.status}")

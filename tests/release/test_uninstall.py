@@ -16,7 +16,7 @@ from devcluster.images import Catalog, Content, Registry
 from devcluster.suite import Suite
 from olmctl.suite.manifests import load_manifests
 from olmctl.suite.objects import name_of
-from tests.cluster.olmctl.suite.conftest import Olm
+from tests.cluster.olmctl.suite.conftest import INSTALL, Olm
 
 OPERATORS = "operators.operators.operatorframework.io"
 PACKAGE, DEPENDENCY = "party-operator", "hello-operator"
@@ -29,7 +29,7 @@ FOREIGN = "example.com/mine"
 @pytest.fixture
 def installed(olm: Olm) -> None:
     """The suite is installed."""
-    assert olm("suite", "install", "--force")[0] == 0
+    assert olm(*INSTALL, "--force")[0] == 0
 
 
 @pytest.fixture

@@ -9,8 +9,11 @@ import pytest
 
 from devcluster.cluster import Cluster, ClusterOptions, start
 from olmctl.main import main
+from olmctl.suite.manifests import load_manifests
 
 Olm = Callable[..., tuple[int, str, str]]
+INSTALL = ("suite", "install", "--image", load_manifests().image)
+"""The command that installs the suite where it is not installed."""
 
 
 @pytest.fixture(scope="session")

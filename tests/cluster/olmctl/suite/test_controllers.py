@@ -13,7 +13,7 @@ from olmkit.api import bundledeployments, operators
 from olmkit.runtime.client import Client
 from olmkit.runtime.election import Election, LeaseDurations
 from tests.cluster.olmctl.suite import held
-from tests.cluster.olmctl.suite.conftest import Olm
+from tests.cluster.olmctl.suite.conftest import INSTALL, Olm
 from tests.cluster.olmctl.suite.held import BUNDLE_DEPLOYMENTS, OPERATORS
 
 NAMESPACE = "olm-suite-system"
@@ -25,7 +25,7 @@ POLICY = LeaseDurations(duration=4.0, renew_deadline=3.0, renew_period=0.5)
 @pytest.fixture(autouse=True)
 def installed(olm: Olm) -> None:
     """The suite is installed. kwok makes its pods Ready; nobody holds a Lease."""
-    assert olm("suite", "install", "--force")[0] == 0
+    assert olm(*INSTALL, "--force")[0] == 0
 
 
 @pytest.fixture

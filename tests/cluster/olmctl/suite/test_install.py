@@ -11,10 +11,11 @@ import yaml
 from devcluster.cluster import Cluster
 from olmctl.suite.manifests import SYSTEM_NAMESPACE, load_manifests
 from olmctl.suite.objects import name_of
-from tests.cluster.olmctl.suite.conftest import Olm
+from tests.cluster.olmctl.suite.conftest import INSTALL, Olm
 
 CONTROLLERS = {"catalogd", "rukpak", "operator-controller"}
 IMAGE = "registry.example.com/olm-suite:v9"
+IMAGE_OF_VERSION = f"registry.example.com/olm-suite:{load_manifests().version}"
 NAMES = [name_of(each) for each in load_manifests().all]
 
 
@@ -39,16 +40,16 @@ def test_the_manifests_are_printed_without_a_cluster(olm: Olm) -> None:
 
 
 def test_a_cluster_without_the_suite(olm: Olm, bare_cluster: Cluster) -> None:
-    assert olm("suite", "status") == (3, "", "olm-suite is not installed: `olm suite install` installs it\n")
+    assert olm("suite", "status") == (3, "", "olm-suite is not installed: `olm suite install --image IMAGE` installs it\n")
     status, out, _ = olm("suite", "status", "-o", "json")
     assert (status, {each["status"] for each in json.loads(out)["objects"]}) == (3, {"Missing"})
-    status, out, _ = olm("suite", "install", "--dry-run")
+    status, out, _ = olm(*INSTALL, "--dry-run")
     assert (status, out.splitlines()) == (0, [f"{name} created (dry run)" for name in NAMES])
     assert SYSTEM_NAMESPACE not in bare_cluster.kubectl("get", "namespaces", "-o", "name")
 
 
 def test_a_user_without_the_permissions_changes_nothing(olm: Olm, bare_cluster: Cluster) -> None:
-    status, out, err = olm("suite", "install", "--as", "someone")
+    status, out, err = olm(*INSTALL, "--as", "someone")
     assert (status, out) == (5, "")
     assert err.startswith(
         "the user may not get, list, watch, create, patch customresourcedefinitions.apiextensions.k8s.io; "
@@ -60,7 +61,9 @@ def test_a_user_without_the_permissions_changes_nothing(olm: Olm, bare_cluster: 
 
 @pytest.mark.usefixtures("cordoned")
 def test_pods_that_do_not_run_are_named_with_the_cause(olm: Olm) -> None:
-    status, out, err = olm("suite", "install", "--timeout", "5s")
+    with pytest.raises(SystemExit, match="2"):
+        olm("suite", "install")
+    status, out, err = olm(*INSTALL, "--timeout", "5s")
     assert (status, out.splitlines()) == (4, [f"{name} created" for name in NAMES])
     assert err.splitlines()[-1].startswith("not within 5 seconds: deployment.apps/catalogd: pod catalogd-")
     assert "node(s) were unschedulable" in err
@@ -87,9 +90,13 @@ def test_an_interrupted_installation_is_completed(olm: Olm) -> None:
 
 
 def test_another_image_is_rolled_out(olm: Olm, bare_cluster: Cluster) -> None:
-    status, out, _ = olm("suite", "install", "--image", IMAGE)
+    status, out, err = olm("suite", "install", "--image", IMAGE)
+    assert f"image {load_manifests().image} -> {IMAGE} (catalogd, operator-controller, rukpak)\n" in err
     changed = {line.split()[0] for line in out.splitlines() if line.endswith(" configured")}
     assert (status, changed) == (0, {f"deployment.apps/{name}" for name in CONTROLLERS})
+    assert images(bare_cluster) == {IMAGE}
+    status, out, err = olm("suite", "install")
+    assert (status, {line.split()[1] for line in out.splitlines()[: len(NAMES)]}) == (0, {"unchanged"}), err
     assert images(bare_cluster) == {IMAGE}
     status, out, _ = olm("suite", "status", "-o", "yaml")
     rows = yaml.safe_load(out)["objects"]
@@ -132,6 +139,8 @@ def test_an_older_suite_is_upgraded_and_what_it_had_is_deleted(olm: Olm, bare_cl
     for name, manager in (("leftover", "olm"), ("of-a-person", "kubectl")):
         bare_cluster.kubectl("apply", "--server-side", f"--field-manager={manager}", "-f", "-", input=service(name))
     status, out, err = olm("suite", "install", "--force", "--no-wait")
+    assert f"image {IMAGE} -> {IMAGE_OF_VERSION} (catalogd, operator-controller, rukpak)\n" in err
+    assert images(bare_cluster) == {IMAGE_OF_VERSION}
     text = "controllers of another version may still need service/leftover: `olm suite install` deletes them when"
     assert (status, "deleted" in out, text in err) == (0, False, True), err
     label_controllers(bare_cluster, "v0.0.1")

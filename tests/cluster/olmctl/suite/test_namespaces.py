@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from devcluster.cluster import Cluster
-from tests.cluster.olmctl.suite.conftest import Olm
+from tests.cluster.olmctl.suite.conftest import INSTALL, Olm
 
 NAMESPACE = "olm-suite-system"
 REMOVE = ("suite", "uninstall", "--remove", "--yes")
@@ -20,7 +20,7 @@ STAYS = (
 @pytest.fixture
 def used(olm: Olm, bare_cluster: Cluster) -> Iterator[None]:
     """The suite is installed, and a user has a login and certificates for sources in its namespace."""
-    assert olm("suite", "install", "--force")[0] == 0
+    assert olm(*INSTALL, "--force")[0] == 0
     bare_cluster.kubectl("create", "secret", "generic", "pull-secret", "-n", NAMESPACE)
     bare_cluster.kubectl("create", "configmap", "certificates", "-n", NAMESPACE)
     lease = f'{{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{{"name":"rukpak","namespace":"{NAMESPACE}"}}}}'
@@ -47,7 +47,7 @@ def test_a_namespace_with_objects_of_users_stays_with_them_alone(way: str, olm: 
     status, out, err = olm("suite", "uninstall", way, "--yes")
     assert (status, out, err.splitlines()[-1]) == (0, "", STAYS)
     assert "olm-suite is not installed: there is nothing to remove" in err
-    assert olm("suite", "install")[0] == 0
+    assert olm(*INSTALL)[0] == 0
     bare_cluster.kubectl(
         "delete", "secret,configmap", "pull-secret", "certificates", "-n", NAMESPACE, "--ignore-not-found"
     )

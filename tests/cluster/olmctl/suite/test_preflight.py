@@ -14,12 +14,11 @@ from devcluster.cluster import Cluster
 from devcluster.demo.full_catalog import catalog_object
 from olmctl.suite.manifests import load_manifests
 from olmctl.suite.objects import name_of
-from tests.cluster.olmctl.suite.conftest import Olm
+from tests.cluster.olmctl.suite.conftest import INSTALL, Olm
 
 NAMESPACE = "olm-suite-system"
 USER = "clerk"
 HOLD = "example.com/hold"
-INSTALL = ("suite", "install")
 ORPHAN = ("suite", "uninstall", "--orphan", "--yes")
 REMOVE = ("suite", "uninstall", "--remove", "--yes")
 

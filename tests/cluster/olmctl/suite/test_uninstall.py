@@ -10,7 +10,7 @@ import pytest
 from devcluster.cluster import Cluster
 from devcluster.demo.full_catalog import catalog_object
 from devcluster.processes import REPOSITORY
-from tests.cluster.olmctl.suite.conftest import Olm
+from tests.cluster.olmctl.suite.conftest import INSTALL, Olm
 
 REMOVE = ("suite", "uninstall", "--remove", "--yes")
 
@@ -18,7 +18,7 @@ REMOVE = ("suite", "uninstall", "--remove", "--yes")
 @pytest.fixture
 def installed(olm: Olm) -> None:
     """The suite is installed."""
-    assert olm("suite", "install", "--force", "--no-wait")[0] == 0
+    assert olm(*INSTALL, "--force", "--no-wait")[0] == 0
 
 
 @pytest.mark.usefixtures("installed")
@@ -74,12 +74,12 @@ def test_a_suite_in_another_namespace_is_named_and_nothing_is_deleted(
 def test_a_namespace_of_others_is_neither_taken_nor_deleted(olm: Olm, bare_cluster: Cluster, team: str) -> None:
     olm(*REMOVE)
     for name in (team, "default", "kube-system"):
-        status, out, err = olm("suite", "install", "--no-wait", "--system-namespace", name)
+        status, out, err = olm(*INSTALL, "--no-wait", "--system-namespace", name)
         assert (status, out, f"namespace/{name} exists and is not olm-suite's" in err) == (5, "", True), err
-    assert olm("suite", "install", "--no-wait", "--force", "--system-namespace", "default")[0] == 5
+    assert olm(*INSTALL, "--no-wait", "--force", "--system-namespace", "default")[0] == 5
     assert olm("suite", "status", "--system-namespace", team)[0] == 3
 
-    assert olm("suite", "install", "--no-wait")[0] == 0
+    assert olm(*INSTALL, "--no-wait")[0] == 0
     bare_cluster.kubectl("label", "namespace", "olm-suite-system", "app.kubernetes.io/part-of-")
     status, _, err = olm(*REMOVE)
     assert (status, "namespace/olm-suite-system stays: it is not olm-suite's" in err) == (0, True), err

@@ -10,6 +10,7 @@ from olmctl.main import main
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
+        pytest.param(("--image", "Bad Image"), "Invalid value for '--image': ", id="capitals in the image"),
         pytest.param(("--image", "a b"), "Invalid value for '--image': ", id="blanks in the image"),
         pytest.param(("--image", "{{ .Values }}"), "Invalid value for '--image': ", id="a template as the image"),
         pytest.param(("--image", "example.com/suite:v1:v2"), "Invalid value for '--image': ", id="two tags"),
