@@ -139,11 +139,11 @@ async def _apply_dry(client: Client, manifests: Manifests, *, is_forced: bool, i
     Raises CommandError if others manage the same fields, before anything is changed.
     """
     found = await find_all(client, manifests.all)
-    namespaces = {each["metadata"]["name"] for each in found if each is not None and each["kind"] == "Namespace"}
+    existing = {name_of(each) for each in found if each is not None}
+    missing = {each["metadata"]["name"] for each in manifests.namespaces if name_of(each) not in existing}
     for obj, before in zip(manifests.all, found, strict=True):
-        namespace = obj["metadata"].get("namespace")
         after = None
-        if namespace is None or namespace in namespaces:
+        if obj["metadata"].get("namespace") not in missing:
             after = await apply(client, obj, is_forced=is_forced, is_dry_run=True)
         if is_shown:
             print(f"{name_of(obj)} {_outcome(before, after)} (dry run)")

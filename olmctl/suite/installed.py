@@ -45,7 +45,7 @@ async def check_installed(
         {text_at(each, "metadata", "labels", VERSION_LABEL) for each in controllers} - {manifests.version, ""}
     )
     for version in others:
-        if _is_newer(version, manifests.version) and not is_forced:
+        if is_newer(version, manifests.version) and not is_forced:
             text = f"olm-suite {version} is installed, and this command would replace it with {manifests.version}"
             raise CommandError(REFUSED, f"{text}: use the command olm of that version, or --force")
     _check_stored_versions(manifests.crds, await find_all(client, manifests.crds))
@@ -81,7 +81,8 @@ async def _check_namespaces(client: Client, manifests: Manifests, *, is_forced: 
             raise CommandError(REFUSED, text + more)
 
 
-def _is_newer(version: str, other: str) -> bool:
+def is_newer(version: str, other: str) -> bool:
+    """Whether a version is above another one; no other text is."""
     try:
         return parse_tolerant_version(version) > parse_tolerant_version(other)
     except BadVersion:

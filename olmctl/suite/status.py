@@ -9,6 +9,7 @@ import click
 from olmctl.cluster.output import Column, no_headers_option, output_option, print_object, print_table
 from olmctl.cluster.session import Session, on_cluster
 from olmctl.commands import FAILED, NOT_FOUND, fail, warn
+from olmctl.suite.installed import is_newer
 from olmctl.suite.manifests import load_manifests
 from olmctl.suite.objects import ObjectState, states, with_leaders
 from olmkit.api.meta import Object
@@ -44,9 +45,9 @@ async def status(session: Session, output: str | None, no_headers: bool) -> int:
         print_states(found, is_wide=output == "wide", headers=not no_headers)
     versions = sorted({each.version for each in found if each.version})
     if versions and versions != [manifests.version]:
-        warn(
-            f"the cluster has {', '.join(versions)}, this command is of {manifests.version}: `olm suite install` upgrades it"
-        )
+        is_old = any(is_newer(each, manifests.version) for each in versions)
+        advice = "use the command olm of the newest version" if is_old else "`olm suite install` upgrades it"
+        warn(f"the cluster has {', '.join(versions)}, this command is of {manifests.version}: {advice}")
     return exit_status(found)
 
 

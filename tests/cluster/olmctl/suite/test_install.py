@@ -40,7 +40,11 @@ def test_the_manifests_are_printed_without_a_cluster(olm: Olm) -> None:
 
 
 def test_a_cluster_without_the_suite(olm: Olm, bare_cluster: Cluster) -> None:
-    assert olm("suite", "status") == (3, "", "olm-suite is not installed: `olm suite install --image IMAGE` installs it\n")
+    assert olm("suite", "status") == (
+        3,
+        "",
+        "olm-suite is not installed: `olm suite install --image IMAGE` installs it\n",
+    )
     status, out, _ = olm("suite", "status", "-o", "json")
     assert (status, {each["status"] for each in json.loads(out)["objects"]}) == (3, {"Missing"})
     status, out, _ = olm(*INSTALL, "--dry-run")
@@ -117,6 +121,24 @@ def test_fields_of_others_are_taken_over_only_by_force(olm: Olm, bare_cluster: C
     assert "deployment.apps/rukpak configured" in out
 
 
+def test_objects_in_a_namespace_that_is_not_of_the_suite_are_checked_before_anything_is_changed(
+    olm: Olm, bare_cluster: Cluster
+) -> None:
+    status, out, _ = olm("suite", "install", "--force", "--dry-run")
+    assert (status, {line.split()[1] for line in out.splitlines()}) == (0, {"unchanged"})
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "olm-suite-operator-controller-events", "namespace": "default"},
+        "rules": [],
+    }
+    flags = ("--server-side", "--field-manager=security-team", "--force-conflicts")
+    bare_cluster.kubectl("apply", *flags, "-f", "-", input=json.dumps(role))
+    status, out, err = olm("suite", "install")
+    assert (status, out, ".rules" in err) == (5, "", True), err
+    assert olm("suite", "install", "--force", "--no-wait")[0] == 0
+
+
 VERSION = load_manifests().version
 CRD = "packages.catalogd.operatorframework.io"
 
@@ -158,6 +180,10 @@ def test_a_newer_suite_is_replaced_only_by_force(olm: Olm, bare_cluster: Cluster
     label_controllers(bare_cluster, "v9.0.0")
     status, out, err = olm("suite", "install")
     assert (status, out) == (5, "")
+    warning = (
+        f"warning: the cluster has v9.0.0, this command is of {VERSION}: use the command olm of the newest version\n"
+    )
+    assert warning in olm("suite", "status")[2]
     assert err.startswith(f"olm-suite v9.0.0 is installed, and this command would replace it with {VERSION}: use ")
     assert olm("suite", "install", "--force")[0] == 0
 
