@@ -13,9 +13,9 @@ import click
 from olmctl.cluster.port_forward import POD
 from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster, timeout_option
 from olmctl.cluster.waiting import RETRY_DELAY_SECONDS, versions_of
-from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
+from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError, ObjectName
 from olmctl.suite.installed import check_installed, delete_leftovers, find_controllers, find_leftovers
-from olmctl.suite.kept_settings import kept_image
+from olmctl.suite.kept_settings import kept_image, pull_secrets_of
 from olmctl.suite.manifests import PART_OF, PART_OF_LABEL, Manifests, documents, load_manifests
 from olmctl.suite.objects import (
     ObjectState,
@@ -58,6 +58,14 @@ def _image_reference(context: click.Context, parameter: click.Parameter, value: 
     help="The image of the controllers.  [default: that of the installed ones, in this version]",
 )
 @click.option(
+    "--image-pull-secret",
+    "pull_secrets",
+    type=ObjectName(),
+    multiple=True,
+    metavar="NAME",
+    help="A Secret of the suite's namespace with a login for the image's registry.  [default: the installed ones]",
+)
+@click.option(
     "--force", "is_forced", is_flag=True, help="Take over fields that others manage, and replace a newer version."
 )
 @click.option(
@@ -76,7 +84,8 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
 
     Catalogs, Operators and what they have installed stay as they are.
     """
-    manifests = load_manifests(image, session.system_namespace)
+    namespace, pull_secrets = session.system_namespace, options["pull_secrets"]
+    manifests = load_manifests(image, namespace, pull_secrets=pull_secrets)
     if export:
         sys.stdout.write(documents(manifests.all))
         return 0
@@ -84,9 +93,9 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
     deadline = asyncio.get_running_loop().time() + seconds
     await check_version(client)
     await check_permissions(client, install_permissions(manifests))
-    controllers = await find_controllers(client, manifests, session.system_namespace)
-    if not image:
-        manifests = load_manifests(kept_image(manifests, controllers), session.system_namespace)
+    controllers = await find_controllers(client, manifests, namespace)
+    image, pull_secrets = image or kept_image(manifests, controllers), pull_secrets or pull_secrets_of(controllers)
+    manifests = load_manifests(image, namespace, pull_secrets=pull_secrets)
     await _wait_for_deletions(client, manifests, deadline, seconds)
     is_forced, is_dry_run, is_waiting = options["is_forced"], bool(options["dry_run"]), not options["no_wait"]
     await check_installed(client, manifests, controllers, is_forced=is_forced)

@@ -7,7 +7,7 @@ manifests.yaml, which `make generate` writes from config/default; never connects
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -64,9 +64,13 @@ class Manifests:
 
 
 def load_manifests(
-    image: str = "", system_namespace: str = SYSTEM_NAMESPACE, keys_namespace: str = KEYS_NAMESPACE
+    image: str = "",
+    system_namespace: str = SYSTEM_NAMESPACE,
+    keys_namespace: str = KEYS_NAMESPACE,
+    pull_secrets: Sequence[str] = (),
 ) -> Manifests:
-    """The manifests of this version, with `image` for all controllers if it is not empty, and in these namespaces.
+    """The manifests of this version, with `image` for all controllers if it is not empty, with these Secrets to pull it, and in
+    these namespaces.
 
     Raises UsageError if they are one namespace: who may create Secrets there could create tokens of all its ServiceAccounts.
     """
@@ -74,8 +78,8 @@ def load_manifests(
         raise click.UsageError(f"--system-namespace is {keys_namespace}, the namespace of the keys: choose another one")
     objects = [copy.deepcopy(each) for each in _bundled()]
     if image:
-        for container in containers(objects):
-            container["image"] = image
+        set_image(objects, image)
+    set_pull_secrets(objects, pull_secrets)
     relocate(objects, system_namespace, keys_namespace)
     return Manifests(tuple(map(custom_resource_definition, CRD_DEFINITIONS)), tuple(objects))
 
@@ -96,6 +100,19 @@ def containers(objects: Iterable[Object]) -> Iterator[dict[str, Any]]:
     for each in objects:
         if each["kind"] == "Deployment":
             yield from each["spec"]["template"]["spec"]["containers"]
+
+
+def set_image(objects: Iterable[Object], image: str) -> None:
+    """Change the image of all controllers."""
+    for container in containers(objects):
+        container["image"] = image
+
+
+def set_pull_secrets(objects: Iterable[Object], names: Sequence[str]) -> None:
+    """Have the nodes use these Secrets to pull the image of all controllers."""
+    for each in objects:
+        if names and each["kind"] == "Deployment":
+            each["spec"]["template"]["spec"]["imagePullSecrets"] = [{"name": name} for name in names]
 
 
 def image_of(deployment: Object) -> str:

@@ -121,6 +121,14 @@ def test_fields_of_others_are_taken_over_only_by_force(olm: Olm, bare_cluster: C
     assert "deployment.apps/rukpak configured" in out
 
 
+def test_the_login_of_the_image_is_kept(olm: Olm, bare_cluster: Cluster) -> None:
+    path = ("-o", "jsonpath={.items[*].spec.template.spec.imagePullSecrets[*].name}")
+    for flags in (("--image-pull-secret", "ghcr"), ()):
+        status, out, err = olm("suite", "install", "--force", "--no-wait", *flags)
+        assert (status, "deployment.apps/rukpak configured" in out) == (0, bool(flags)), err
+        assert bare_cluster.kubectl("get", "deployments", "-n", SYSTEM_NAMESPACE, *path) == "ghcr ghcr ghcr"
+
+
 def test_objects_in_a_namespace_that_is_not_of_the_suite_are_checked_before_anything_is_changed(
     olm: Olm, bare_cluster: Cluster
 ) -> None:
