@@ -51,11 +51,13 @@ def coloured(text: str, colour: str) -> str:
 
 
 class ProgressLine:
-    """One line on standard error that is rewritten on a terminal; elsewhere a line for each text that differs from the last."""
+    """One line on standard error that is rewritten on a terminal; elsewhere a line for each text that differs from the last, or
+    nothing with `is_for_terminal`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_for_terminal: bool = False) -> None:
         """Prints nothing yet."""
         self._last = ""
+        self._is_for_terminal = is_for_terminal
 
     def show(self, text: str) -> None:
         """Show this text instead of the last one."""
@@ -65,7 +67,7 @@ class ProgressLine:
         self._last = shown
         if sys.stderr.isatty():
             print(f"\r\x1b[K{shorten(shown, max(_columns() - 1, 2))}", end="", file=sys.stderr, flush=True)
-        else:
+        elif not self._is_for_terminal:
             print(shown, file=sys.stderr, flush=True)
 
     def end(self) -> None:

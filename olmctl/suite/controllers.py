@@ -1,8 +1,8 @@
 """Whether the controllers of the suite run, and how they are stopped before anything is done in their place.
 
-Called by olmctl.suite.removal. A controller runs while the holder of its Lease renews it, whether it is a pod or a process. It is
-stopped when none of its pods exists and nobody holds its Lease. Times are those of this process: the clocks of others are never
-compared with it.
+Called by olmctl.suite.removal and olmctl.suite.running. A controller runs while the holder of its Lease renews it, whether it is
+a pod or a process. It is stopped when none of its pods exists and nobody holds its Lease. Times are those of this process: the
+clocks of others are never compared with it.
 """
 
 from __future__ import annotations
@@ -92,12 +92,19 @@ class Controllers:
         last = self._renewals.get(name)
         return last is not None and not last.is_first and bool(last.holder) and _now() < last.expires_at
 
-    async def find_stopped(self, names: Iterable[str]) -> list[str]:
-        """Those whose Lease nobody renews for as long as another replica may need to acquire it."""
-        line, chosen = ProgressLine(), sorted(names)
+    def leader(self, name: str) -> str:
+        """The host of the process that renews the Lease of the controller; "" if none does."""
+        return holder_host(self._renewals[name].holder) if self.runs(name) else ""
+
+    async def find_stopped(
+        self, names: Iterable[str], line: ProgressLine, start_seconds: float = LeaseDurations.duration
+    ) -> list[str]:
+        """Those whose Lease nobody renews for as long as another replica may need to acquire it. Where nobody holds one, a
+        controller may need `start_seconds` to start."""
+        chosen = sorted(names)
         try:
             while waiting := [name for name in chosen if not self.runs(name)]:
-                deadline = max(map(self._may_start_until, waiting))
+                deadline = max(self._may_start_until(name, start_seconds) for name in waiting)
                 if _now() >= deadline:
                     break
                 line.show(f"waiting for {', '.join(waiting)} to renew the lease")
@@ -106,13 +113,13 @@ class Controllers:
             line.end()
         return waiting
 
-    def _may_start_until(self, name: str) -> float:
+    def _may_start_until(self, name: str, start_seconds: float) -> float:
         last = self._renewals.get(name)
         if last is not None and last.holder:
             return last.expires_at + SUCCESSION_SECONDS
         deployment = self._deployments.get(name, self._namespace)
         is_expected = deployment is not None and part(deployment, "spec", "replicas") != 0
-        return self._opened_at + LeaseDurations.duration if is_expected else self._opened_at
+        return self._opened_at + start_seconds if is_expected else self._opened_at
 
     async def stop(self, name: str, until: float) -> None:
         """Delete the Deployment of the controller, and wait until nothing of it runs. Raises CommandError and names what does."""

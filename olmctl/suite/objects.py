@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from olmctl.cluster.installed_objects import NAMESPACE
 from olmctl.cluster.operator_state import condition, conditions, is_observed, is_true, part, text_at
@@ -17,7 +17,8 @@ from olmkit.api import customresourcedefinitions
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import NotFound, OlmError
 from olmkit.runtime.client import Client
-from olmkit.runtime.lease import LEASE, holder_host
+from olmkit.sources.errors import BadReference
+from olmkit.sources.oci.reference import parse
 
 CRD = customresourcedefinitions.KIND
 DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments", namespaced=True)
@@ -36,6 +37,10 @@ KINDS = (
     Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True),
 )
 _KIND_OF = {(kind.api_version, kind.kind): kind for kind in KINDS}
+DIFFERS = "Differs"
+"""The status of an object that is not as in the manifests, and has to be."""
+DIGEST_CHARACTERS = 12
+"""As many of a digest as `docker images` shows."""
 MISSING = "Missing"
 """The status of an object that does not exist."""
 MAX_CONCURRENT_REQUESTS = 8
@@ -53,7 +58,14 @@ class ObjectState:
     is_good: bool
     message: str = ""
     leader: str = ""
-    """The host that holds the Lease of a controller, which is a pod; only with_leaders reads it."""
+    """The host that renews the Lease of a controller, which is a pod; olmctl.suite.running finds it."""
+    differences: str = ""
+    """The fields that are not as in the manifests; olmctl.suite.differences finds them."""
+
+    @property
+    def name(self) -> str:
+        """The name of the object."""
+        return str(self.expected["metadata"]["name"])
 
     @property
     def version(self) -> str:
@@ -61,6 +73,11 @@ class ObjectState:
         if self.expected["kind"] != "Deployment":
             return ""
         return text_at(self.found or {}, "metadata", "labels", VERSION_LABEL)
+
+    @property
+    def shown_version(self) -> str:
+        """The version, with the tag or the digest of the image if that is another one."""
+        return self.version and version_text(self.version, self.image)
 
     @property
     def image(self) -> str:
@@ -73,6 +90,18 @@ class ObjectState:
         if self.found is None or self.expected["kind"] != "Deployment":
             return ""
         return f"{part(self.found, 'status', 'availableReplicas') or 0}/{part(self.found, 'spec', 'replicas')}"
+
+
+def version_text(version: str, image: str) -> str:
+    """A version with the tag, else the digest, of an image, unless they are the same: `v0.1.0 (image v0.1.1)`."""
+    try:
+        reference = parse(image)
+    except BadReference:
+        return f"{version} (image unknown)"
+    if reference.tag == version:
+        return version
+    digest = (reference.digest or "").partition(":")
+    return f"{version} (image {reference.tag or f'{digest[0]}:{digest[2][:DIGEST_CHARACTERS]}'})"
 
 
 def kind_of(obj: Object) -> Kind:
@@ -153,20 +182,6 @@ async def states(client: Client, objects: Iterable[Object]) -> list[ObjectState]
     return result
 
 
-async def with_leaders(client: Client, found: Iterable[ObjectState]) -> list[ObjectState]:
-    """The states, those of controllers with their leaders."""
-    return [replace(each, leader=await _leader(client, each)) if each.version else each for each in found]
-
-
-async def _leader(client: Client, state: ObjectState) -> str:
-    metadata = state.expected["metadata"]
-    try:
-        lease = await client.get(LEASE, metadata["name"], metadata["namespace"])
-    except NotFound:
-        return ""
-    return holder_host(text_at(lease, "spec", "holderIdentity"))
-
-
 def state_of(expected: Object, found: Object | None) -> ObjectState:
     """The state of an object, without the cause for a Deployment that is not available."""
     if found is None:
@@ -174,6 +189,8 @@ def state_of(expected: Object, found: Object | None) -> ObjectState:
     if is_terminating(found):
         return ObjectState(expected, found, "Terminating", is_good=False, message="it is being deleted")
     if found["kind"] == "Deployment":
+        if part(found, "spec", "replicas") == 0:
+            return ObjectState(expected, found, "ScaledToZero", is_good=False, message="it is scaled to 0 replicas")
         is_good, text = _rollout(found)
         return ObjectState(expected, found, "Available" if is_good else "Progressing", is_good, text)
     if found["kind"] == "CustomResourceDefinition":

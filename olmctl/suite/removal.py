@@ -89,7 +89,7 @@ class Removal:
             if uids & {each["metadata"]["uid"], *owner_uids(each)}
             for name in controllers_of(each)
         }
-        stopped = await self._controllers.find_stopped(names)
+        stopped = await self._controllers.find_stopped(names, self._line)
         if stopped and not self._is_forced:
             raise CommandError(REFUSED, _stopped_text(stopped))
         await self._stop(stopped, self._deadline)

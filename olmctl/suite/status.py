@@ -9,9 +9,12 @@ import click
 from olmctl.cluster.output import Column, no_headers_option, output_option, print_object, print_table
 from olmctl.cluster.session import Session, on_cluster
 from olmctl.commands import FAILED, NOT_FOUND, fail, warn
+from olmctl.suite.differences import compare
 from olmctl.suite.installed import is_newer
 from olmctl.suite.manifests import load_manifests
-from olmctl.suite.objects import ObjectState, states, with_leaders
+from olmctl.suite.objects import ObjectState, name_of, states
+from olmctl.suite.running import with_image_differences, with_leaders
+from olmctl.terminal import clean
 from olmkit.api.meta import Object
 
 _COLUMNS = (
@@ -34,21 +37,36 @@ _COLUMNS = (
 async def status(session: Session, output: str | None, no_headers: bool) -> int:
     """Show the objects of the suite, whether they are there, and the versions of the controllers.
 
-    `-o wide` shows their replicas, leaders and images too. Ends with status 3 if an object is missing, and with 1 if one is
-    not available.
+    `-o wide` shows their replicas, leaders and images too. Ends with status 3 if an object is missing, and with 1 if one is not
+    available or not as in this version.
     """
     manifests = load_manifests(system_namespace=session.system_namespace)
-    found = await with_leaders(session.client, await states(session.client, manifests.all))
+    found = await states(session.client, manifests.all)
+    found = await with_leaders(session.client, session.system_namespace, with_image_differences(found))
+    versions = sorted({each.version for each in found if each.version})
+    unknown = ""
+    if versions == [manifests.version]:
+        compared = await compare(session.client, found)
+        found, unknown = compared.states, compared.unknown
     if output in ("json", "yaml"):
         print_object(_document(found), output)
     elif any(each.found for each in found):
         print_states(found, is_wide=output == "wide", headers=not no_headers)
-    versions = sorted({each.version for each in found if each.version})
-    if versions and versions != [manifests.version]:
-        is_old = any(is_newer(each, manifests.version) for each in versions)
-        advice = "use the command olm of the newest version" if is_old else "`olm suite install` upgrades it"
-        warn(f"the cluster has {', '.join(versions)}, this command is of {manifests.version}: {advice}")
+    _warn(found, versions, manifests.version, unknown)
     return exit_status(found)
+
+
+def _warn(found: Sequence[ObjectState], versions: Sequence[str], version: str, unknown: str) -> None:
+    """Say what differs and may differ, and what could not be compared."""
+    if versions and versions != [version]:
+        is_old = any(is_newer(each, version) for each in versions)
+        advice = "use the command olm of the newest version" if is_old else "`olm suite install` upgrades it"
+        warn(f"the cluster has {', '.join(versions)}, this command is of {version}: {advice}")
+    if unknown:
+        warn(f"not all objects could be compared with those of {version}: {clean(unknown)}")
+    for each in found:
+        if each.is_good and each.differences:
+            warn(f"{name_of(each.expected)} was changed on this cluster: {each.differences}")
 
 
 def print_states(found: Sequence[ObjectState], *, is_wide: bool = False, headers: bool = True) -> None:
@@ -72,8 +90,9 @@ def exit_status(found: Sequence[ObjectState]) -> int:
 def _row(each: ObjectState) -> tuple[object, ...]:
     metadata = each.expected["metadata"]
     place = metadata.get("namespace")
-    rest = each.ready, each.leader, each.image, each.message
-    return metadata["name"], place, each.expected["kind"], each.status, each.version, *rest
+    message = each.message if not each.is_good or not each.differences else f"differs: {each.differences}"
+    rest = each.ready, each.leader, each.image, message
+    return metadata["name"], place, each.expected["kind"], each.status, each.shown_version, *rest
 
 
 def _document(found: Sequence[ObjectState]) -> Object:

@@ -13,7 +13,7 @@ from olmkit.api import bundledeployments, operators
 from olmkit.runtime.client import Client
 from olmkit.runtime.election import Election, LeaseDurations
 from tests.cluster.olmctl.suite import held
-from tests.cluster.olmctl.suite.conftest import INSTALL, Olm
+from tests.cluster.olmctl.suite.conftest import INSTALL, Olm, is_installed
 from tests.cluster.olmctl.suite.held import BUNDLE_DEPLOYMENTS, OPERATORS
 
 NAMESPACE = "olm-suite-system"
@@ -53,7 +53,7 @@ def test_nothing_is_deleted_that_nobody_would_finish(olm: Olm, bare_cluster: Clu
         assert "operator-controller and rukpak do not run" in err
         assert "nothing is deleted. Start them (olm suite install), or use --force" in err
         assert held.finalizers(bare_cluster, OPERATORS, name) == [operators.FINALIZER]
-        assert olm("suite", "status")[0] == 0
+        assert is_installed(olm)
 
 
 def test_what_waits_for_a_controller_is_not_orphaned_without_it(olm: Olm, bare_cluster: Cluster) -> None:
@@ -61,7 +61,7 @@ def test_what_waits_for_a_controller_is_not_orphaned_without_it(olm: Olm, bare_c
         bare_cluster.kubectl("delete", BUNDLE_DEPLOYMENTS, name, "--wait=false")
         status, out, err = olm("suite", "uninstall", "--orphan", "--yes")
         assert (status, out, "rukpak does not run" in err) == (5, "", True), err
-        assert olm("suite", "status")[0] == 0
+        assert is_installed(olm)
 
 
 def test_what_the_garbage_collector_will_delete_is_not_left_to_a_controller_that_is_gone(

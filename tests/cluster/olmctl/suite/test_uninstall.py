@@ -10,7 +10,7 @@ import pytest
 from devcluster.cluster import Cluster
 from devcluster.demo.full_catalog import catalog_object
 from devcluster.processes import REPOSITORY
-from tests.cluster.olmctl.suite.conftest import INSTALL, Olm
+from tests.cluster.olmctl.suite.conftest import INSTALL, Olm, is_installed
 
 REMOVE = ("suite", "uninstall", "--remove", "--yes")
 
@@ -18,7 +18,7 @@ REMOVE = ("suite", "uninstall", "--remove", "--yes")
 @pytest.fixture
 def installed(olm: Olm) -> None:
     """The suite is installed."""
-    assert olm(*INSTALL, "--force", "--no-wait")[0] == 0
+    assert olm(*INSTALL, "--force")[0] == 0
 
 
 @pytest.mark.usefixtures("installed")
@@ -33,7 +33,7 @@ def test_nothing_is_deleted_before_it_is_chosen_and_confirmed(olm: Olm) -> None:
         assert olm("suite", "uninstall", way, "--dry-run")[:2] == (0, "\n".join(err.splitlines()[:-1]) + "\n")
     status, _, err = olm(*REMOVE, "--as", "someone")
     assert (status, err.startswith("the user may not get, list, watch, delete customresourcedefinitions.")) == (5, True)
-    assert olm("suite", "status")[0] == 0
+    assert is_installed(olm)
 
 
 @pytest.mark.usefixtures("installed")
@@ -68,7 +68,7 @@ def test_a_suite_in_another_namespace_is_named_and_nothing_is_deleted(
     assert (status, out) == (5, "")
     assert "olm-suite is installed in the namespace olm-suite-system" in err
     bare_cluster.kubectl("get", "configmap", "of-the-team", "-n", team)
-    assert olm("suite", "status")[0] == 0
+    assert is_installed(olm)
 
 
 def test_a_namespace_of_others_is_neither_taken_nor_deleted(olm: Olm, bare_cluster: Cluster, team: str) -> None:

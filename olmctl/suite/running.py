@@ -1,0 +1,58 @@
+"""Whether the controllers that are available also lead, and whether they are of one image.
+
+Called by olmctl.suite.status. Pods without a leader do nothing, whatever their probes say.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from olmctl.suite.controllers import SUCCESSION_SECONDS, Controllers
+from olmctl.suite.objects import DIFFERS, ObjectState
+from olmctl.suite.watched import Watched
+from olmctl.terminal import ProgressLine
+from olmkit.runtime.client import Client
+
+NO_LEADER = "no replica leads: none renews its lease"
+
+
+async def with_leaders(client: Client, namespace: str, states: Sequence[ObjectState]) -> list[ObjectState]:
+    """The states, those of available controllers with their leaders: it waits until each has renewed its Lease, or cannot any
+    more. Raises Unavailable."""
+    names = [each.name for each in states if _is_available(each)]
+    if not names:
+        return list(states)
+    async with Watched(client) as watched:
+        controllers = await Controllers.open(client, namespace, watched)
+        await controllers.find_stopped(names, ProgressLine(is_for_terminal=True), SUCCESSION_SECONDS)
+        leaders = {name: controllers.leader(name) for name in names}
+    return [_with_leader(each, leaders[each.name]) if _is_available(each) else each for each in states]
+
+
+def _is_available(state: ObjectState) -> bool:
+    return bool(state.version) and state.status in ("Available", DIFFERS)
+
+
+def _with_leader(state: ObjectState, leader: str) -> ObjectState:
+    if leader:
+        return replace(state, leader=leader)
+    message = "; ".join(filter(None, (NO_LEADER, state.message if not state.is_good else "")))
+    return replace(state, status="NoLeader", is_good=False, message=message)
+
+
+def with_image_differences(states: Sequence[ObjectState]) -> list[ObjectState]:
+    """The states; a controller with another image than most is not good, and none is if there is no majority."""
+    counts = Counter(each.image for each in states if each.image).most_common()
+    if len(counts) < 2:
+        return list(states)
+    usual = counts[0][0] if counts[0][1] > counts[1][1] else ""
+    return [_with_image(each) if each.image and each.image != usual else each for each in states]
+
+
+def _with_image(state: ObjectState) -> ObjectState:
+    if not state.is_good:
+        return state
+    text = f"its image {state.image} is not that of the other controllers: `olm suite install --image` gives them one"
+    return replace(state, status=DIFFERS, is_good=False, message=text)
