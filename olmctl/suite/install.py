@@ -14,6 +14,7 @@ from olmctl.cluster.port_forward import POD
 from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster, timeout_option
 from olmctl.cluster.waiting import RETRY_DELAY_SECONDS, versions_of
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError, ObjectName
+from olmctl.suite.helm_release import warn_of_helm_release
 from olmctl.suite.installed import check_installed, delete_leftovers, find_controllers, find_leftovers
 from olmctl.suite.kept_settings import kept_image, pull_secrets_of
 from olmctl.suite.manifests import PART_OF, PART_OF_LABEL, Manifests, documents, load_manifests
@@ -99,6 +100,7 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
     await _wait_for_deletions(client, manifests, deadline, seconds)
     is_forced, is_dry_run, is_waiting = options["is_forced"], bool(options["dry_run"]), not options["no_wait"]
     await check_installed(client, manifests, controllers, is_forced=is_forced)
+    await warn_of_helm_release(client, controllers)
     await _apply_dry(client, manifests, is_forced=is_forced, is_shown=is_dry_run)
     if is_dry_run:
         return 0

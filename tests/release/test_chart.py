@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import tarfile
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from release.checksums import FILE_NAME
 from release.kustomization import objects_of
 from release.manifests import CRDS_FILE, INSTALL_FILE
 from release.suite import CONFIG
+from tests.cluster.olmctl.suite.conftest import Olm, is_installed
 from tests.release.conftest import Helm, Key, Object, by_name, chart_in
 
 CONTROLLERS = ("catalogd", "rukpak", "operator-controller")
@@ -304,6 +306,22 @@ def images(cluster: Cluster) -> set[str]:
     """The images of all controllers."""
     found = json.loads(cluster.kubectl("get", "deployments", "-n", SYSTEM_NAMESPACE, "-o", "json"))["items"]
     return {each["spec"]["template"]["spec"]["containers"][0]["image"] for each in found}
+
+
+def test_helm_forgets_a_release_that_olm_takes_over(helm: Helm, bare_cluster: Cluster, olm: Olm) -> None:
+    where = (f"--kubeconfig={bare_cluster.kubeconfig}", f"--namespace={SYSTEM_NAMESPACE}")
+    helm.run("install", "suite", str(helm.chart), *where, "--create-namespace", "--wait", "--timeout=90s")
+    assert is_installed(olm)
+    status, _, err = olm("suite", "install", "--force")
+    assert (status, "Helm has the suite recorded as the release suite: " in err) == (0, True), err
+    command = re.search(r"`kubectl ([^`]+)` makes Helm forget it", err)
+    assert command is not None, err
+    bare_cluster.kubectl(*command[1].split())
+    assert helm.run("list", "--all", "--short", *where) == ""
+    status, _, err = olm("suite", "install", "--force")
+    assert (status, "Helm" in err) == (0, False), err
+    status, _, err = olm("suite", "uninstall", "--remove", "--yes")
+    assert status == 0, err
 
 
 def test_the_chart_is_installed_upgraded_and_uninstalled_without_loss_of_data(
