@@ -8,17 +8,20 @@ from typing import Any
 
 import click
 
+from olmctl.cluster.installed_objects import InstalledObject
+from olmctl.cluster.installed_objects import custom_resources as custom_resources_of
 from olmctl.cluster.session import Session, on_cluster, timeout_option
 from olmctl.commands import REFUSED, CommandError
 from olmctl.suite.installed import find_controllers
 from olmctl.suite.manifests import Manifests, load_manifests
 from olmctl.suite.namespaces import Contents, kept_namespaces
-from olmctl.suite.objects import find_all, is_own
+from olmctl.suite.objects import CRD, find_all, is_own
 from olmctl.suite.preflight import check_permissions, uninstall_permissions
 from olmctl.suite.removal import CUSTOM_KINDS, Removal, custom_resources
 from olmctl.suite.watched import Watched
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments, operators
+from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object
 from olmkit.api.names import pluralize
 
@@ -56,7 +59,8 @@ async def uninstall(session: Session, is_orphan: bool, is_removal: bool, **optio
         click.echo(f"olm-suite is not installed: there is nothing to remove{stays}", err=True)
         _say_what_stays(kept)
         return 0
-    _confirm(list(_consequences(manifests, found, kept, is_orphan=is_orphan)), options)
+    counts = [] if is_orphan else await _installed_custom_resources(session)
+    _confirm([*_consequences(manifests, found, kept, is_orphan=is_orphan), *counts], options)
     if options["dry_run"]:
         return 0
     async with Watched(client) as watched:
@@ -120,6 +124,13 @@ def _consequences(
         yield from (f"  {each}" for each in counts or ["nothing: there is none of its objects"])
         if found[operators.KIND] or found[bundledeployments.KIND]:
             yield "All objects that these have installed are deleted, WITH THEIR CRDS, CUSTOM RESOURCES AND NAMESPACES."
+
+
+async def _installed_custom_resources(session: Session) -> list[str]:
+    """Lines that count the custom resources of the CRDs that Operators have installed."""
+    crds, _ = await session.client.list(CRD, label_selector=OWNER_UID_LABEL)
+    counts = await custom_resources_of(session, (InstalledObject(CRD, each, "", "") for each in crds))
+    return [f"  {clean(str(each))}" for each in counts if each.count != 0]
 
 
 def _count(kind: Kind, objects: Sequence[Object]) -> str:

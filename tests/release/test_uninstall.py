@@ -77,8 +77,12 @@ def terminating(cluster: Cluster) -> list[str]:
 
 def test_remove_deletes_operators_first_and_leaves_nothing(olm: Olm, bare_cluster: Cluster, operator: str) -> None:
     assert {operator, DEPENDENCY} <= deployments(bare_cluster)
+    metadata = {"name": "of-a-user", "namespace": "default"}
+    greeting = {"apiVersion": "hello.example.com/v1alpha1", "kind": "Greeting", "metadata": metadata}
+    bare_cluster.kubectl("apply", "-f", "-", input=json.dumps(greeting))
     status, out, err = olm(*REMOVE)
     assert (status, left(bare_cluster), terminating(bare_cluster)) == (0, set(), []), err
+    assert "CUSTOM RESOURCES AND NAMESPACES.\n  1 greetings.hello.example.com\n" in err
     assert not {operator, DEPENDENCY} & deployments(bare_cluster)
     lines = out.splitlines()
     assert {f"operator.{OPERATORS.partition('.')[2]}/{name} deleted" for name in (operator, DEPENDENCY)} <= set(lines)
