@@ -119,7 +119,9 @@ async def test_a_catalog_that_no_replica_serves_does_not_stop_the_command(
     async with proxy.run(definitions.kubeconfig, tmp_path) as before:
         before.touch(busy)
         async with asyncio.timeout(25):  # less than one Retry-After
-            status = await asyncio.to_thread(main, ["show", package, "--kubeconfig", str(before.kubeconfig)])
+            status = await asyncio.to_thread(
+                main, ["show", package, "--kubeconfig", str(before.kubeconfig), "--system-namespace", "of-nobody"]
+            )
     out, err = capsys.readouterr()
     assert (status, busy.replaced) == (0, MAX_REPLICAS_ASKED), err
     assert "Too many requests" in err, (out, err)
