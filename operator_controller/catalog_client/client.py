@@ -22,7 +22,12 @@ from olmkit.runtime.client import Client
 from olmkit.tls.client_tls import ClientTls
 from operator_controller.catalog_client.content_store import ContentNotStored, ContentStore
 from operator_controller.catalog_client.download import Download
-from operator_controller.catalog_client.session import REQUEST_TIMEOUT, CatalogRequestError, CatalogSession
+from operator_controller.catalog_client.session import (
+    REQUEST_TIMEOUT,
+    CatalogRequestError,
+    CatalogResponse,
+    CatalogSession,
+)
 from operator_controller.catalog_content.content import CatalogContent
 from operator_controller.catalog_content.content_writer import ContentTooLarge, InvalidContent
 from operator_controller.resolve.catalog_status import not_served_message, served_digest
@@ -156,25 +161,15 @@ class CatalogClient:
 
     async def _fetch(self, catalog: Catalog, digest: str, last: CatalogContent | None) -> CatalogContent:
         """Request the content that the status names, else what is served. Raises what _request handles."""
-        base = catalog_base_url(catalog.status.content_url or "")
-        server, url, exact = (
-            base.split("/catalogs/", 1)[0],
-            f"{base}/api/v1/resolution",
-            f"digest={quote(digest, safe='')}",
-        )
-        everything = _EVERYTHING
         stored = await self._contents.get(digest)
         known = {content.digest for content in (stored, last) if content is not None}
         async with self._contents.staging() as folder:
             with Download(folder / _RESPONSE_FILE, known) as download:
-                response = await self._session.get(server, f"{url}?{everything}&{exact}", download, digest)
+                response = await self._response(catalog, digest, download, _EVERYTHING)
                 if (
                     response.status == 400
-                ):  # an earlier version of catalogd: it has no such parameter, and no spec.packages
-                    everything = ""
-                    response = await self._session.get(server, f"{url}?{exact}", download, digest)
-                if response.status == 404:  # it was replaced, and the status that says so has not arrived
-                    response = await self._session.get(server, f"{url}?{everything}", download, digest)
+                ):  # an earlier version of catalogd, without this parameter and without spec.packages
+                    response = await self._response(catalog, digest, download)
                 if response.status != 200:
                     hint = HINT_BY_STATUS.get(response.status, "")
                     raise CatalogRequestError(f"catalogd answered {response.status}{hint}")
@@ -185,6 +180,17 @@ class CatalogClient:
         if content is None:
             raise CatalogRequestError("its content on the disk was damaged")
         return content
+
+    async def _response(self, catalog: Catalog, digest: str, download: Download, *parameters: str) -> CatalogResponse:
+        """The answer for the content of that digest, else for what is served."""
+        base = catalog_base_url(catalog.status.content_url or "")
+        server, url = base.split("/catalogs/", 1)[0], f"{base}/api/v1/resolution"
+        exact = (*parameters, f"digest={quote(digest, safe='')}")
+        response = await self._session.get(server, f"{url}?{'&'.join(exact)}", download, digest)
+        if response.status != 404:
+            return response
+        # it was replaced, and the status that says so has not arrived
+        return await self._session.get(server, "?".join([url, *parameters]), download, digest)
 
 
 def catalog_base_url(content_url: str) -> str:

@@ -90,6 +90,8 @@ class Resolver:
         self._held_number = 0
         self._awaited: dict[str, datetime] = {}
         """Since when an Operator has waited for the answer to its present request."""
+        self._waiting_catalogs: set[str] = set()
+        """Those that serve content while they wait for other content."""
         self._number = 0
         self._solved: tuple[Snapshot, Solution] | None = None
         self._failure: _Failure | None = None
@@ -137,6 +139,7 @@ class Resolver:
         self._held, self._deletions = HeldAnswers(), HeldAnswers()
         self._requests.clear()
         self._awaited.clear()
+        self._waiting_catalogs.clear()
         self._held_number = 0
         self._solved = self._failure = None
         self._solver.stop()
@@ -226,9 +229,9 @@ class Resolver:
 
     def _outdated(self, snapshot: Snapshot) -> Set[str]:
         """The Catalogs that wait for other content than the Snapshot has of them."""
-        waiting = {raw["metadata"]["name"] for raw in self._catalogs.objects.values() if is_outdated(raw)}
-        replaced = {read.source.name for read in self._reads.reads if read.source not in snapshot.catalogs}
-        return waiting | replaced | self._reads.outdated
+        solved = {source.name: source for source in snapshot.catalogs}
+        replaced = {read.source.name for read in self._reads.reads if read.source != solved.get(read.source.name)}
+        return self._waiting_catalogs | replaced | self._reads.outdated
 
     def _on_failure(self, snapshot: Snapshot, error: OlmError) -> None:
         """Keep the answers that are known, and try again later."""
@@ -300,8 +303,9 @@ class Resolver:
 
     def _on_catalog(self, change: Change) -> None:
         try:
+            is_waiting_changed = self._record_waiting(change)
             if resolution_inputs(change.old) == resolution_inputs(change.new):
-                if is_outdated(change.old) != is_outdated(change.new):
+                if is_waiting_changed:
                     self.mark_dirty()
                 return
             if change.new is not None:
@@ -312,3 +316,10 @@ class Resolver:
             log.error("a Catalog cannot be read", extra={"error": str(error)}, exc_info=error)
         self._read_again(name for name, request in self._requests.items() if request.catalogs is not None)
         self.mark_dirty()
+
+    def _record_waiting(self, change: Change) -> bool:
+        """Whether the Catalog waits for other content now and did not before, or the other way round."""
+        name = (change.new or change.old or {})["metadata"]["name"]
+        before = name in self._waiting_catalogs
+        (self._waiting_catalogs.add if is_outdated(change.new) else self._waiting_catalogs.discard)(name)
+        return before != (name in self._waiting_catalogs)
