@@ -9,6 +9,7 @@ from pydantic import Field
 
 from olmkit.api.bundles import PROVISIONER_PATTERN, BundleSpec
 from olmkit.api.described_enum import DescribedEnum
+from olmkit.api.install_settings import INSTALL_NAMESPACE_DESCRIPTION, InstallNamespace, InstallSettings
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
 
 KIND = Kind("core.rukpak.io", "v1alpha1", "BundleDeployment", "bundledeployments")
@@ -97,6 +98,10 @@ class Reason(DescribedEnum):
     UNPACK_FAILED = "UnpackFailed", "HasValidBundle False: the message is that of the Bundle"
     UNPACK_SUCCESSFUL = "UnpackSuccessful", "HasValidBundle True"
     BUNDLE_LOAD_FAILED = "BundleLoadFailed", "HasValidBundle False: unpacked, but it cannot be installed as it is"
+    INVALID_CONFIGURATION = (
+        "InvalidConfiguration",
+        "HasValidBundle False: unpacked, but it cannot be installed as spec says, which has to be changed",
+    )
     INSTALLATION_SUCCEEDED = "InstallationSucceeded", "Installed True"
     INSTALL_PENDING = "InstallPending", "Installed Unknown: not attempted yet"
     INSTALL_FAILED = "InstallFailed", "Installed False: nothing is installed and the attempt failed"
@@ -133,13 +138,14 @@ class BundleTemplate(Model):
     spec: BundleSpec = Field(description="Spec of the Bundle.")
 
 
-class BundleDeploymentSpec(Model):
+class BundleDeploymentSpec(InstallSettings):
     """Desired state."""
 
     provisioner_class_name: Annotated[str, Field(max_length=63, pattern=PROVISIONER_PATTERN)] = Field(
         description="The installer: core-rukpak-io-plain."
     )
     template: BundleTemplate = Field(description="The Bundle to create and install.")
+    install_namespace: InstallNamespace | None = Field(default=None, description=INSTALL_NAMESPACE_DESCRIPTION)
 
 
 class ObjectReference(Model):
@@ -243,6 +249,15 @@ class BundleDeployment(Resource):
 
     spec: BundleDeploymentSpec
     status: BundleDeploymentStatus = Field(default_factory=BundleDeploymentStatus)
+
+
+_OTHER_FIELDS = ("provisionerClassName", "template")
+
+
+def install_fields(raw: dict[str, Any]) -> dict[str, Any]:
+    """The fields of spec of a BundleDeployment as read that say how its bundle is installed."""
+    spec = {field.alias for field in BundleDeploymentSpec.model_fields.values()}
+    return {name: value for name, value in raw["spec"].items() if name in spec and name not in _OTHER_FIELDS}
 
 
 def template_spec(raw: dict[str, Any]) -> dict[str, Any]:

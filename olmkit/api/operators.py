@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from pydantic.config import JsonDict
 
 from olmkit.api.described_enum import DescribedEnum
+from olmkit.api.install_settings import INSTALL_NAMESPACE_DESCRIPTION, InstallNamespace, InstallSettings
 from olmkit.api.label_selector import LabelSelector
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
 
@@ -112,6 +113,18 @@ class Reason(DescribedEnum):
     DEPRECATED = "Deprecated", "Deprecated, PackageDeprecated, ChannelDeprecated, BundleDeprecated True"
 
 
+class Install(InstallSettings):
+    """How the bundle is installed."""
+
+    namespace: InstallNamespace | None = Field(default=None, description=INSTALL_NAMESPACE_DESCRIPTION)
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of the spec of a BundleDeployment."""
+        fields = self.dump()
+        namespace = fields.pop("namespace", None)
+        return fields | ({"installNamespace": namespace} if namespace else {})
+
+
 class OperatorSpec(Model):
     """Desired state."""
 
@@ -160,6 +173,7 @@ class OperatorSpec(Model):
             "installation that has begun continues. Default: false."
         ),
     )
+    install: Install | None = Field(default=None, description="How the bundle is installed.")
 
 
 class ProvidedApi(Model):

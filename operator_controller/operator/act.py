@@ -65,7 +65,7 @@ class OperatorActions:
             case ApplyBundleDeployment(deployment, after):
                 applied = await self.client.apply(bundledeployments.KIND, dict(deployment), FIELD_MANAGER)
                 if foreign := foreign_fields(ObservedBundleDeployment.load(applied), deployment):
-                    applied = await self._patch_template(applied, foreign)
+                    applied = await self._patch_spec(applied, foreign)
                 self.informers.deployments.record_write(applied)
                 _log_applied(world, applied)
                 return Done(plan, after)
@@ -116,9 +116,9 @@ class OperatorActions:
         with suppress(NotFound):
             self.informers.deployments.record_write(await self.client.patch(bundledeployments.KIND, name, body))
 
-    async def _patch_template(self, deployment: Object, change: Mapping[str, object]) -> Object:
+    async def _patch_spec(self, deployment: Object, change: Mapping[str, object]) -> Object:
         metadata = deployment["metadata"]
-        body = {"metadata": {"uid": metadata["uid"]}, "spec": {"template": change}}
+        body = {"metadata": {"uid": metadata["uid"]}, "spec": dict(change)}
         return await self.client.patch(bundledeployments.KIND, metadata["name"], body)
 
     async def _set_finalizers(self, world: World, finalizers: tuple[str, ...]) -> None:

@@ -17,11 +17,12 @@ from olmkit.api.bundledeployments import (
     PACKAGE_ANNOTATION,
     PROPERTIES_ANNOTATION,
     VERSION_ANNOTATION,
+    install_fields,
     template_spec,
 )
 from olmkit.api.bundles import PLAIN, REGISTRY
 from olmkit.api.meta import controller_reference
-from olmkit.api.operators import Operator
+from olmkit.api.operators import Install, Operator
 from operator_controller.operator.world import ObservedBundleDeployment, World, image_reference
 from operator_controller.resolve.answer import FollowedCatalog, SelectedBundle
 from operator_controller.resolve.bundle_identity import is_same_image
@@ -50,6 +51,11 @@ def with_successor(
     return _manifest(operator, {**_own_annotations(existing), **changed}, template_spec(dict(existing.raw)))
 
 
+def with_install_settings(operator: Operator, existing: ObservedBundleDeployment) -> dict[str, Any]:
+    """The existing BundleDeployment, installed as the Operator says, and nothing else changed."""
+    return _manifest(operator, _own_annotations(existing), template_spec(dict(existing.raw)))
+
+
 def _manifest(operator: Operator, annotations: Mapping[str, str], spec: Mapping[str, Any]) -> dict[str, Any]:
     template = {"metadata": {"annotations": dict(annotations)}, "spec": dict(spec)}
     owner = controller_reference(operators.KIND, operator.metadata.name, operator.metadata.uid)
@@ -57,7 +63,7 @@ def _manifest(operator: Operator, annotations: Mapping[str, str], spec: Mapping[
         "apiVersion": bundledeployments.KIND.api_version,
         "kind": bundledeployments.KIND.kind,
         "metadata": {"name": operator.metadata.name, "ownerReferences": [owner]},
-        "spec": {"provisionerClassName": PLAIN, "template": template},
+        "spec": {"provisionerClassName": PLAIN, "template": template, **(operator.spec.install or Install()).fields()},
     }
 
 
@@ -79,10 +85,29 @@ def _own_annotations(existing: ObservedBundleDeployment) -> dict[str, str]:
 
 
 def foreign_fields(applied: ObservedBundleDeployment, desired: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A patch of the template that removes what others have added to it: annotations that describe a bundle, and the pull secret.
+    """A patch of the spec that removes what others have added to it: how the bundle is installed, and in the template
+    annotations that describe a bundle, and the pull secret.
 
     Empty if there is nothing to remove. An apply removes only the fields of its own field manager.
     """
+    patch = _merge_patch(install_fields(dict(applied.raw)), install_fields(dict(desired)))
+    template = _foreign_fields_of_template(applied, desired)
+    return patch | ({"template": template} if template else {})
+
+
+def _merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON merge patch that makes `after` of `before`; empty if they are equal."""
+    patch: dict[str, Any] = {}
+    for name in sorted(before.keys() | after.keys()):
+        old, new = before.get(name), after.get(name)
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            patch |= {name: inner} if (inner := _merge_patch(old, new)) else {}
+        elif old != new:
+            patch[name] = new
+    return patch
+
+
+def _foreign_fields_of_template(applied: ObservedBundleDeployment, desired: Mapping[str, Any]) -> dict[str, Any]:
     change: dict[str, Any] = {}
     template = desired["spec"]["template"]
     annotations = sorted(_own_annotations(applied).keys() - template["metadata"]["annotations"].keys())
@@ -114,6 +139,7 @@ def differs(existing: ObservedBundleDeployment, desired: Mapping[str, Any]) -> b
         spec["provisionerClassName"] != desired["spec"]["provisionerClassName"]
         or template_spec(dict(existing.raw)) != desired["spec"]["template"]["spec"]
         or _own_annotations(existing) != desired["spec"]["template"]["metadata"]["annotations"]
+        or install_fields(dict(existing.raw)) != install_fields(dict(desired))
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from olmkit.api.bundledeployments import PACKAGE_ANNOTATION
 from olmkit.api.conditions import DesiredCondition
 from olmkit.api.operators import ConditionType, Reason, RequiredPackage
 from olmkit.errors import Blocked, OlmError, Waiting
@@ -28,6 +29,7 @@ from operator_controller.operator.bundle_deployment import (
     has_image,
     requests_bundle,
     runs_template,
+    with_install_settings,
     with_successor,
 )
 from operator_controller.operator.claims import other_operator_has_package, package_changed
@@ -272,8 +274,10 @@ def _evaluate_answer(world: World, answer: Answer) -> Evaluation:
 
 def _compare(world: World, evaluation: Evaluation) -> Evaluation:
     """Adds how the existing BundleDeployment and the running bundle compare with the desired ones."""
-    existing, desired = world.owned_bundle_deployment, evaluation.desired
-    is_desired = evaluation.bundle is None or (desired is not None and _changed(world, desired) is None)
+    existing = world.owned_bundle_deployment
+    desired = _installed_as_specified(world, evaluation) if evaluation.bundle is None else evaluation.desired
+    is_desired = desired is None and evaluation.bundle is None
+    is_desired = is_desired or (desired is not None and _changed(world, desired) is None)
     return replace(
         evaluation,
         to_apply=_changed(world, desired) if desired is not None and evaluation.blocker is None else None,
@@ -281,6 +285,15 @@ def _compare(world: World, evaluation: Evaluation) -> Evaluation:
         runs_template=existing is not None and runs_template(world.running, existing),
         runs_image=world.running is not None and has_image(world.running, evaluation.image),
     )
+
+
+def _installed_as_specified(world: World, evaluation: Evaluation) -> Mapping[str, Any] | None:
+    """The existing BundleDeployment, which keeps its bundle, with the install settings of spec; None if nothing may change."""
+    existing, spec = world.owned_bundle_deployment, world.operator.spec
+    if existing is None or existing.model.metadata.deleting or spec.paused or not evaluation.is_resolved:
+        return None
+    is_of_package = existing.annotations.get(PACKAGE_ANNOTATION, spec.package_name) == spec.package_name
+    return with_install_settings(world.operator, existing) if is_of_package else None
 
 
 def _changed(world: World, desired: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -23,7 +23,12 @@ from operator_controller.resolve.answer import Answer, MovingSet, SelectedBundle
 from operator_controller.resolve.cluster_snapshot import PlannedBundle
 from operator_controller.resolve.formatting import first_names
 
-_NOT_INSTALLABLE = (DeploymentReason.UNPACK_FAILED, DeploymentReason.BUNDLE_LOAD_FAILED)
+NOT_INSTALLABLE = (
+    DeploymentReason.UNPACK_FAILED,
+    DeploymentReason.BUNDLE_LOAD_FAILED,
+    DeploymentReason.INVALID_CONFIGURATION,
+)
+"""Reasons of HasValidBundle that end the installation of a bundle before its first write."""
 
 
 # --- the record
@@ -60,7 +65,7 @@ def read_record(deployment: ObservedBundleDeployment) -> PlannedBundle | None:
 def pending_plan(deployment: ObservedBundleDeployment) -> PlannedBundle | None:
     """The record, unless its bundle turned out not to be installable, before anything of it was installed."""
     plan, state = read_record(deployment), deployment.condition(DeploymentCondition.HAS_VALID_BUNDLE)
-    has_failed = state is not None and state.status == "False" and state.reason in _NOT_INSTALLABLE
+    has_failed = state is not None and state.status == "False" and state.reason in NOT_INSTALLABLE
     return None if plan is not None and has_failed and deployment.bundle_name == plan.name else plan
 
 

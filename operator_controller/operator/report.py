@@ -28,6 +28,7 @@ from operator_controller.operator.approval import requested_version
 from operator_controller.operator.dependencies import DeletionEvaluation
 from operator_controller.operator.deprecation_conditions import deprecation_conditions
 from operator_controller.operator.evaluate import Evaluation, WaitingUnreported
+from operator_controller.operator.planned_bundle import NOT_INSTALLABLE
 from operator_controller.operator.world import (
     AddFinalizer,
     ApplyBundleDeployment,
@@ -44,7 +45,7 @@ from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
 
 STATUS_UNKNOWN = "bundledeployment status is unknown"
 NOT_ATTEMPTED_DEPENDENCIES = "installation has not been attempted as dependencies are not installed"
-_FAILED = (DeploymentReason.INSTALL_FAILED, DeploymentReason.UNPACK_FAILED, DeploymentReason.BUNDLE_LOAD_FAILED)
+_FAILED = (DeploymentReason.INSTALL_FAILED, *NOT_INSTALLABLE)
 _REPORTED_WAITING_REASONS = (
     Reason.WAITING_FOR_CATALOG,
     Reason.WAITING_FOR_DEPENDENCIES,

@@ -30,6 +30,7 @@ from rukpak.bundledeployment.plan import (
 )
 from rukpak.bundledeployment.progress import next_deadline
 from rukpak.bundledeployment.prune import Candidates, candidates, obsolete_objects, prune
+from rukpak.bundledeployment.ready_message import is_under_way
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.template import desired_bundle_body, differs, recorded_bundle_body
 from rukpak.bundledeployment.waiting import (
@@ -185,7 +186,7 @@ def _announce(world: World, evaluation: Evaluation) -> Plan | None:
 
 
 def _install(world: World, _: Evaluation) -> Plan | None:
-    return apply_objects(world, _content(world), dry_run_first=world.active_bundle != world.desired_bundle)
+    return apply_objects(world, _content(world), dry_run_first=is_under_way(world, world.active_bundle))
 
 
 def _activate(world: World, _: Evaluation) -> Plan | None:

@@ -75,7 +75,8 @@ def _content_blocker(world: World) -> OlmError | None:
         case Waiting() as error:
             return Waiting(Reason.BUNDLE_LOAD_FAILED, error.message, error.after)
         case OlmError() as error:
-            return Blocked(Reason.BUNDLE_LOAD_FAILED, error.message)
+            is_configuration = error.reason == Reason.INVALID_CONFIGURATION
+            return Blocked(error.reason if is_configuration else Reason.BUNDLE_LOAD_FAILED, error.message)
         case content if content.faults:
             return Blocked(Reason.BUNDLE_LOAD_FAILED, "; ".join(content.faults))
         case content if content.missing_kinds:

@@ -42,11 +42,15 @@ def ready_message(world: World, evaluation: Evaluation, outcome: Outcome, active
 
 
 def is_under_way(world: World, active: str | None) -> bool:
-    """Whether its objects are not those of the desired bundle; also when the template was reverted during an upgrade."""
+    """Whether its objects are not those of the desired bundle; also when the template was reverted during an upgrade, or when
+    spec changes how the bundle is installed."""
     if active != world.desired_bundle:
         return True
-    ready = find_condition(world.deployment.status.conditions, ConditionType.READY)
-    if ready is None or ready.reason != Reason.UPGRADING or world.active_bundle != world.desired_bundle:
+    status = world.deployment.status
+    ready = find_condition(status.conditions, ConditionType.READY)
+    was_under_way = ready is not None and ready.reason == Reason.UPGRADING
+    is_new = status.observed_generation != world.deployment.metadata.generation
+    if not (was_under_way or is_new) or world.active_bundle != world.desired_bundle:
         return False
     content = world.content
     return not (isinstance(content, RenderedBundle) and all(is_up_to_date(world, item) for item in content.objects()))
@@ -76,8 +80,10 @@ def _progress(world: World, done: Done, active: str | None) -> str:
 def _verb(world: World, active: str | None, *, doing: bool = True) -> str:
     if active is None:
         return "installing" if doing else "install"
-    if active == world.desired_bundle:
+    if active == world.desired_bundle and world.bundles.keys() > {active}:
         return "returning to" if doing else "return to"
+    if active == world.desired_bundle:
+        return "changing" if doing else "change"
     return "upgrading to" if doing else "upgrade to"
 
 

@@ -49,6 +49,7 @@ from rukpak.bundledeployment.world import (
     Usage,
     World,
 )
+from rukpak.render.install_options import InstallOptions
 
 MAX_FAILED_DELETIONS = 3
 """An object whose deletion the API server refused that often is left behind, if the abandon annotation allows it."""
@@ -137,8 +138,8 @@ class BundleDeploymentReconciler:
             world,
             bundles=known,
             bundle_owner=_owner_of(other) if other else "",
-            content=await self._content(world.name, known.get(world.desired_bundle)),
-            active_content=await self._content(world.name, known.get(active) if active else None),
+            content=await self._content(world, known.get(world.desired_bundle)),
+            active_content=await self._content(world, known.get(active) if active else None),
             is_active_name_taken=active is not None
             and active not in own
             and self.informers.bundles.get(active) is not None,
@@ -159,12 +160,13 @@ class BundleDeploymentReconciler:
         is_owner = operator.metadata.uid == owner.uid
         return replace(world, derived_record=derive_record(world, operator.status) if is_owner else None)
 
-    async def _content(self, deployment: str, bundle: BundleInfo | None) -> Content:
-        """The content of a Bundle, if it is unpacked."""
+    async def _content(self, world: World, bundle: BundleInfo | None) -> Content:
+        """The content of a Bundle, if it is unpacked, as the spec says that it is installed."""
         digest = bundles.digest_of_reference(bundle.image) if bundle is not None else ""
         if bundle is None or not digest or bundle.unpack_state is not UnpackState.DONE:
             return MissingContent()
-        return await self.render_cache.rendered(bundle.name, deployment, digest)
+        options = InstallOptions.of(world.deployment.spec)
+        return await self.render_cache.rendered(bundle.name, world.name, digest, options)
 
     async def _with_objects(self, world: World) -> World:
         interests = self.event_mapper.interests[world.name] = self._interests(world)

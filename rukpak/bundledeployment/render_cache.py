@@ -30,7 +30,9 @@ from rukpak.bundledeployment.rendered_bundle import (
 from rukpak.bundledeployment.rest_mapper import GroupKind, RecordedLookups, RestMapper
 from rukpak.bundledeployment.world import CRD, NAMESPACE
 from rukpak.format import BadBundle, Bundle, PlainBundle
+from rukpak.format.errors import INVALID_CONFIGURATION
 from rukpak.format.objects import BundleObject, ObjectKey, mapping, mappings
+from rukpak.render.install_options import InstallOptions
 from rukpak.render.namespaces import default_namespace, install_namespace, namespace_error
 from rukpak.render.phases import NAMESPACES, phases
 from rukpak.render.preflight import ClusterInfo, Preflight, check
@@ -56,6 +58,7 @@ class _Identity(NamedTuple):
     deployment: str
     bundle: str
     digest: str
+    options: InstallOptions
 
 
 @dataclass(frozen=True)
@@ -87,9 +90,9 @@ class RenderCache:
         # One at a time: threads share one processor, and reading a bundle takes many times its size in memory.
         self._render_limit = asyncio.Semaphore(1)
 
-    async def rendered(self, bundle: str, deployment: str, digest: str) -> Content:
-        """The content of that digest as the Bundle of that name, for this cluster as it is now."""
-        identity = _Identity(deployment, bundle, digest)
+    async def rendered(self, bundle: str, deployment: str, digest: str, options: InstallOptions) -> Content:
+        """The content of that digest as the Bundle of that name, with these options, for this cluster as it is now."""
+        identity = _Identity(deployment, bundle, digest, options)
         known = self._remembered.get(identity)
         if known is not None and self._is_current(known):
             self._remembered.move_to_end(identity)
@@ -98,7 +101,7 @@ class RenderCache:
 
     async def bodies(self, content: RenderedBundle, deployment: str) -> Bodies:
         """The objects as JSON. Raises KeyError if the content is missing, damaged, or cannot be read now."""
-        identity = _Identity(deployment, content.bundle, content.content)
+        identity = _Identity(deployment, content.bundle, content.content, content.options)
         if identity not in self._bodies:
             await self._render(identity)
         self._bodies.move_to_end(identity)
@@ -172,15 +175,22 @@ class _RenderWork:
 
     def _prepared(self, content: Bundle) -> tuple[RenderedBundle, dict[ObjectKey, bytes]]:
         namespace, warnings = self._namespace(content)
-        manifests = render(content, RenderOptions(namespace, scopes=self.scopes))
+        watched = self.identity.options.watch_namespaces
+        manifests = render(content, RenderOptions(namespace, watched or None, scopes=self.scopes))
         ready = check(manifests, content, self.cluster_info)
         bodies = {item.key: orjson.dumps(item.body, option=orjson.OPT_SORT_KEYS) for item in ready.manifests}
         return self._rendered(namespace, warnings, ready, bodies), bodies
 
     def _namespace(self, content: Bundle) -> tuple[str, tuple[str, ...]]:
+        given, suite_namespaces = self.identity.options.namespace, self.cluster_info.suite_namespaces
+        if given and (problem := namespace_error(given, suite_namespaces)):
+            text = f'nothing may be installed into namespace "{given}", which {problem}: name another install namespace'
+            raise BadBundle(INVALID_CONFIGURATION, text)
+        if given:
+            return given, ()
         if isinstance(content, PlainBundle):
             return default_namespace(self.identity.deployment), ()
-        return install_namespace(content, self.cluster_info.suite_namespaces)
+        return install_namespace(content, suite_namespaces)
 
     def _rendered(self, namespace: str, warnings: tuple[str, ...], ready: Preflight, bodies: Bodies) -> RenderedBundle:
         install_phases = [
@@ -203,6 +213,7 @@ class _RenderWork:
             content=self.identity.digest,
             namespace=namespace,
             phases=tuple(install_phases),
+            options=self.identity.options,
             namespaces=(*included, *external),
             warnings=warnings,
             left_out=ready.left_out,
@@ -216,8 +227,10 @@ class _RenderWork:
     def _external_namespaces(
         self, manifests: Sequence[BundleObject], included: Collection[str]
     ) -> tuple[RenderedNamespace, ...]:
-        """Namespaces of its objects that are not in the bundle, without those of Kubernetes itself, which are never removed."""
-        used = sorted({manifest.namespace for manifest in manifests} - {""} - set(included))
+        """Namespaces that it watches, and those of its objects, that are not in the bundle; without those of Kubernetes itself,
+        which are never removed."""
+        watched = set(self.identity.options.watch_namespaces)
+        used = sorted({manifest.namespace for manifest in manifests}.union(watched) - {""} - set(included))
         return tuple(
             RenderedNamespace(name, is_in_bundle=False)
             for name in used

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from olmkit.errors import OlmError
 from rukpak.format.objects import ObjectKey
+from rukpak.render.install_options import InstallOptions
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class RenderedBundle:
     """Digest of its content."""
     namespace: str
     phases: tuple[InstallPhase, ...]
+    options: InstallOptions = field(default_factory=InstallOptions)
+    """What the BundleDeployment asks for."""
     namespaces: tuple[RenderedNamespace, ...] = ()
     warnings: tuple[str, ...] = ()
     left_out: tuple[ObjectKey, ...] = ()

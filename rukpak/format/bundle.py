@@ -23,8 +23,6 @@ MAX_BUNDLE_BYTES = 32 * 1024**2
 MAX_BUNDLE_VALUES = 500_000
 """Approximate number of values in the JSON form: each takes a hundred bytes of memory or more when it is read."""
 
-INSTALL_MODES = frozenset({"OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces"})
-
 
 @dataclass(frozen=True)
 class RegistryBundle:
@@ -65,9 +63,9 @@ class RegistryBundle:
 
     @property
     def install_modes(self) -> tuple[str, ...]:
-        """The supported install modes, sorted; unknown ones are ignored."""
+        """The supported install modes, sorted, those of unknown types included, which upstream names in its refusals."""
         modes = self.spec.get("installModes") or ()
-        return tuple(sorted(INSTALL_MODES & {mode.get("type", "") for mode in modes if mode.get("supported")}))
+        return tuple(sorted({mode.get("type") or "" for mode in modes if mode.get("supported")}))
 
     @property
     def webhooks(self) -> tuple[Body, ...]:

@@ -12,6 +12,8 @@ UNPACK_FAILED = "UnpackFailed"
 """The reason when files cannot be read as a bundle."""
 BUNDLE_LOAD_FAILED = "BundleLoadFailed"
 """The reason when a bundle was read and cannot be installed."""
+INVALID_CONFIGURATION = "InvalidConfiguration"
+"""The reason when a bundle cannot be installed as the spec of its BundleDeployment says."""
 MAX_ERRORS_SHOWN = 50
 """Errors that the message names; it counts the others."""
 

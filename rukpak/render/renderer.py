@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rukpak.format.bundle import Body, Bundle, PlainBundle, RegistryBundle
-from rukpak.format.errors import BUNDLE_LOAD_FAILED, BadBundle
+from rukpak.format.errors import BUNDLE_LOAD_FAILED, INVALID_CONFIGURATION, BadBundle
 from rukpak.format.objects import BundleObject, mapping, without_duplicates
 from rukpak.format.validators import NAMESPACED_KINDS, validation_errors
 from rukpak.render import webhooks
@@ -50,6 +50,9 @@ class RenderOptions:
 def render(bundle: Bundle, options: RenderOptions) -> list[BundleObject]:
     """The objects in the order of upstream's generators. Raises BadBundle with all errors."""
     if isinstance(bundle, PlainBundle):
+        if options.target_namespaces:
+            text = "a plain+v0 bundle has no install modes: leave watchNamespaces out, or install a registry+v1 bundle"
+            raise BadBundle(INVALID_CONFIGURATION, text)
         return _render_plain(bundle, options)
     errors = validation_errors(bundle)
     if errors:
@@ -57,7 +60,7 @@ def render(bundle: Bundle, options: RenderOptions) -> list[BundleObject]:
     targets = options.target_namespaces
     if targets is None:
         targets = default_targets(bundle, options.install_namespace)
-    check_targets(bundle, options.install_namespace, targets)
+    check_targets(bundle, options.install_namespace, targets, with_advice=not options.upstream)
     bodies = list(_generate(bundle, options.install_namespace, tuple(sorted(set(targets)))))
     if options.upstream:
         return [BundleObject(body) for body in bodies]

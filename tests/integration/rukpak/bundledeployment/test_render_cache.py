@@ -16,10 +16,11 @@ from rukpak.bundledeployment.render_cache import EXTERNAL_NAMESPACE_DIGEST, Rend
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle
 from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, RestMapper
 from rukpak.bundledeployment.world import NAMESPACE
-from rukpak.format import BadBundle, PlainBundle, to_json
+from rukpak.format import BadBundle, PlainBundle, RegistryBundle, to_json
 from rukpak.format.bundle import FORMAT_VERSION
 from rukpak.format.objects import ObjectKey
-from tests.unit.rukpak.builders import bundle, csv
+from rukpak.render.install_options import InstallOptions
+from tests.unit.rukpak.builders import bundle, csv, deployment
 
 DIGEST = f"sha256:{'a' * 64}"
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "log", "namespace": "harbour"}}
@@ -44,8 +45,15 @@ class Shelf:
         assert folder is not None
         return folder / BUNDLE_FILE
 
-    async def rendered(self, name: str = "ship-a") -> Content:
-        return await self.contents.rendered(name, "ship", DIGEST)
+    async def rendered(self, name: str = "ship-a", **options: Any) -> Content:
+        return await self.contents.rendered(name, "ship", DIGEST, InstallOptions(**options))
+
+    def replace(self, content: RegistryBundle) -> None:
+        """Store this bundle instead."""
+        self.store.remove(DIGEST)
+        with self.store.publish(DIGEST) as staging:
+            (staging / BUNDLE_FILE).write_bytes(to_json(content))
+            (staging / TYPE_FILE).write_text(f"{REGISTRY} {FORMAT_VERSION}")
 
 
 async def test_content_that_is_missing_or_damaged_is_asked_for_again_and_not_remembered_as_bad(tmp_path: Path) -> None:
@@ -69,10 +77,7 @@ async def test_one_image_that_another_bundle_reads_otherwise_is_rendered_anew(tm
     as_plain = await shelf.rendered("ship-a")
     assert isinstance(as_plain, RenderedBundle)
     assert as_plain.faults
-    shelf.store.remove(DIGEST)
-    with shelf.store.publish(DIGEST) as staging:
-        (staging / BUNDLE_FILE).write_bytes(to_json(bundle()))
-        (staging / TYPE_FILE).write_text(f"{REGISTRY} {FORMAT_VERSION}")
+    shelf.replace(bundle())
     as_registry = await shelf.rendered("ship-b")
     assert isinstance(as_registry, RenderedBundle)
     assert as_registry.bundle == "ship-b"
@@ -93,6 +98,54 @@ async def test_a_namespace_that_objects_are_in_is_joined(tmp_path: Path) -> None
     assert [(item.key, item.digest) for item in content.phases[0].objects] == [
         (ObjectKey(*NAMESPACE, "", "harbour"), EXTERNAL_NAMESPACE_DIGEST)
     ]
+
+
+async def test_other_options_render_other_objects_of_one_bundle(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, SECRET)
+    permission = {
+        "serviceAccountName": "pilot",
+        "rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}],
+    }
+    install = {"deployments": [deployment()], "permissions": [permission]}
+    shelf.replace(bundle(csv(modes=("MultiNamespace", "OwnNamespace"), install=install)))
+    own = await shelf.rendered(namespace="port")
+    assert isinstance(own, RenderedBundle)
+    assert own.namespace == "port"
+    assert own.external_namespaces == frozenset()
+    both = await shelf.rendered(namespace="port", watch_namespaces=("a", "b"))
+    assert isinstance(both, RenderedBundle)
+    assert both.external_namespaces == {"a", "b"}
+    assert {item.key.namespace for item in both.objects() if item.key.kind == "Role"} == {"a", "b"}
+    again = await shelf.rendered(namespace="port")
+    assert again is own
+    for content in (own, both):
+        bodies = await shelf.contents.bodies(content, "ship")
+        assert {item.key for item in content.objects()} - bodies.keys() == {
+            ObjectKey(*NAMESPACE, "", name) for name in content.external_namespaces
+        }
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (
+            {"namespace": "kube-public"},
+            'nothing may be installed into namespace "kube-public", which belongs to Kubernetes',
+        ),
+        (
+            {"namespace": "olm-suite-system"},
+            'namespace "olm-suite-system", which is the suite\'s own: name another install',
+        ),
+        ({"watch_namespaces": ("a",)}, "a plain+v0 bundle has no install modes: leave watchNamespaces out"),
+    ],
+)
+async def test_options_that_the_bundle_cannot_be_installed_with(
+    tmp_path: Path, options: dict[str, Any], text: str
+) -> None:
+    content = await Shelf(tmp_path, SECRET).rendered(**options)
+    assert isinstance(content, BadBundle)
+    assert content.reason == "InvalidConfiguration"
+    assert text in content.message
 
 
 async def test_an_object_that_could_not_be_read_does_not_end_the_informer() -> None:

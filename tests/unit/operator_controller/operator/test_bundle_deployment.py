@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from olmkit.api.bundledeployments import install_fields
 from operator_controller.operator.bundle_deployment import bundle_deployment_for, differs, foreign_fields
-from tests.unit.operator_controller.operator.worlds import bundle_annotations, deployment, offer, world
+from operator_controller.operator.evaluate import evaluate
+from tests.unit.operator_controller.operator.worlds import bundle_annotations, deployment, image, offer, operator, world
 
 
 def test_properties_beyond_the_limit_are_left_out() -> None:
@@ -30,13 +32,21 @@ def test_properties_beyond_the_limit_are_left_out() -> None:
         pytest.param({}, {}, id="nothing of others"),
         pytest.param(
             {"annotations": {**bundle_annotations("1.0.0"), "operators.operatorframework.io/x": "y"}},
-            {"metadata": {"annotations": {"operators.operatorframework.io/x": None}}},
+            {"template": {"metadata": {"annotations": {"operators.operatorframework.io/x": None}}}},
             id="an annotation that describes a bundle",
         ),
         pytest.param({"annotations": {**bundle_annotations("1.0.0"), "x/y": "z"}}, {}, id="not any other annotation"),
         pytest.param(
-            {"pull_secret": "mine"}, {"spec": {"source": {"image": {"pullSecret": None}}}}, id="a pull secret"
+            {"pull_secret": "mine"},
+            {"template": {"spec": {"source": {"image": {"pullSecret": None}}}}},
+            id="a pull secret",
         ),
+        pytest.param(
+            {"spec": {"installNamespace": "x", "watchNamespaces": ["a"]}},
+            {"installNamespace": None, "watchNamespaces": None},
+            id="how it is installed",
+        ),
+        pytest.param({"spec": {"somethingElse": "x"}}, {}, id="not a field of another version"),
     ],
 )
 def test_what_others_have_added_is_removed(applied: dict[str, Any], removed: dict[str, Any]) -> None:
@@ -47,3 +57,37 @@ def test_what_others_have_added_is_removed(applied: dict[str, Any], removed: dic
 def test_a_pull_secret_that_is_desired_stays() -> None:
     desired = dict(deployment("1.0.0", pull_secret="login").raw)
     assert foreign_fields(deployment("1.0.0", pull_secret="login"), desired) == {}
+
+
+INSTALL = {"namespace": "port", "watchNamespaces": ["a", "b"]}
+INSTALL_FIELDS = {"installNamespace": "port", "watchNamespaces": ["a", "b"]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "existing", "runs", "expected"),
+    [
+        pytest.param({"install": INSTALL}, None, "", INSTALL_FIELDS, id="a first installation has them"),
+        pytest.param({"install": INSTALL}, {}, "1.0.0", INSTALL_FIELDS, id="a change is handed on"),
+        pytest.param({}, INSTALL_FIELDS, "1.0.0", {}, id="what is removed is removed"),
+        pytest.param(
+            {"install": {"watchNamespaces": [""]}}, INSTALL_FIELDS, "1.0.0", {"watchNamespaces": [""]}, id="one of two"
+        ),
+        pytest.param({"install": INSTALL}, INSTALL_FIELDS, "1.0.0", None, id="nothing is written without a change"),
+        pytest.param({"install": INSTALL, "paused": True}, {}, "1.0.0", None, id="a paused Operator changes nothing"),
+        pytest.param(
+            {"install": INSTALL, "approval": "Manual", "version": ">=1.0.0"}, {}, "1.0.0", INSTALL_FIELDS,
+            id="they need no approval",
+        ),
+    ],
+)  # fmt: skip
+def test_how_a_bundle_is_installed_is_handed_on(
+    spec: dict[str, Any], existing: dict[str, Any] | None, runs: str, expected: dict[str, Any] | None
+) -> None:
+    versions = ("1.0.0", "1.1.0") if "approval" in spec else ("1.0.0",)
+    known = {} if existing is None else {"bundle_deployment": deployment("1.0.0", spec=existing)}
+    evaluation = evaluate(world(operator(spec), runs=runs, offers=(offer(*versions),), **known))
+    written = evaluation.to_apply
+    assert (written and install_fields(dict(written))) == expected
+    if existing is not None:
+        assert (evaluation.current_deployment is None) == (expected is not None), "it is not Ready before"
+        assert written is None or written["spec"]["template"]["spec"]["source"]["image"]["ref"] == image("1.0.0")

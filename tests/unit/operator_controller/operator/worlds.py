@@ -131,7 +131,7 @@ def deployment(
     version: str, conditions: Sequence[tuple[str, str, str, str]] = (), **changes: Any
 ) -> ObservedBundleDeployment:
     """The BundleDeployment that requests a version; changes: generation, observed, active, owner, deleting, annotations,
-    pull_secret.
+    pull_secret, spec.
     """
     generation = changes.get("generation", 1)
     metadata: dict[str, Any] = {
@@ -166,7 +166,7 @@ def deployment(
     return ObservedBundleDeployment.load(
         {
             "metadata": metadata,
-            "spec": {"provisionerClassName": "core-rukpak-io-plain", "template": template},
+            "spec": {"provisionerClassName": "core-rukpak-io-plain", "template": template, **changes.get("spec", {})},
             "status": status,
         }
     )

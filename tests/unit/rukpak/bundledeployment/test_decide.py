@@ -298,6 +298,13 @@ def test_content_of_what_is_installed_that_is_unpacked_again_is_waited_for_brief
             BadBundle("x", "no CSV"), Blocked, Reason.BUNDLE_LOAD_FAILED, "no CSV", id="it cannot be rendered"
         ),
         pytest.param(
+            BadBundle("InvalidConfiguration", "watch less"),
+            Blocked,
+            Reason.INVALID_CONFIGURATION,
+            "watch less",
+            id="it cannot be installed as spec says",
+        ),
+        pytest.param(
             rendered(faults=("a is wrong", "b too")),
             Blocked,
             Reason.BUNDLE_LOAD_FAILED,

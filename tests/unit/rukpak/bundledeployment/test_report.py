@@ -421,8 +421,8 @@ def test_conditions(seen: World, outcome: Done | Exception, expected: dict[str, 
 
 
 def test_every_reason_is_said_somewhere() -> None:
-    """Reasons are API: each of them is the expectation of a row above or below."""
-    source = Path(__file__).read_text()
+    """Reasons are API: each of them is the expectation of a row of this file, or of another about the report."""
+    source = "".join(path.read_text() for path in Path(__file__).parent.glob("test_report*.py"))
     assert {reason for reason in Reason if f"/{reason.value}" not in source} == set()
 
 
@@ -808,6 +808,7 @@ def returning() -> World:
     return replace(
         seen,
         deployment=deployment,
+        bundles={**seen.bundles, "ship-b": bundle("ship-b")},
         last_applied={**seen.last_applied, SECRET: LastApplied("v2", ENTRY, ago(minutes=1))},
     )
 
@@ -827,6 +828,8 @@ def test_on_the_way_back_to_what_is_installed_it_is_not_ready() -> None:
         ready(report_of(seen, REFUSED))
         == f"cannot return to {seen.desired_bundle}: Secret ship-system/log is another's"
     )
+    changing = replace(seen, bundles=installed().bundles)
+    assert ready(report_of(changing, apply(seen))) == f"changing {seen.desired_bundle}, phase 2 of 6"
     back = replace(seen, last_applied=installed().last_applied)
     assert brief(report_of(back, Done(Keep())))["Ready"] == "True/Succeeded"
 

@@ -1,13 +1,17 @@
-"""What HasValidBundle reports while the Bundle cannot be created."""
+"""What HasValidBundle reports while the Bundle cannot be created, or not be installed as spec says."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
 from olmkit.api.conditions import find_condition
 from rukpak.bundledeployment.decide import decide
+from rukpak.bundledeployment.plan import Done, Keep
 from rukpak.bundledeployment.report import report
-from tests.unit.rukpak.bundledeployment.worlds import raw, world
+from rukpak.format import BadBundle
+from tests.unit.rukpak.bundledeployment.worlds import raw, unpacked, world
 
 
 @pytest.mark.parametrize("provisioner", ["core-rukpak-io-helm", "core-rukpak-io-registry"])
@@ -23,3 +27,27 @@ def test_a_bundle_that_is_never_created_is_not_waited_for(provisioner: str) -> N
     assert stalled is not None
     assert (found.status, found.reason, found.message) == ("False", "Blocked", stalled.message)
     assert "spec.provisionerClassName" in found.message
+
+
+DESIRED = world().desired_bundle
+
+
+@pytest.mark.parametrize(
+    ("active", "ready"),
+    [
+        pytest.param("", "False/NotInstalled watch less", id="nothing is installed"),
+        pytest.param("b", f"False/Upgrading cannot upgrade to {DESIRED}: watch less", id="another bundle is installed"),
+        pytest.param(DESIRED, "False/Blocked cannot repair: watch less", id="it is installed as spec said before"),
+    ],
+)
+def test_a_bundle_that_cannot_be_installed_as_spec_says(active: str, ready: str) -> None:
+    status = {"observedGeneration": 1, "activeBundle": active} if active else None
+    seen = replace(unpacked(world(raw(status=status))), content=BadBundle("InvalidConfiguration", "watch less"))
+    decision = decide(seen)
+    written = report(seen, decision.evaluation, decision.plan if isinstance(decision.plan, Exception) else Done(Keep()))
+    assert written is not None
+    found = {one.type: f"{one.status}/{one.reason} {one.message}" for one in written.status.conditions}
+    assert found["HasValidBundle"] == "False/InvalidConfiguration watch less"
+    assert found["Installed"].startswith("True/InstallationSucceeded" if active else "False/InstallFailed watch less")
+    assert found["Ready"] == ready
+    assert "Stalled" in found

@@ -26,7 +26,7 @@ def test_properties_of_the_csv() -> None:
         csv(modes=("SingleNamespace", "OwnNamespace"), webhookdefinitions=[{"type": "a", "generateName": "b"}])
     )
     assert found.install_modes == ("OwnNamespace", "SingleNamespace")
-    assert bundle(csv() | {"spec": {"installModes": [{"type": "x", "supported": True}]}}).install_modes == ()
+    assert bundle(csv() | {"spec": {"installModes": [{"type": "x", "supported": True}]}}).install_modes == ("x",)
     assert [webhook["generateName"] for webhook in found.webhooks] == ["b"]
     assert found.owned_api_services == ()
     assert found.install_spec["deployments"][0]["name"] == "manager"

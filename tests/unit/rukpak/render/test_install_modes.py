@@ -22,17 +22,61 @@ def test_default_targets(modes: tuple[str, ...], targets: tuple[str, ...]) -> No
 
 
 @pytest.mark.parametrize(
-    ("modes", "words"),
+    ("modes", "reason", "message"),
     [
-        pytest.param((SINGLE, MULTI), "supports only MultiNamespace, SingleNamespace", id="others are named"),
-        pytest.param((), "supports no install mode at all", id="none"),
+        pytest.param(
+            (SINGLE, MULTI),
+            "InvalidConfiguration",
+            'bundle "things.v1.0.0" supports only the install modes MultiNamespace, SingleNamespace, so it has to be said which '
+            "namespaces it watches: set watchNamespaces to one other namespace, or to several namespaces",
+            id="others are offered",
+        ),
+        pytest.param(
+            (),
+            "BundleLoadFailed",
+            'bundle "things.v1.0.0" supports no install mode at all: choose a version of the package that supports one of '
+            "AllNamespaces, OwnNamespace, SingleNamespace, MultiNamespace",
+            id="none",
+        ),
     ],
 )
-def test_a_bundle_that_supports_neither_is_refused(modes: tuple[str, ...], words: str) -> None:
+def test_a_bundle_that_supports_neither_is_refused(modes: tuple[str, ...], reason: str, message: str) -> None:
     with pytest.raises(BadBundle) as caught:
         default_targets(bundle(csv(modes=modes)), "here")
-    assert words in caught.value.message
-    assert "things.v1.0.0" in caught.value.message
+    assert (caught.value.reason, caught.value.message) == (reason, message)
+
+
+def test_install_modes_of_unknown_type_are_named_as_upstream_does() -> None:
+    modes = [{"type": "Galaxy", "supported": True}, {"type": ALL, "supported": True}, {"type": "Moon"}]
+    found = bundle(csv(installModes=modes))
+    with pytest.raises(BadBundle) as caught:
+        check_targets(found, "here", ("a",))
+    text = "supported install modes [AllNamespaces Galaxy] do not support target namespaces [a]"
+    assert caught.value.message == f"invalid option(s): invalid target namespaces [a]: {text}"
+    unknown = bundle(csv(installModes=modes[:1]))
+    for given in (
+        lambda: default_targets(unknown, "here"),
+        lambda: check_targets(unknown, "here", ("a",), with_advice=True),
+    ):
+        with pytest.raises(BadBundle, match="supports only the unknown install modes Galaxy: choose a version"):
+            given()
+
+
+@pytest.mark.parametrize(
+    ("modes", "targets", "advice"),
+    [
+        ((ALL,), ("a",), 'set watchNamespaces to [""] (all namespaces)'),
+        ((OWN,), ("a",), 'set watchNamespaces to ["here"] (the namespace it is installed into)'),
+        ((SINGLE, OWN), ("a", "b"),
+         'set watchNamespaces to ["here"] (the namespace it is installed into), or to one other namespace'),
+        ((MULTI,), ("a", "here"), "set watchNamespaces to several namespaces"),
+    ],
+)  # fmt: skip
+def test_a_refusal_says_what_can_be_watched(modes: tuple[str, ...], targets: tuple[str, ...], advice: str) -> None:
+    with pytest.raises(BadBundle) as caught:
+        check_targets(bundle(csv(modes=modes)), "here", targets, with_advice=True)
+    assert caught.value.message.endswith(f"; {advice}")
+    assert caught.value.reason == "InvalidConfiguration"
 
 
 @pytest.mark.parametrize(

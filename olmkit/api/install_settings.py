@@ -1,0 +1,56 @@
+"""How a bundle is installed: the fields that an Operator hands to its BundleDeployment unchanged.
+
+Part of olmkit.api.bundledeployments and olmkit.api.operators. operator_controller copies them without knowing them, and
+rukpak acts on them. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+from pydantic.config import JsonDict
+
+from olmkit.api.meta import Model
+from olmkit.api.names import MAX_LABEL_LENGTH
+from olmkit.api.patterns import DNS_LABEL
+
+MAX_WATCHED_NAMESPACES = 256
+"""Entries of watchNamespaces: each may get a Role for each permission of the bundle."""
+
+_RESERVED_RULE: JsonDict = {
+    "rule": "self != 'default' && !self.startsWith('kube-')",
+    "message": "default and namespaces whose name begins with kube- belong to Kubernetes: name another one",
+}
+_ALL_RULE: JsonDict = {
+    "rule": "!self.exists(name, name == '') || size(self) == 1",
+    "message": "an empty name means all namespaces: it has to be the only entry",
+}
+_LABEL = Field(max_length=MAX_LABEL_LENGTH, pattern=f"^{DNS_LABEL}$")
+
+InstallNamespace = Annotated[str, _LABEL, Field(json_schema_extra={"x-kubernetes-validations": [_RESERVED_RULE]})]
+"""The namespace that a bundle is installed into."""
+WatchedNamespace = Annotated[str, Field(max_length=MAX_LABEL_LENGTH, pattern=f"^({DNS_LABEL})?$")]
+"""A namespace that an operator watches; "" is all of them."""
+
+INSTALL_NAMESPACE_DESCRIPTION = (
+    "Namespace to install into. It is created if it does not exist. Default: the namespace that the bundle suggests, or "
+    "<package>-system."
+)
+
+
+class InstallSettings(Model):
+    """How a bundle is installed."""
+
+    watch_namespaces: list[WatchedNamespace] | None = Field(
+        default=None,
+        json_schema_extra={
+            "minItems": 1,
+            "maxItems": MAX_WATCHED_NAMESPACES,
+            "x-kubernetes-validations": [_ALL_RULE],
+        },
+        description=(
+            "Namespaces that the operator watches, if the bundle supports it; an empty name is all namespaces. Default: all "
+            "namespaces, or the namespace that it is installed into if the bundle does not support that."
+        ),
+    )
