@@ -33,6 +33,7 @@ from rukpak.bundledeployment.deleter import Deleter
 from rukpak.bundledeployment.events import UID_INDEX, EventMapper
 from rukpak.bundledeployment.informers import Informers
 from rukpak.bundledeployment.inventory import Inventory
+from rukpak.bundledeployment.pod_watch import PodWatch
 from rukpak.bundledeployment.reconciler import BundleDeploymentReconciler
 from rukpak.bundledeployment.render_cache import RenderCache
 from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES, RestMapper
@@ -177,6 +178,7 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
             event_mapper,
             ConflictWatch(manager, enqueue),
             render_cache,
+            PodWatch(manager, client, enqueue),
         ),
         publisher,
         enqueue_after,

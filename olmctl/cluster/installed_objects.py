@@ -17,7 +17,7 @@ from olmkit.api.bundledeployments import CREATED_LABEL, INVENTORY_ANNOTATION, ME
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.discovery import Discovery
-from rukpak.bundledeployment.health import HEALTH_KINDS, health
+from rukpak.bundledeployment.health import has_health, health
 
 MAX_COUNTED_CUSTOM_RESOURCES = 10_000
 """Custom resources of one kind that are counted."""
@@ -120,7 +120,7 @@ def _kind(discovery: Discovery, name: str) -> Kind | None:
 async def _listed(
     session: Session, limit: asyncio.Semaphore, kind: Kind, selector: str
 ) -> tuple[list[InstalledObject], str]:
-    is_whole = kind.group_kind in HEALTH_KINDS
+    is_whole = has_health(kind.group_kind)
     try:
         async with limit:
             found, _ = await session.client.list(kind, label_selector=selector, metadata_only=not is_whole)

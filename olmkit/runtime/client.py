@@ -23,7 +23,8 @@ from olmkit.errors import Unavailable, api_error
 from olmkit.runtime import metrics
 from olmkit.runtime.discovery import Discovery, DiscoveryCache, parse_discovery
 from olmkit.runtime.kubeconfig import ApiCredentials, load, load_kubernetes_asyncio
-from olmkit.runtime.wire import apply_body, lines, parse_event, parse_failure, parse_items, parse_object
+from olmkit.runtime.responses import abort, read_body
+from olmkit.runtime.wire import apply_body, lines, parse_event, parse_items, parse_object
 
 __all__ = ["Client", "Discovery", "DiscoveryCache"]
 
@@ -196,7 +197,7 @@ class Client:
         url = self._url(kind.path(namespace), query)
         async with self._open_response("WATCH", url, limits, headers={"Accept": accept}) as response:
             if response.status >= 400:
-                raise parse_failure(response.status, response.reason or "", await response.read())
+                await read_body(response)
             names = {"apiVersion": kind.api_version, "kind": kind.kind}
             yield {"type": "BOOKMARK", "object": {**names, "metadata": {"resourceVersion": resource_version}}}
             async for line in lines(response.content.iter_any()):
@@ -302,14 +303,17 @@ class Client:
         if body is not None:
             data = body if isinstance(body, bytes) else orjson.dumps(body)
             headers["Content-Type"] = content_type or "application/json"
-        async with self._open_response(
-            method, self._url(path, query or {}), limits, headers=headers, data=data
-        ) as response:
-            if response.status >= 400:
-                retry_after = response.headers.get("Retry-After", "")
-                raise parse_failure(response.status, response.reason or "", await response.read(), retry_after)
-            raw = await response.read()
+        url = self._url(path, query or {})
+        async with self._open_response(method, url, limits, headers=headers, data=data) as response:
+            raw = await read_body(response)
         return parse_object(raw)
+
+    async def read_text(self, path: str, query: Query) -> str:
+        """The text at a path, such as the log of a container. Raises ApiError by the status code."""
+        limits = aiohttp.ClientTimeout(total=REQUEST_TIMEOUT_SECONDS, sock_connect=CONNECT_TIMEOUT_SECONDS)
+        url, headers = self._url(path, query), {"Accept": "*/*"}
+        async with self._open_response("GET", url, limits, headers=headers, data=None) as response:
+            return (await read_body(response)).decode(errors="replace")
 
     @asynccontextmanager
     async def websocket(self, path: str, protocol: str, query: Query) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
@@ -356,7 +360,7 @@ class Client:
                 try:
                     yield response
                 except BaseException:
-                    _abort(response)
+                    abort(response)
                     raise
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             message = f"no answer from the API server ({type(error).__name__})"
@@ -390,10 +394,3 @@ class Client:
         finally:
             metrics.REQUESTS.labels(code, method, self.host).inc()
             metrics.REQUEST_TIME.labels(verb, self.host).observe(time.monotonic() - started)
-
-
-def _abort(response: aiohttp.ClientResponse) -> None:
-    """Close the connection of a response that is not read completely, without waiting for the TLS close_notify of the peer."""
-    connection = response.connection
-    if connection is not None and connection.transport is not None:
-        connection.transport.abort()

@@ -31,6 +31,7 @@ from rukpak.bundledeployment.plan import (
     RemoveFinalizer,
     UpdateInventory,
 )
+from rukpak.bundledeployment.pod_watch import PodWatch
 from rukpak.bundledeployment.render_cache import RenderCache
 from rukpak.bundledeployment.world import (
     ApplyRejected,
@@ -86,6 +87,8 @@ class Memory:
     has_no_custom_resources: bool = False
     """Whether the last list found no custom resources of its CRDs, while the BundleDeployment is being deleted."""
     brief_wait_since: datetime | None = None
+    unhealthy_since: datetime | None = None
+    """The time since which a workload has not been healthy; None: all are."""
     rejection: Rejection | None = None
 
 
@@ -99,6 +102,7 @@ class BundleDeploymentActions:
     event_mapper: EventMapper
     conflicts: ConflictWatch
     render_cache: RenderCache
+    pods: PodWatch
     memories: dict[str, Memory] = field(default_factory=dict)
 
     async def act(self, world: World | DeletedWorld, plan: Plan | Release) -> Done:
@@ -122,6 +126,7 @@ class BundleDeploymentActions:
         self.event_mapper.interests.pop(name, None)
         self.render_cache.drop_bodies(name)
         await self.conflicts.forget(name)
+        await self.pods.forget(name)
         if memory is not None:
             await self.inventory.forget(memory.uid)
 

@@ -17,7 +17,7 @@ from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Kind
 from olmkit.runtime.informer import Change, Informer
 from rukpak.bundledeployment import transforms
-from rukpak.bundledeployment.health import HEALTH_KINDS
+from rukpak.bundledeployment.health import has_health
 from rukpak.bundledeployment.rest_mapper import CRDS, RestMapper
 from rukpak.bundledeployment.world import LabeledObject
 from rukpak.format.objects import ObjectKey
@@ -159,7 +159,7 @@ class Inventory:
         informer = self._informers.informer(
             kind,
             label_selector=OWNER_UID_LABEL,
-            metadata_only=kind.group_kind not in HEALTH_KINDS,
+            metadata_only=not has_health(kind.group_kind),
             transform=transforms.labeled_object,
             absent_is_empty=True,
         )

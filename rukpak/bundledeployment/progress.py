@@ -15,7 +15,7 @@ from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.api.meta import Condition
 from rukpak.bundledeployment.drift import is_contested
-from rukpak.bundledeployment.health import PROGRESS_DEADLINE, Health
+from rukpak.bundledeployment.health_result import PROGRESS_DEADLINE, Health
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.world import NAMESPACE, World
 from rukpak.format.objects import ObjectKey
@@ -30,13 +30,15 @@ _MISSING = "it does not exist"
 class HealthEvaluation:
     """Sentences about objects that are not healthy, sorted; `contested` are those that others change repeatedly.
 
-    `is_complete`: the objects of the bundle are known, so that none of them is missing unnoticed.
+    `is_complete`: the objects of the bundle are known, so that none of them is missing unnoticed. `is_serving`: all that is in
+    progress serves meanwhile.
     """
 
     failed: tuple[str, ...] = ()
     in_progress: tuple[str, ...] = ()
     contested: tuple[str, ...] = ()
     is_complete: bool = True
+    is_serving: bool = False
 
 
 def evaluate_health(world: World, active: str, applied: frozenset[ObjectKey] = frozenset()) -> HealthEvaluation:
@@ -44,14 +46,19 @@ def evaluate_health(world: World, active: str, applied: frozenset[ObjectKey] = f
     since = _in_progress_since(world) if active == world.active_bundle else None
     failed: list[str] = []
     in_progress: list[str] = []
+    is_serving = True
     for key, health in _unhealthy(world):
         has_failed = health.status == "False" or _is_overdue(world, key, health, since)
-        (failed if has_failed else in_progress).append(f"{key}: {health.message}")
+        problem = world.pod_problems.get(key)
+        text = f"{key}: {health.message}" + (f" ({problem})" if problem else "")
+        (failed if has_failed else in_progress).append(text)
+        is_serving &= health.is_serving
     for key, text in sorted(_absent(world, active, applied)):
         has_failed = _has_exceeded(world, key, PROGRESS_DEADLINE, since)
         (failed if has_failed else in_progress).append(f"{key}: {text}")
+        is_serving = False
     contested, is_complete = tuple(sorted(_contested(world, active))), _content(world, active) is not None
-    return HealthEvaluation(tuple(failed), tuple(in_progress), contested, is_complete)
+    return HealthEvaluation(tuple(failed), tuple(in_progress), contested, is_complete, is_serving)
 
 
 def next_deadline(world: World) -> timedelta | None:

@@ -51,6 +51,8 @@ from rukpak.bundledeployment.world import (
 )
 from rukpak.render.install_options import InstallOptions
 
+PODS_READ_AFTER = timedelta(seconds=5)
+"""How long a workload has to be unhealthy before its pods are read: most rollouts have ended by then."""
 MAX_FAILED_DELETIONS = 3
 """An object whose deletion the API server refused that often is left behind, if the abandon annotation allows it."""
 
@@ -112,6 +114,7 @@ class BundleDeploymentReconciler:
         if deployment.metadata.deleting:
             return await self._with_counts(await self._with_removal(await self._with_objects(world), memory), memory)
         world = await self._with_objects(await self._with_record(await self._with_bundles(world)))
+        world = await self._with_pods(world, memory)
         return await self._with_counts(replace(world, usage=await self._usage(world)), memory)
 
     async def publish(self, world: World | DeletedWorld, status_report: BundleDeploymentReport | None) -> None:
@@ -222,6 +225,20 @@ class BundleDeploymentReconciler:
         found = prune_candidates(world)
         usage = {crd.uid: await self.usage.crd(crd.key.name) for crd in found.crds}
         return usage | {namespace.uid: await self.usage.namespace(namespace.name) for namespace in found.namespaces}
+
+    async def _with_pods(self, world: World, memory: Memory) -> World:
+        """The World with the problems of pods, read only of workloads that have been unhealthy for a while."""
+        unhealthy = {key: entry.pod_selector for key, entry in world.owned.items() if entry.pod_selector}
+        if not unhealthy:
+            memory.unhealthy_since = None
+            await self.actions.pods.forget(world.name)
+            return world
+        memory.unhealthy_since = memory.unhealthy_since or world.now
+        remaining = memory.unhealthy_since + PODS_READ_AFTER - world.now
+        if remaining > timedelta():
+            self.enqueue_after(world.name, remaining)
+            return world
+        return replace(world, pod_problems=await self.actions.pods.problems(world.name, unhealthy))
 
     async def _with_counts(self, world: World, memory: Memory) -> World:
         """The World with the number of custom resources, if it is wanted; counted when it is due and the CRDs are known."""

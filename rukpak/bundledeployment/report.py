@@ -23,7 +23,7 @@ from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
 from rukpak.bundledeployment.count_schedule import is_count_wanted
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
-from rukpak.bundledeployment.health import HEALTH_KINDS
+from rukpak.bundledeployment.health import has_health
 from rukpak.bundledeployment.plan import (
     Activate,
     Announce,
@@ -174,13 +174,14 @@ def _conditions(world: World, evaluation: Evaluation, outcome: Outcome, active: 
     error = outcome if isinstance(outcome, Exception) else None
     health = _health(world, outcome, active)
     healthy = _healthy(world, active, health)
+    serves = _serves(world, healthy, health)
     is_stalled = isinstance(error, Blocked | ApplyRejected)
     message = ready_message(world, evaluation, outcome, active)
     conditions = [
         _has_valid_bundle(world, evaluation.blocker, error),
         _installed(error, active, message),
         healthy,
-        _ready(world, error, active, healthy, message),
+        _ready(world, error, active, healthy, message, serves=serves),
     ]
     if is_stalled:
         return [*conditions, DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, message)]
@@ -191,13 +192,24 @@ def _conditions(world: World, evaluation: Evaluation, outcome: Outcome, active: 
     if is_under_way(world, active):
         reason = Reason.UPGRADING if active else Reason.INSTALLING
         return [*conditions, DesiredCondition(ConditionType.RECONCILING, "True", reason, message)]
-    return [*conditions, *_unfinished(healthy, health)]
+    return conditions if serves else [*conditions, *_unfinished(healthy, health)]
 
 
 def _health(world: World, outcome: Outcome, active: str | None) -> HealthEvaluation:
     if not active:
         return HealthEvaluation()
     return evaluate_health(world, active, outcome.applied if isinstance(outcome, Done | ApplyRejected) else frozenset())
+
+
+def _serves(world: World, healthy: DesiredCondition, health: HealthEvaluation) -> bool:
+    """Whether an installed bundle that was Ready stays so: a workload of it is scaled, and its other replicas serve.
+
+    Whether a change of another client is more than that is known as soon as the controller of the workload has observed it.
+    """
+    ready = find_condition(world.deployment.status.conditions, ConditionType.READY)
+    was_ready = ready is not None and ready.status == "True"
+    is_known = was_ready and world.deployment.status.observed_generation == world.deployment.metadata.generation
+    return is_known and healthy.reason == Reason.PROGRESSING and health.is_serving
 
 
 def _unfinished(healthy: DesiredCondition, health: HealthEvaluation) -> list[DesiredCondition]:
@@ -242,7 +254,7 @@ def _healthy(world: World, active: str | None, health: HealthEvaluation) -> Desi
     kind = ConditionType.HEALTHY
     if not active:
         return DesiredCondition(kind, "False", Reason.INSTALLATION_STATUS_FALSE, "Installed condition is false")
-    unlisted = world.unsynced & HEALTH_KINDS
+    unlisted = [kind for kind in world.unsynced if has_health(kind)]
     if unlisted:
         text = f"cannot be read now: {list_names(name for _, name in unlisted)}"
         return DesiredCondition(kind, "Unknown", Reason.OBJECT_LOOKUP_FAILURE, text)
@@ -263,7 +275,7 @@ def _summarize(sentences: list[str]) -> str:
 
 
 def _ready(
-    world: World, error: Exception | None, active: str | None, healthy: DesiredCondition, message: str
+    world: World, error: Exception | None, active: str | None, healthy: DesiredCondition, message: str, *, serves: bool
 ) -> DesiredCondition:
     kind = ConditionType.READY
     if not active:
@@ -274,6 +286,8 @@ def _ready(
         return DesiredCondition(kind, "False", Reason.BLOCKED, message)
     if isinstance(error, Waiting) and error.reason in _UNREPAIRABLE_REASONS:
         return DesiredCondition(kind, "False", error.reason, message)
+    if serves:
+        return DesiredCondition(kind, "True", Reason.SUCCEEDED, f"{message}; {healthy.message}")
     if healthy.status != "True":
         return DesiredCondition(kind, "False", healthy.reason, healthy.message)
     return DesiredCondition(kind, "True", Reason.SUCCEEDED, message)

@@ -19,7 +19,9 @@ from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.conditions import find_condition
 from olmkit.api.customresourcedefinitions import definition_of
 from olmkit.api.meta import Object
-from rukpak.bundledeployment.health import HEALTH_KINDS, health
+from rukpak.bundledeployment.health import has_health, health
+from rukpak.bundledeployment.health_result import HEALTHY
+from rukpak.bundledeployment.workload_health import WORKLOAD_RULES
 from rukpak.bundledeployment.world import (
     BundleInfo,
     CustomResource,
@@ -75,6 +77,7 @@ def labeled_object(obj: Object) -> Object:
     """Transform of an installed object; its LabeledObject is under "labeled"."""
     key = object_key(obj)
     metadata = obj["metadata"]
+    state = health(obj) if has_health(key[:2]) else None
     value = LabeledObject(
         key=key,
         uid=metadata.get("uid", ""),
@@ -84,7 +87,8 @@ def labeled_object(obj: Object) -> Object:
         deletion_timestamp=parse_time(metadata.get("deletionTimestamp")),
         finalizers=tuple(metadata.get("finalizers") or ()),
         is_scaled_by_others=_is_scaled(obj),
-        health=health(obj) if key[:2] in HEALTH_KINDS else None,
+        health=state,
+        pod_selector=_pod_selector(obj) if key[:2] in WORKLOAD_RULES and state not in (None, HEALTHY) else "",
     )
     return {"metadata": _identity(metadata), "labeled": value}
 
@@ -95,6 +99,17 @@ def _identity(metadata: Mapping[str, Any]) -> dict[str, Any]:
     if label:
         kept["labels"] = {OWNER_UID_LABEL: label}
     return kept
+
+
+def _pod_selector(obj: Object) -> str:
+    """The label selector of a workload as the API server reads it; empty if it has none, or one of another form."""
+    selector = (obj.get("spec") or {}).get("selector") or {}
+    labels = selector.get("matchLabels") or {}
+    return (
+        ""
+        if selector.get("matchExpressions")
+        else ",".join(f"{name}={value}" for name, value in sorted(labels.items()))
+    )
 
 
 def _is_scaled(obj: Object) -> bool:

@@ -27,7 +27,7 @@ from olmkit.api.bundles import BundleSpec
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, Waiting
-from rukpak.bundledeployment.health import Health
+from rukpak.bundledeployment.health_result import Health
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent
 from rukpak.format.objects import ObjectKey
 
@@ -96,6 +96,8 @@ class LabeledObject:
     is_scaled_by_others: bool = False
     """Whether another field manager owns spec.replicas."""
     health: Health | None = None
+    pod_selector: str = ""
+    """The label selector of the pods of a workload that is not healthy; empty for other objects."""
 
 
 @dataclass(frozen=True)
@@ -272,6 +274,8 @@ class World:
     """The usage of CustomResourceDefinitions and Namespaces that are no longer in the bundle, by uid; an error if it could not
     be read."""
     last_applied: Mapping[ObjectKey, LastApplied] = field(default_factory=dict)
+    pod_problems: Mapping[ObjectKey, str] = field(default_factory=dict)
+    """Why pods of a workload do not run, one sentence for each workload that has been unhealthy for a while."""
     custom_resource_counts: CustomResourceCounts | None = None
     """The last count, made in this pass if it was due; None: this process has made none."""
     brief_wait_since: datetime | None = None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rukpak.bundledeployment.health import HEALTH_KINDS, Health, health
+from rukpak.bundledeployment.health import Health, has_health, health
 from tests.unit.rukpak.builders import Body, obj
 
 
@@ -31,6 +31,10 @@ def stateful_set(spec: Body, **status: Any) -> Body:
     return live("apps/v1", "StatefulSet", spec, **{"observedGeneration": 2, **status})
 
 
+def boat(**status: Any) -> Body:
+    return live("example.com/v1", "Boat", **status)
+
+
 def daemon_set(**status: Any) -> Body:
     numbers = dict.fromkeys(
         (
@@ -45,6 +49,20 @@ def daemon_set(**status: Any) -> Body:
     return live("apps/v1", "DaemonSet", **{"observedGeneration": 2, **numbers, **status})
 
 
+KINDS_WITH_HEALTH = [
+    ("", "PersistentVolumeClaim"),
+    ("", "Pod"),
+    ("", "Service"),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"),
+    ("apiregistration.k8s.io", "APIService"),
+    ("apps", "DaemonSet"),
+    ("apps", "Deployment"),
+    ("apps", "ReplicaSet"),
+    ("apps", "StatefulSet"),
+    ("batch", "Job"),
+    ("example.com", "Boat"),
+    ("policy", "PodDisruptionBudget"),
+]
 RUNNING = {"replicas": 1, "updatedReplicas": 1, "availableReplicas": 1, "readyReplicas": 1}
 CRD = "apiextensions.k8s.io/v1"
 CRASHING = {"name": "c", "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}}
@@ -100,6 +118,13 @@ LATE = "waiting for its controller to observe the latest change"
         ),
         pytest.param(live("v1", "PersistentVolumeClaim", phase="Bound"), id="a claim"),
         pytest.param(live("policy/v1", "PodDisruptionBudget", currentHealthy=1, desiredHealthy=1), id="a budget"),
+        pytest.param(boat(conditions=[condition("Ready", "True")]), id="a custom resource"),
+        pytest.param(boat(conditions=[condition("Issued", "False")]), id="a condition that kstatus does not know"),
+        pytest.param(boat(conditions="none"), id="a custom resource with conditions of its own form"),
+        pytest.param(
+            live("networking.k8s.io/v1", "Ingress", conditions=[condition("Ready", "False")]),
+            id="a kind of Kubernetes without a rule",
+        ),
     ],
 )
 def test_well(body: Body) -> None:
@@ -136,6 +161,11 @@ def test_well(body: Body) -> None:
             live("v1", "Pod", phase="Running", containerStatuses=[CRASHING]),
             "container c waits: CrashLoopBackOff: back-off",
             id="a container that crashes",
+        ),
+        pytest.param(
+            boat(conditions=[condition("Stalled", "True", "NoWater", "dry")]),
+            "is stalled: NoWater: dry",
+            id="a custom resource that is stalled",
         ),
     ],
 )
@@ -244,6 +274,17 @@ def test_failed(body: Body, message: str) -> None:
             "1 of at least 2 pods are healthy",
             id="a budget",
         ),
+        pytest.param(
+            boat(conditions=[condition("Ready", "False", "Pending", "not issued")]),
+            "is not ready: Pending: not issued",
+            id="a custom resource that is not ready",
+        ),
+        pytest.param(
+            boat(conditions=[condition("Ready", "True"), condition("Reconciling", "True")]),
+            "is being reconciled",
+            id="a custom resource that is reconciled",
+        ),
+        pytest.param(boat(observedGeneration=1), LATE, id="a custom resource whose controller is late"),
     ],
 )
 def test_in_progress(body: Body, message: str) -> None:
@@ -271,7 +312,7 @@ def test_how_long_progress_of_a_deployment_is_ordinary(
     assert health(body) == Health("Unknown", "0 of 1 replicas are available", expected)
 
 
-@pytest.mark.parametrize("kind", sorted(HEALTH_KINDS))
+@pytest.mark.parametrize("kind", KINDS_WITH_HEALTH)
 def test_what_is_being_deleted_is_not_well(kind: tuple[str, str]) -> None:
     group, name = kind
     body = obj(f"{group}/v1" if group else "v1", name, "x")
@@ -281,7 +322,7 @@ def test_what_is_being_deleted_is_not_well(kind: tuple[str, str]) -> None:
 
 @settings(deadline=None)
 @given(
-    st.sampled_from(sorted(HEALTH_KINDS)),
+    st.sampled_from(KINDS_WITH_HEALTH),
     st.dictionaries(
         st.sampled_from(["replicas", "observedGeneration", "availableReplicas", "currentHealthy"]), st.integers(0, 3)
     ),
@@ -300,3 +341,54 @@ def test_any_status_has_an_answer(kind: tuple[str, str], numbers: dict[str, int]
     status: dict[str, Any] = {**numbers, "conditions": conditions}
     found = health(live(f"{group}/v1" if group else "v1", name, **status))
     assert (found.status == "True") == (found.message == "")
+
+
+SHORT = {"replicas": 3, "updatedReplicas": 3, "availableReplicas": 1, "conditions": [FINISHED]}
+
+
+@pytest.mark.parametrize(
+    ("body", "serves"),
+    [
+        pytest.param(deployment(3, **SHORT), True, id="two of three replicas are new, or were lost"),
+        pytest.param(
+            deployment(1, **SHORT | {"availableReplicas": 3}), True, id="two of three replicas are to be deleted"
+        ),
+        pytest.param(deployment(3, **SHORT | {"availableReplicas": 0}), False, id="no replica is available"),
+        pytest.param(deployment(3, **SHORT | {"conditions": [ROLLING]}), False, id="a rollout"),
+        pytest.param(deployment(3, **SHORT | {"updatedReplicas": 1}), False, id="the other replicas are old ones"),
+        pytest.param(
+            deployment(3, **SHORT | {"observedGeneration": 1}), True, id="its controller has not observed a change yet"
+        ),
+        pytest.param(
+            stateful_set({"replicas": 3}, readyReplicas=1, updateRevision="a", currentRevision="a"),
+            True,
+            id="a StatefulSet that is scaled",
+        ),
+        pytest.param(
+            stateful_set({"replicas": 3}, readyReplicas=1, updateRevision="b", currentRevision="a"),
+            False,
+            id="a StatefulSet that rolls out",
+        ),
+        pytest.param(
+            daemon_set(numberReady=1, currentNumberScheduled=1, updatedNumberScheduled=1), True, id="a new node"
+        ),
+        pytest.param(daemon_set(updatedNumberScheduled=1), False, id="a DaemonSet that rolls out"),
+        pytest.param(boat(conditions=[condition("Ready", "False")]), False, id="a custom resource"),
+    ],
+)
+def test_a_workload_serves_while_only_the_number_of_its_pods_differs(body: Body, serves: bool) -> None:
+    found = health(body)
+    assert (found.status, found.is_serving) == ("Unknown", serves)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        pytest.param(("apps", "Deployment"), True, id="a kind with a rule"),
+        pytest.param(("example.com", "Boat"), True, id="custom resources"),
+        pytest.param(("", "ConfigMap"), False, id="a kind of the core group"),
+        pytest.param(("rbac.authorization.k8s.io", "Role"), False, id="a kind of Kubernetes"),
+    ],
+)
+def test_which_kinds_are_read_whole(kind: tuple[str, str], expected: bool) -> None:
+    assert has_health(kind) == expected

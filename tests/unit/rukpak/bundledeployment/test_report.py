@@ -67,6 +67,7 @@ from tests.unit.rukpak.bundledeployment.worlds import (
     rendered,
     report_of,
     unpacked,
+    unwell,
     upgrading,
     world,
 )
@@ -105,12 +106,6 @@ def pending(unpacking: UnpackState, message: str = "") -> World:
 
 FIRST = inventoried(unpacked())
 ROLLOUT = Health("Unknown", "0 of 1 run", timedelta(minutes=10))
-
-
-def unwell(health: Health, before: World | None = None) -> World:
-    """Installed, and its workload says that of itself."""
-    seen = before or installed()
-    return replace(seen, labeled={**seen.labeled, WORKLOAD: member(WORKLOAD, health=health)})
 
 
 def reported(seen: World, outcome: Done | Exception, **changed: str) -> World:

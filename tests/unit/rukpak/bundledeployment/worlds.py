@@ -181,6 +181,12 @@ def installed(**other: Any) -> World:
     return applied(unpacked(world(raw(status={"activeBundle": active, "observedGeneration": 1}), **other)))
 
 
+def unwell(health: Health, before: World | None = None) -> World:
+    """Installed, and its workload says that of itself."""
+    seen = before or installed()
+    return replace(seen, labeled={**seen.labeled, WORKLOAD: member(WORKLOAD, health=health)})
+
+
 def upgrading(content: RenderedBundle | OlmError | None = None, old: RenderedBundle | None = None) -> World:
     """Version 1 is installed, the template asks for version 2, which is unpacked."""
     before = installed()
