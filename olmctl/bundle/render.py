@@ -20,8 +20,8 @@ from olmkit.gocompat.yaml_scalars import is_plain_string
 from rukpak.format import BadBundle, Bundle, PlainBundle, read_plain, read_registry
 from rukpak.format.errors import BUNDLE_LOAD_FAILED, UNPACK_FAILED
 from rukpak.format.objects import BundleObject
+from rukpak.render.endpoints import CertificateMode
 from rukpak.render.namespaces import default_namespace, install_namespace, namespace_error
-from rukpak.render.preflight import unsupported
 from rukpak.render.renderer import RenderOptions
 from rukpak.render.renderer import render as render_objects
 
@@ -35,19 +35,33 @@ from rukpak.render.renderer import render as render_objects
     multiple=True,
     help='A namespace to watch; "" for all namespaces. May be repeated.  [default: what the bundle supports]',
 )
+@click.option(
+    "--certificates",
+    type=click.Choice([mode.name.lower().replace("_", "-") for mode in CertificateMode]),
+    help="Who issues the certificates of webhooks and API services: olm-suite when the bundle is installed, cert-manager, or "
+    "nobody because the bundle brings its own.  [default: self; with --upstream cert-manager]",
+)
 @click.option("--upstream", is_flag=True, help="Print exactly the objects that the renderer of OLM v1 generates.")
 @click.option(
     "-o", "--output", type=click.Choice(("yaml", "json")), default="yaml", help="Output format.  [default: yaml]"
 )
 @reports_errors
-def render(folder: str, namespace: str | None, watch_namespace: tuple[str, ...], upstream: bool, output: str) -> int:
+def render(
+    folder: str,
+    namespace: str | None,
+    watch_namespace: tuple[str, ...],
+    certificates: str | None,
+    upstream: bool,
+    output: str,
+) -> int:
     """Print the objects that install the bundle in FOLDER.
 
     FOLDER contains manifests/ and, for a registry+v1 bundle, metadata/. The exit status is 0 when the bundle can be
     rendered. Otherwise it is 1, and the errors are printed to standard error.
     """
     try:
-        manifests = _rendered(Path(folder), namespace, watch_namespace or None, upstream)
+        mode = CertificateMode[certificates.upper().replace("-", "_")] if certificates else None
+        manifests = _rendered(Path(folder), namespace, watch_namespace or None, upstream, mode)
     except BadBundle as error:
         for message in error.errors:
             print(message, file=sys.stderr)
@@ -59,7 +73,11 @@ def render(folder: str, namespace: str | None, watch_namespace: tuple[str, ...],
 
 
 def _rendered(
-    folder: Path, given_namespace: str | None, watch_namespaces: tuple[str, ...] | None, upstream: bool
+    folder: Path,
+    given_namespace: str | None,
+    watch_namespaces: tuple[str, ...] | None,
+    upstream: bool,
+    certificates: CertificateMode | None,
 ) -> list[BundleObject]:
     bundle = _read(folder)
     notes: tuple[str, ...] = ()
@@ -67,14 +85,12 @@ def _rendered(
         suggested = default_namespace(folder.resolve().name)
     else:
         suggested, notes = install_namespace(bundle)
-        if not upstream and (errors := unsupported(bundle)):
-            raise BadBundle.of(BUNDLE_LOAD_FAILED, errors)
     namespace = given_namespace or suggested
     if problem := namespace_error(namespace):
         raise BadBundle(BUNDLE_LOAD_FAILED, f'namespace "{namespace}" {problem}')
     for note in () if given_namespace else notes:
         print(f"note: {note}", file=sys.stderr)
-    return render_objects(bundle, RenderOptions(namespace, watch_namespaces, upstream))
+    return render_objects(bundle, RenderOptions(namespace, watch_namespaces, upstream, certificates))
 
 
 def _read(folder: Path) -> Bundle:

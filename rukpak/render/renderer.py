@@ -17,7 +17,8 @@ from rukpak.format.bundle import Body, Bundle, PlainBundle, RegistryBundle
 from rukpak.format.errors import BUNDLE_LOAD_FAILED, INVALID_CONFIGURATION, BadBundle
 from rukpak.format.objects import BundleObject, mapping, without_duplicates
 from rukpak.format.validators import NAMESPACED_KINDS, validation_errors
-from rukpak.render import webhooks
+from rukpak.render import api_services, serving, webhooks
+from rukpak.render.endpoints import CertificateMode, endpoints_of
 from rukpak.render.install_modes import TARGET_NAMESPACES_ANNOTATION, check_targets, default_targets
 from rukpak.render.namespaces import install_namespace, namespace_object, without_reserved_keys
 from rukpak.render.rbac import RBAC_GROUP, rbac_objects
@@ -42,9 +43,16 @@ class RenderOptions:
     target_namespaces: tuple[str, ...] | None = None
     """Namespaces to watch; ("",) is all; None is what the bundle supports, AllNamespaces before OwnNamespace."""
     upstream: bool = False
-    """Exactly the output of upstream's renderer, including certificates by cert-manager."""
+    """Exactly the output of upstream's renderer."""
+    certificates: CertificateMode | None = None
+    """Who issues the serving certificates; None: cert-manager with `upstream`, else rukpak."""
     scopes: Scopes = field(default_factory=dict)
     """The scopes of the cluster's kinds; those of other kinds are looked up in rukpak.render.scopes."""
+
+    @property
+    def certificate_mode(self) -> CertificateMode:
+        """Who issues the serving certificates."""
+        return self.certificates or (CertificateMode.CERT_MANAGER if self.upstream else CertificateMode.SELF)
 
 
 def render(bundle: Bundle, options: RenderOptions) -> list[BundleObject]:
@@ -61,7 +69,7 @@ def render(bundle: Bundle, options: RenderOptions) -> list[BundleObject]:
     if targets is None:
         targets = default_targets(bundle, options.install_namespace)
     check_targets(bundle, options.install_namespace, targets, with_advice=not options.upstream)
-    bodies = list(_generate(bundle, options.install_namespace, tuple(sorted(set(targets)))))
+    bodies = list(_generate(bundle, options, tuple(sorted(set(targets)))))
     if options.upstream:
         return [BundleObject(body) for body in bodies]
     namespace = namespace_object(bundle, options.install_namespace)
@@ -154,18 +162,23 @@ def _template_without_reserved(template: Any) -> Any:
     return result
 
 
-def _generate(bundle: RegistryBundle, namespace: str, targets: tuple[str, ...]) -> Iterator[Body]:
-    """The bodies as upstream generates them; `namespace` is the install namespace, `targets` are the namespaces to watch."""
-    spec = bundle.install_spec
+def _generate(bundle: RegistryBundle, options: RenderOptions, targets: tuple[str, ...]) -> Iterator[Body]:
+    """The bodies as upstream generates them; `targets` are the namespaces to watch."""
+    namespace, deployments = options.install_namespace, bundle.install_spec.get("deployments") or ()
+    endpoints = endpoints_of(bundle, namespace, options.certificate_mode, with_api_services=not options.upstream)
+    converting = webhooks.conversions(bundle)
     yield from rbac_objects(bundle, namespace, targets)
-    hooks = webhooks.webhooks_of(bundle, namespace, targets)
     for crd in bundle.crds:
-        yield webhooks.with_conversion(crd, hooks)
+        yield webhooks.with_conversion(crd, converting.get(crd["metadata"]["name"]), endpoints)
     for other in bundle.others:
         yield _placed(other, namespace)
-    for deployment in spec.get("deployments") or ():
-        yield webhooks.with_certificate(_deployment(bundle, namespace, targets, deployment), hooks)
-    yield from webhooks.webhook_objects(hooks)
+    for deployment in deployments:
+        yield serving.with_certificate(_deployment(bundle, namespace, targets, deployment), endpoints)
+    yield from webhooks.configurations(bundle, endpoints, targets)
+    if not options.upstream:
+        yield from api_services.api_service_objects(bundle, endpoints)
+    yield from serving.services(endpoints.values(), deployments, () if options.upstream else bundle.others)
+    yield from serving.certificate_objects(endpoints.values())
 
 
 def _placed(body: Body, namespace: str) -> Body:

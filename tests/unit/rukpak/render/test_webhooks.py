@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from rukpak.format import BadBundle
+from rukpak.render.endpoints import name_with_suffix
 from rukpak.render.renderer import RenderOptions, render
-from rukpak.render.webhooks import name_with_suffix
 from tests.unit.rukpak.builders import Body, bundle, crd, csv, deployment
 
 SERVING = "/tmp/k8s-webhook-server/serving-certs"
