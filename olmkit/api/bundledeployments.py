@@ -214,6 +214,13 @@ class BundleDeploymentStatus(ConditionedStatus):
     installed: BundleRecord | None = Field(
         default=None, description="Details of the active Bundle, written together with activeBundle."
     )
+    applied_digest: str | None = Field(
+        default=None,
+        description=(
+            "Digest of the installed objects as they were applied: a new process that finds them so applies nothing again."
+            " Absent while they are being changed."
+        ),
+    )
     refused: RejectedBundle | None = Field(
         default=None, description="The wanted bundle, if this version of rukpak cannot install it on any cluster."
     )

@@ -23,6 +23,7 @@ from rukpak.bundledeployment.plan import (
     DeleteBundles,
     DeleteObjects,
     Done,
+    ForgetNotes,
     Keep,
     LeaveNamespaces,
     Plan,
@@ -140,7 +141,7 @@ class BundleDeploymentActions:
                 return await self.applier.apply_bundle(world, plan)
             case Apply():
                 return await self.applier.apply(world, plan, memory.last_applied)
-            case Activate() | Announce():
+            case Activate() | Announce() | ForgetNotes():
                 return Done(plan, NO_DELAY)  # only the status changes
             case Keep():
                 self.render_cache.drop_bodies(world.name)

@@ -17,12 +17,14 @@ from rukpak.bundledeployment.drift import backs_off_until, is_contested
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.finalize import finalize
 from rukpak.bundledeployment.install import apply_objects, prepare, require_synced
+from rukpak.bundledeployment.notes import is_outdated
 from rukpak.bundledeployment.plan import (
     Activate,
     AddFinalizer,
     Announce,
     ApplyBundle,
     DeleteBundles,
+    ForgetNotes,
     Keep,
     Plan,
     Release,
@@ -164,7 +166,7 @@ def _blocker(world: World, evaluation: Evaluation) -> Plan | None:
     active = world.active_content
     is_upgrade = world.active_bundle not in (None, world.desired_bundle)
     if is_upgrade and isinstance(active, RenderedBundle) and not (active.faults or active.missing_kinds):
-        plan = prepare(world, active) or apply_objects(world, active, dry_run_first=False)
+        plan = prepare(world, active) or _apply(world, active, dry_run_first=False)
         if plan is not None:
             return plan
     if evaluation.blocker.reason == Reason.UNPACK_PENDING and world.active_bundle == world.desired_bundle:
@@ -186,7 +188,12 @@ def _announce(world: World, evaluation: Evaluation) -> Plan | None:
 
 
 def _install(world: World, _: Evaluation) -> Plan | None:
-    return apply_objects(world, _content(world), dry_run_first=is_under_way(world, world.active_bundle))
+    return _apply(world, _content(world), dry_run_first=is_under_way(world, world.active_bundle))
+
+
+def _apply(world: World, content: RenderedBundle, *, dry_run_first: bool) -> Plan | None:
+    plan = apply_objects(world, content, dry_run_first=dry_run_first)
+    return ForgetNotes() if plan is not None and is_outdated(world, content) else plan
 
 
 def _activate(world: World, _: Evaluation) -> Plan | None:

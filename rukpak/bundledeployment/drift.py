@@ -1,8 +1,8 @@
 """Drift: whether an object is still as it was applied, or somebody changed it and it has to be applied again.
 
-Called by the rules that apply and report (install, decide, progress, ready_message), and by applier, which records each apply. An
-object that others change again and again is reverted ever less often, so that two controllers do not overwrite each other without
-end. Pure.
+Called by the rules that apply and report (install, decide, progress, ready_message), by notes, and by applier, which records each
+apply. An object that others change again and again is reverted ever less often, so that two controllers do not overwrite each
+other without end. Pure.
 """
 
 from __future__ import annotations
@@ -24,17 +24,15 @@ MAX_DOUBLINGS = 6
 def is_up_to_date(world: World, item: RenderedObject) -> bool:
     """Whether the object is as it was applied last, with this manifest; also while it is contested."""
     last = world.last_applied.get(item.key)
-    fields_hash = _fields_hash(world, item.key)
-    if last is None or last.digest != item.digest or fields_hash is None:
+    live = fields_hash(world, item.key)
+    if last is None or last.digest != item.digest or live is None:
         return False
-    return fields_hash == last.fields_hash or (
-        last.quick_reverts >= MAX_QUICK_REVERTS and world.now < backs_off_until(last)
-    )
+    return live == last.fields_hash or (last.quick_reverts >= MAX_QUICK_REVERTS and world.now < backs_off_until(last))
 
 
 def is_contested(world: World, item: RenderedObject) -> bool:
     """Whether others change our fields of the object repeatedly, and it is left unchanged for a while."""
-    return is_up_to_date(world, item) and _fields_hash(world, item.key) != world.last_applied[item.key].fields_hash
+    return is_up_to_date(world, item) and fields_hash(world, item.key) != world.last_applied[item.key].fields_hash
 
 
 def backs_off_until(last: LastApplied) -> datetime:
@@ -51,7 +49,7 @@ def next_applied(last: LastApplied | None, digest: str, fields_hash: str, now: d
     return replace(applied, quick_reverts=last.quick_reverts + 1)
 
 
-def _fields_hash(world: World, key: ObjectKey) -> str | None:
+def fields_hash(world: World, key: ObjectKey) -> str | None:
     """The hash of our fields of the object, empty if there are none; None: the object does not exist."""
     manager = manager_name(world.name)
     if key[:2] == NAMESPACE:

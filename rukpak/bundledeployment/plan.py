@@ -72,6 +72,11 @@ class Announce:
 
 
 @dataclass(frozen=True)
+class ForgetNotes:
+    """Remove the digest of what was applied from the status, before objects are applied in another form."""
+
+
+@dataclass(frozen=True)
 class Activate:
     """All objects are applied: the desired Bundle becomes the active one."""
 
@@ -139,6 +144,7 @@ Plan = (
     | DeleteBundles
     | UpdateInventory
     | Announce
+    | ForgetNotes
     | Apply
     | Activate
     | Prune

@@ -28,6 +28,7 @@ from rukpak.bundledeployment.finalize import unlisted_namespaces
 from rukpak.bundledeployment.informers import MEMBER_INDEX, RELEASED_INDEX, Informers
 from rukpak.bundledeployment.inventory import OWNER_INDEX, Inventory
 from rukpak.bundledeployment.namespace_finalizers import Holders, blocking_finalizers
+from rukpak.bundledeployment.notes import restored
 from rukpak.bundledeployment.plan import Done, Plan, Release
 from rukpak.bundledeployment.render_cache import RenderCache
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle
@@ -114,6 +115,9 @@ class BundleDeploymentReconciler:
         if deployment.metadata.deleting:
             return await self._with_counts(await self._with_removal(await self._with_objects(world), memory), memory)
         world = await self._with_objects(await self._with_record(await self._with_bundles(world)))
+        if not memory.last_applied:
+            memory.last_applied.update(restored(world))
+            world = replace(world, last_applied=dict(memory.last_applied))
         world = await self._with_pods(world, memory)
         return await self._with_counts(replace(world, usage=await self._usage(world)), memory)
 

@@ -24,6 +24,7 @@ from olmkit.errors import Blocked, Conflict, OlmError, Waiting
 from rukpak.bundledeployment.count_schedule import is_count_wanted
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.health import has_health
+from rukpak.bundledeployment.notes import reported
 from rukpak.bundledeployment.plan import (
     Activate,
     Announce,
@@ -114,6 +115,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         conditions=conditions,
         active_bundle=active,
         installed=world.record(active),
+        applied_digest=reported(world, outcome),
         refused=_refused(world),
         install_namespace=_install_namespace(world, active),
         left_out=_left_out(world),

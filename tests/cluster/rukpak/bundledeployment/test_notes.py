@@ -1,0 +1,156 @@
+"""A restart with everything installed writes nothing, and repairs what changed meanwhile; a killed upgrade is not forgotten."""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devcluster.cluster import Cluster
+from olmkit.api import bundledeployments
+from olmkit.api.bundledeployments import COUNT_ANNOTATION
+from olmkit.runtime.client import Client
+from rukpak.bundledeployment.rest_mapper import NAMESPACES
+from rukpak.setup import build
+from tests.cluster import killable_process
+from tests.cluster.killable_process import KillSwitch, first
+from tests.cluster.rukpak.harness import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    READY,
+    Harness,
+    Object,
+    config_map,
+    data,
+    definition,
+    deployment,
+    kind_of,
+    namespace,
+    plain,
+    rukpak,
+    settings,
+    thing,
+)
+
+MAX_WRITES = 30
+"""More writes than an upgrade of two objects takes."""
+
+
+class Recording(Client):
+    """Records requests that write, dry runs included, as `VERB path`."""
+
+    sent: list[str]
+
+    async def request(self, method: str, path: str, **options: Any) -> Object:
+        if method != "GET":
+            self.sent.append(f"{method} {path}")
+        return await super().request(method, path, **options)
+
+
+async def restarted(at: Harness, cache: Path, *names: str) -> list[str]:
+    """What rukpak writes about objects of this test from its start until each of these BundleDeployments was observed completely.
+
+    Counts are requested meanwhile: the status that has them is written after a pass that had nothing to wait for.
+    """
+    Recording.sent = []
+    request = uuid.uuid4().hex
+    for name in names:
+        patch = {"metadata": {"annotations": {COUNT_ANNOTATION: request}}}
+        await at.client.patch(bundledeployments.KIND, name, patch)
+    async with rukpak(at.cluster, cache, Recording):
+        for name in names:
+            await at.until(lambda raw: raw is not None and raw["status"].get("lastHandledCount") == request, name)
+    statuses = {f"PATCH {bundledeployments.KIND.path(name=name)}/status" for name in names}
+    return [sent for sent in Recording.sent if at.name in sent and sent not in statuses]
+
+
+async def scale(at: Harness, replicas: int) -> None:
+    path = DEPLOYMENTS.path(at.name, "engine") + "/scale"
+    patch = {"spec": {"replicas": replicas}}
+    await at.client.request("PATCH", path, body=patch, content_type="application/merge-patch+json")
+
+
+async def test_a_restart_with_everything_installed_applies_nothing_and_dry_runs_nothing(
+    at: Harness, tmp_path: Path
+) -> None:
+    """With a shared Namespace, a CRD with an object, and a Deployment that somebody else scales."""
+    second, boats = f"{at.name}-b", kind_of(at.group)
+    objects = (definition(at.group), deployment("engine", at.name), thing(boats, "dinghy", at.name))
+    async with rukpak(at.cluster, tmp_path):
+        await at.install(at.push(plain(namespace(at.name), *objects)))
+        await at.install(at.push(plain(namespace(at.name), config_map("log", at.name)), "b"), second)
+        await at.until(READY)
+        await at.until(READY, second)
+        before = (await at.client.get(bundledeployments.KIND, at.name))["status"]["appliedDigest"]
+        await scale(at, 3)
+        await at.until(lambda raw: raw is not None and raw["status"].get("appliedDigest") not in (None, before))
+    assert await restarted(at, tmp_path, at.name, second) == []
+    unpacked_again = await restarted(at, tmp_path / "empty", at.name, second)
+    assert [sent for sent in unpacked_again if "/bundles/" not in sent and "/events" not in sent] == []
+    found = await at.client.get(DEPLOYMENTS, "engine", at.name)
+    assert found["spec"]["replicas"] == 3
+
+
+@pytest.mark.parametrize("drift", ["changed", "deleted", "joined"])
+async def test_what_somebody_changed_while_rukpak_was_down_is_repaired(at: Harness, tmp_path: Path, drift: str) -> None:
+    async with rukpak(at.cluster, tmp_path):
+        await at.install(at.push(plain(namespace(at.name), config_map("a", at.name, v="1"), config_map("b", at.name))))
+        await at.until(READY)
+    match drift:
+        case "changed":
+            await at.client.patch(CONFIG_MAPS, "a", {"data": {"v": "2"}}, at.name)
+        case "deleted":
+            await at.client.delete(CONFIG_MAPS, "a", at.name)
+        case _:  # another one of this name, which is not ours
+            await at.client.delete(CONFIG_MAPS, "a", at.name)
+            await at.client.create(CONFIG_MAPS, config_map("a", at.name, v="2"))
+    async with rukpak(at.cluster, tmp_path):
+        if drift == "joined":
+            await at.until(lambda raw: "already exists" in str(raw))
+            return
+        await at.when(CONFIG_MAPS, "a", at.name, lambda raw: data(raw) == {"v": "1"})
+        await at.until(lambda raw: READY(raw) and bool((raw or {})["status"].get("appliedDigest")))
+    assert await restarted(at, tmp_path, at.name) == []
+
+
+@pytest.mark.timeout(600)
+async def test_an_upgrade_that_was_killed_and_taken_back_leaves_nothing_of_it(at: Harness, tmp_path: Path) -> None:
+    """The objects of both bundles differ in values alone: the names of the fields that were applied do not tell them apart."""
+    kills, refs = 0, {}
+    for number in range(1, MAX_WRITES):
+        name = f"{at.name}-{number}"
+        for version in ("1", "2"):
+            objects = [namespace(name), *(config_map(each, name, v=version) for each in ("a", "b"))]
+            refs[version] = at.push(plain(*objects), f"{name}-v{version}")
+        async with rukpak(at.cluster, tmp_path):
+            await at.install(refs["1"], name)
+            await at.until(READY, name)
+        was_killed = await _killed_upgrade(at, tmp_path, refs["2"], name, number)
+        await at.install(refs["1"], name)
+        async with rukpak(at.cluster, tmp_path):
+            await at.until(READY, name)
+            for each in ("a", "b"):
+                assert data(await at.find(CONFIG_MAPS, each, name)) == {"v": "1"}, (number, each)
+            await at.remove(name)
+            await at.until(lambda raw: raw is None, name)
+        assert await at.find(NAMESPACES, name) is None
+        kills += was_killed
+        if not was_killed:
+            break
+    assert kills > 5
+    assert not was_killed
+
+
+async def _killed_upgrade(at: Harness, cache: Path, ref: str, name: str, writes: int) -> bool:
+    async with _run_killable(at.cluster, cache) as kill_switch:
+        kill_switch.writes_left = writes
+        await at.install(ref, name)
+        await first(kill_switch.killed.wait(), at.until(READY, name))
+        return kill_switch.killed.is_set()
+
+
+def _run_killable(cluster: Cluster, cache: Path) -> AbstractAsyncContextManager[KillSwitch]:
+    return killable_process.run_killable("rukpak", settings(cluster, cache), build)
