@@ -10,7 +10,7 @@ from pathlib import Path
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.meta import Kind
 from olmkit.jobs import Jobs, Sandbox
-from olmkit.jobs.memory_budget import job_memory_budget
+from olmkit.jobs.memory_budget import MemoryBudget, job_memory_budget
 from olmkit.runtime.api_server_addresses import ApiServerAddresses
 from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import ConsecutivePasses, Controller
@@ -29,8 +29,10 @@ from rukpak.bundledeployment import transforms
 from rukpak.bundledeployment.act import BundleDeploymentActions
 from rukpak.bundledeployment.applier import Applier
 from rukpak.bundledeployment.conflict_watch import ConflictWatch
+from rukpak.bundledeployment.crd_changes import CrdChangeReader
 from rukpak.bundledeployment.deleter import Deleter
 from rukpak.bundledeployment.events import UID_INDEX, EventMapper
+from rukpak.bundledeployment.existing_objects import ExistingObjectsChecker
 from rukpak.bundledeployment.informers import Informers
 from rukpak.bundledeployment.inventory import Inventory
 from rukpak.bundledeployment.pod_watch import PodWatch
@@ -63,7 +65,7 @@ async def build(manager: Manager) -> None:
     )
     manager.on_close(jobs.close)
     bundles_controller = bundle_controller(manager, jobs, store)
-    bundle_deployment_controller(manager, store, bundles_controller.enqueue)
+    bundle_deployment_controller(manager, store, memory, bundles_controller.enqueue)
 
 
 def store_folder(settings: Settings) -> Path:
@@ -96,9 +98,10 @@ def bundle_controller(manager: Manager, jobs: Jobs[UnpackResult], store: Store) 
 
 
 def bundle_deployment_controller(
-    manager: Manager, store: Store, on_missing_content: Callable[[str], None]
+    manager: Manager, store: Store, memory: MemoryBudget, on_missing_content: Callable[[str], None]
 ) -> Controller:
     """The controller of BundleDeployments, added to the manager. `store` holds the bundles that were unpacked;
+    `memory` is the budget of jobs;
     `on_missing_content` is called with the Bundle whose content is missing or damaged.
     """
     informers = Informers(
@@ -119,6 +122,7 @@ def bundle_deployment_controller(
         rest_mapper,
         event_mapper,
         render_cache,
+        memory,
         lambda name: controller.enqueue(name),
         lambda name, delay: controller.enqueue_after(name, delay),
     )
@@ -151,6 +155,7 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
     rest_mapper: RestMapper,
     event_mapper: EventMapper,
     render_cache: RenderCache,
+    memory: MemoryBudget,
     enqueue: Callable[[str], None],
     enqueue_after: Callable[[str, timedelta], None],
 ) -> BundleDeploymentReconciler:
@@ -163,6 +168,8 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
     inventory = Inventory(manager, rest_mapper, informers.crds, enqueue_uid)
     publisher = Publisher(client, bundledeployments.KIND, FIELD_MANAGER, informers.deployments)
     usage = UsageReader(client, rest_mapper, informers.crds, limit)
+    checker = ExistingObjectsChecker(client, rest_mapper, render_cache, memory, enqueue)
+    manager.on_close(checker.close)
     return BundleDeploymentReconciler(
         client,
         informers,
@@ -171,6 +178,7 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
         inventory,
         event_mapper,
         usage,
+        CrdChangeReader(client, render_cache, limit),
         BundleDeploymentActions(
             Applier(client, rest_mapper, render_cache, inventory, informers, event_mapper.name_of, limit),
             Deleter(client, rest_mapper, informers, limit, usage),
@@ -179,6 +187,7 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
             ConflictWatch(manager, enqueue),
             render_cache,
             PodWatch(manager, client, enqueue),
+            checker,
         ),
         publisher,
         enqueue_after,

@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.config import JsonDict
 
+from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
 from olmkit.api.meta import Model
 from olmkit.api.names import MAX_LABEL_LENGTH
 from olmkit.api.patterns import DNS_LABEL
@@ -53,4 +54,7 @@ class InstallSettings(Model):
             "Namespaces that the operator watches, if the bundle supports it; an empty name is all namespaces. Default: all "
             "namespaces, or the namespace that it is installed into if the bundle does not support that."
         ),
+    )
+    crd_upgrade_safety: CrdUpgradeSafety | None = Field(
+        default=None, description="How changes of CustomResourceDefinitions are checked before an upgrade."
     )

@@ -18,6 +18,7 @@ from olmkit.api import (
     bundlemetadata,
     bundles,
     catalogs,
+    crd_upgrade_safety,
     operators,
     package_annotations,
     packages,
@@ -45,7 +46,7 @@ _CHAPTERS = {
     "BundleMetadata": _Chapter(bundlemetadata, "catalog.md#packages-and-bundlemetadata", ()),
     "Operator": _Chapter(operators, "operator.md", (operators,)),
     "Bundle": _Chapter(bundles, "bundle.md", (bundles,)),
-    "BundleDeployment": _Chapter(bundledeployments, "bundledeployment.md", (bundledeployments,)),
+    "BundleDeployment": _Chapter(bundledeployments, "bundledeployment.md", (bundledeployments, crd_upgrade_safety)),
 }
 _KEY_TYPES = {
     "ANNOTATION": "annotation",

@@ -13,6 +13,7 @@ from rukpak.bundledeployment.apply_errors import MAX_RETRY_DELAY
 from rukpak.bundledeployment.conflict_watch import ConflictWatch
 from rukpak.bundledeployment.deleter import Deleter
 from rukpak.bundledeployment.events import EventMapper
+from rukpak.bundledeployment.existing_objects import ExistingObjectsChecker
 from rukpak.bundledeployment.inventory import Inventory
 from rukpak.bundledeployment.plan import (
     Activate,
@@ -20,6 +21,7 @@ from rukpak.bundledeployment.plan import (
     Announce,
     Apply,
     ApplyBundle,
+    CheckExistingObjects,
     DeleteBundles,
     DeleteObjects,
     Done,
@@ -104,6 +106,7 @@ class BundleDeploymentActions:
     conflicts: ConflictWatch
     render_cache: RenderCache
     pods: PodWatch
+    existing_objects: ExistingObjectsChecker
     memories: dict[str, Memory] = field(default_factory=dict)
 
     async def act(self, world: World | DeletedWorld, plan: Plan | Release) -> Done:
@@ -126,6 +129,7 @@ class BundleDeploymentActions:
         memory = self.memories.pop(name, None)
         self.event_mapper.interests.pop(name, None)
         self.render_cache.drop_bodies(name)
+        self.existing_objects.forget(name)
         await self.conflicts.forget(name)
         await self.pods.forget(name)
         if memory is not None:
@@ -141,9 +145,13 @@ class BundleDeploymentActions:
                 return await self.applier.apply_bundle(world, plan)
             case Apply():
                 return await self.applier.apply(world, plan, memory.last_applied)
+            case CheckExistingObjects():
+                await self.existing_objects.start(world, plan)
+                return Done(plan, NO_DELAY)
             case Activate() | Announce() | ForgetNotes():
                 return Done(plan, NO_DELAY)  # only the status changes
             case Keep():
+                self.existing_objects.forget(world.name)
                 self.render_cache.drop_bodies(world.name)
                 return Done(plan, plan.after)
             case RemoveFinalizer():

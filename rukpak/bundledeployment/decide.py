@@ -13,6 +13,7 @@ from olmkit.api.bundledeployments import FINALIZER, ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.runtime.reconciler import Decision
+from rukpak.bundledeployment.crd_gate import next_check
 from rukpak.bundledeployment.drift import backs_off_until, is_contested
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.finalize import finalize
@@ -156,6 +157,10 @@ def _apply_bundle(world: World, _: Evaluation) -> Plan | None:
     return None
 
 
+def _check_existing_objects(world: World, _: Evaluation) -> Plan | None:
+    return next_check(world)
+
+
 def _blocker(world: World, evaluation: Evaluation) -> Plan | None:
     """The desired Bundle cannot be installed: the active one is kept as it was applied, and the reason is reported.
 
@@ -271,6 +276,7 @@ RULES: tuple[Rule, ...] = (
     _delete_changed_bundles,
     _restore_active_bundle,
     _apply_bundle,
+    _check_existing_objects,
     _blocker,
     _prepare,
     _announce,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from olmkit.api.bundledeployments import FINALIZER, MAX_DELETION_HOLD_LENGTH, Reason
 from olmkit.errors import Blocked, OlmError, Waiting
+from rukpak.bundledeployment import crd_gate
 from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
 from rukpak.bundledeployment.retention import is_created_for
 from rukpak.bundledeployment.waiting import CONTENT_RETRY_DELAY, UNREACHABLE_RETRY_DELAY, WATCHED_RETRY_DELAY
@@ -21,6 +22,8 @@ class Evaluation:
 
     blocker: OlmError | None = None
     """Why the desired Bundle cannot be installed, as far as that is known without a request to the API server."""
+    unchecked: str = ""
+    """What a check of custom resources against the new schemas left out; empty: nothing, or there was none."""
     irreversible: str = ""
     """What the upgrade to the desired Bundle changes for good; empty: nothing."""
     foreign_objects: str = ""
@@ -34,7 +37,8 @@ def evaluate(world: World) -> Evaluation:
     """The evaluation of one pass."""
     if world.deployment.metadata.deleting:
         return Evaluation(foreign_objects=_foreign_objects(world), deletion_hold=_deletion_hold(world))
-    return Evaluation(_unpack_blocker(world) or _content_blocker(world), irreversible(world))
+    blocker = _unpack_blocker(world) or _content_blocker(world) or crd_gate.blocker(world)
+    return Evaluation(blocker, crd_gate.unchecked(world), irreversible(world))
 
 
 def irreversible(world: World) -> str:

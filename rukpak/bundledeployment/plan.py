@@ -67,6 +67,16 @@ class Apply:
 
 
 @dataclass(frozen=True)
+class CheckExistingObjects:
+    """Check custom resources against the schemas of the desired bundle, in another process."""
+
+    identity: str
+    """Digest of what is checked."""
+    versions: tuple[tuple[str, str], ...]
+    """(CustomResourceDefinition, version)."""
+
+
+@dataclass(frozen=True)
 class Announce:
     """Report what cannot be undone, before it is done."""
 
@@ -143,6 +153,7 @@ Plan = (
     | ApplyBundle
     | DeleteBundles
     | UpdateInventory
+    | CheckExistingObjects
     | Announce
     | ForgetNotes
     | Apply

@@ -29,7 +29,9 @@ def ready_message(world: World, evaluation: Evaluation, outcome: Outcome, active
     if isinstance(outcome, Done):
         if not is_installing:
             return "; ".join([f"Instantiated bundle {active} successfully", *_warnings(world)])
-        return "; ".join(filter(None, [_progress(world, outcome, active), evaluation.irreversible]))
+        return "; ".join(
+            filter(None, [_progress(world, outcome, active), evaluation.irreversible, evaluation.unchecked])
+        )
     reason = str(outcome) if isinstance(outcome, OlmError) else f"{type(outcome).__name__}: {outcome}"
     if not is_installing:
         return _no_repair(outcome, reason)

@@ -18,9 +18,10 @@ from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Reconciler
-from rukpak.bundledeployment import inventory, transforms
+from rukpak.bundledeployment import crd_gate, inventory, transforms
 from rukpak.bundledeployment.act import BundleDeploymentActions, Memory
 from rukpak.bundledeployment.count_schedule import NO_DELAY, count_request, is_count_wanted, time_to_count
+from rukpak.bundledeployment.crd_changes import CrdChangeReader
 from rukpak.bundledeployment.decide import decide, prune_candidates
 from rukpak.bundledeployment.evaluate import Evaluation
 from rukpak.bundledeployment.events import EventMapper, Interests, controller_references
@@ -69,6 +70,7 @@ class BundleDeploymentReconciler:
     inventory: Inventory
     event_mapper: EventMapper
     usage: UsageReader
+    crd_changes: CrdChangeReader
     actions: BundleDeploymentActions
     publisher: Publisher
     enqueue_after: Callable[[str, timedelta], None]
@@ -118,7 +120,7 @@ class BundleDeploymentReconciler:
         if not memory.last_applied:
             memory.last_applied.update(restored(world))
             world = replace(world, last_applied=dict(memory.last_applied))
-        world = await self._with_pods(world, memory)
+        world = await self._with_pods(await self._with_crds(world), memory)
         return await self._with_counts(replace(world, usage=await self._usage(world)), memory)
 
     async def publish(self, world: World | DeletedWorld, status_report: BundleDeploymentReport | None) -> None:
@@ -190,6 +192,11 @@ class BundleDeploymentReconciler:
             crds=crds,
             namespace_finalizers=await self._namespace_finalizers(namespaces.values()),
         )
+
+    async def _with_crds(self, world: World) -> World:
+        """The World with what the CustomResourceDefinitions break that are about to be replaced."""
+        problems = await self.crd_changes.problems(world, crd_gate.candidates(world))
+        return replace(world, crd_problems=problems, existing_objects=self.actions.existing_objects.state(world.name))
 
     def _interests(self, world: World) -> Interests:
         contents = [content for content in (world.content, world.active_content) if isinstance(content, RenderedBundle)]

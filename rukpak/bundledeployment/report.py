@@ -29,6 +29,7 @@ from rukpak.bundledeployment.plan import (
     Activate,
     Announce,
     Apply,
+    CheckExistingObjects,
     DeleteBundles,
     Done,
     Keep,
@@ -70,6 +71,10 @@ _RECONCILING_REASONS = {
 
 _UNREPAIRABLE_REASONS = (Reason.UNPACK_PENDING, Reason.UNPACK_FAILED, Reason.WAITING_FOR_KIND)
 """Reasons of a Waiting with which nothing that is installed can be repaired: Ready is False with them."""
+
+
+_UNPACKED_REASONS = (Reason.WAITING_FOR_KIND, Reason.BLOCKED, Reason.RETRYING)
+"""Reasons of a blocker that say nothing about the Bundle itself."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +138,7 @@ def _is_passing(world: World, outcome: Outcome) -> bool:
         return outcome.plan.steps[-1].phase == len(outcome.plan.content.phases)
     if isinstance(outcome, Done) and isinstance(outcome.plan, DeleteBundles):
         return any(bundle in world.changed_bundles for bundle in outcome.plan.bundles)
-    return isinstance(outcome, Done) and isinstance(outcome.plan, UpdateInventory)
+    return isinstance(outcome, Done) and isinstance(outcome.plan, UpdateInventory | CheckExistingObjects)
 
 
 def _repairs(world: World, outcome: Outcome) -> tuple[PendingEvent, ...]:
@@ -226,7 +231,7 @@ def _unfinished(healthy: DesiredCondition, health: HealthEvaluation) -> list[Des
 
 def _has_valid_bundle(world: World, blocker: OlmError | None, error: Exception | None) -> DesiredCondition:
     kind, bundle = ConditionType.HAS_VALID_BUNDLE, world.bundles.get(world.desired_bundle)
-    if blocker is None or blocker.reason == Reason.WAITING_FOR_KIND:
+    if blocker is None or blocker.reason in _UNPACKED_REASONS:
         text = f"Successfully unpacked the {world.desired_bundle} Bundle"
         return DesiredCondition(kind, "True", Reason.UNPACK_SUCCESSFUL, text)
     if bundle is None and isinstance(error, Blocked):  # the Bundle is not created

@@ -29,6 +29,7 @@ from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, Waiting
 from rukpak.bundledeployment.health_result import Health
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent
+from rukpak.crd_safety.problem import InvalidObject, Problem
 from rukpak.format.objects import ObjectKey
 
 NAMESPACE = ("", "Namespace")
@@ -220,6 +221,25 @@ class LastApplied:
 
 
 @dataclass(frozen=True)
+class ExistingObjects:
+    """A check of custom resources against the schemas of a bundle: running, or how it ended."""
+
+    identity: str
+    at: datetime
+    """When it began; when it ended, if it has."""
+    is_running: bool = False
+    count: int = 0
+    """Custom resources that were checked."""
+    invalid: Mapping[tuple[str, str], tuple[InvalidObject, ...]] = field(default_factory=dict)
+    """The first custom resources that are not valid, by CustomResourceDefinition and version."""
+    invalid_count: int = 0
+    notes: tuple[str, ...] = ()
+    """What was not checked."""
+    error: str = ""
+    """Why it failed; empty: it did not."""
+
+
+@dataclass(frozen=True)
 class DeletedWorld:
     """The World of a BundleDeployment that does not exist, and that this process still watches objects for."""
 
@@ -260,6 +280,11 @@ class World:
     """Namespaces that are in the bundle or were released, and those that the BundleDeployment is a member of, by name."""
     crds: Mapping[str, CustomResourceDefinition] = field(default_factory=dict)
     """CustomResourceDefinitions that are in the bundle or were released, by name."""
+    crd_problems: Mapping[str, tuple[Problem, ...] | ApiError] = field(default_factory=dict)
+    """What the bundle's CustomResourceDefinitions break of those that they are to replace, by name; an error if one could not be
+    read."""
+    existing_objects: ExistingObjects | None = None
+    """The last check of custom resources against the schemas of the bundle; None: there was none."""
     custom_resources: tuple[CustomResource, ...] | None = None
     """Custom resources of its CRDs, while the BundleDeployment is being deleted; None when they cannot be listed."""
     webhooks_without_endpoints: frozenset[ObjectKey] = frozenset()

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from olmkit.api.crd_upgrade_safety import OPT_OUT_ANNOTATION
 from olmkit.api.names import MAX_LABEL_LENGTH, is_dns1123_label
 from rukpak.format.bundle import RegistryBundle
 
@@ -86,7 +87,7 @@ def without_reserved_keys(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_reserved(key: str) -> bool:
-    domain = key.partition("/")[0] if "/" in key else ""
+    domain = key.partition("/")[0] if "/" in key and key != OPT_OUT_ANNOTATION else ""
     return domain == RESERVED_DOMAIN or domain.endswith(f".{RESERVED_DOMAIN}")
 
 

@@ -1,0 +1,31 @@
+"""The declaration of the job that checks custom resources against a schema. The function is in validate_job.
+
+Separate from it, because only child processes evaluate schemas and patterns that others wrote.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from olmkit.jobs import Job
+from rukpak.crd_safety.problem import InvalidObject
+
+
+@dataclass(frozen=True)
+class ValidateRequest:
+    """Custom resources, as the API server returns them, and the schema of one version."""
+
+    schema: dict[str, Any]
+    objects: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class ValidateResult:
+    """The objects that are not valid. `error`: why the schema cannot be evaluated; empty: it was."""
+
+    invalid: list[InvalidObject]
+    error: str = ""
+
+
+VALIDATE = Job("rukpak.bundledeployment.validate_job:validate", ValidateRequest, ValidateResult)

@@ -1,0 +1,125 @@
+"""Compares a CustomResourceDefinition on the cluster with the one that is to replace it.
+
+Called by rukpak.bundledeployment.crd_gate and by those who show a plan. Each version is compared with itself. Versions that are
+served together, without a conversion webhook, are compared with each other: custom resources are the same objects in all of
+them. What two versions on the cluster disagree about already does not count, and neither does status if it is a subresource: the
+operator alone writes it. Never decides what a broken rule leads to. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from typing import Any
+
+from olmkit.api.crd_upgrade_safety import OPT_OUT_ANNOTATION
+from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
+from rukpak.crd_safety.constraints import Schema
+from rukpak.crd_safety.problem import Problem
+from rukpak.crd_safety.schemas import PathFinding, compare_schemas
+
+Definition = Mapping[str, Any]
+"""A CustomResourceDefinition of apiextensions.k8s.io/v1 as JSON."""
+_BAD_INPUT_ERRORS = (TypeError, AttributeError, ValueError, LookupError, RecursionError)
+_VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+_STAGES = {"alpha": 0, "beta": 1, None: 2}
+
+
+def compare(old: Definition, new: Definition) -> tuple[Problem, ...]:
+    """The rules that `new` breaks, sorted. `old` is as the API server returns it, with its status."""
+    if (new.get("metadata", {}).get("annotations") or {}).get(OPT_OUT_ANNOTATION) == "false":
+        return ()
+    try:
+        return tuple(sorted(set(_problems(old, new))))
+    except _BAD_INPUT_ERRORS as error:
+        text = f"the schemas cannot be compared: {type(error).__name__}"
+        return (Problem("", "", Rule.UNHANDLED_CHANGE, text),)
+
+
+def schemas(definition: Definition) -> dict[str, Schema]:
+    """The schema of each version, without status if that is a subresource."""
+    return {
+        name: _without_status(schema) if is_apart else schema for name, (schema, is_apart) in _all(definition).items()
+    }
+
+
+def _all(definition: Definition) -> dict[str, tuple[Schema, bool]]:
+    """The schema of each version, and whether status is a subresource."""
+    versions = definition["spec"].get("versions") or ()
+    return {
+        version["name"]: (
+            (version.get("schema") or {}).get("openAPIV3Schema") or {},
+            (version.get("subresources") or {}).get("status") is not None,
+        )
+        for version in versions
+    }
+
+
+def _without_status(schema: Schema) -> Schema:
+    fields = {name: entry for name, entry in (schema.get("properties") or {}).items() if name != "status"}
+    return {
+        **schema,
+        "properties": fields,
+        "required": [name for name in schema.get("required") or () if name != "status"],
+    }
+
+
+def _compared(old: tuple[Schema, bool], new: tuple[Schema, bool]) -> Iterator[PathFinding]:
+    if old[1] and new[1]:
+        return compare_schemas(_without_status(old[0]), _without_status(new[0]))
+    return compare_schemas(old[0], new[0])
+
+
+def has_webhook(definition: Definition) -> bool:
+    """Whether a webhook converts custom resources from one version to another."""
+    return (definition["spec"].get("conversion") or {}).get("strategy") == "Webhook"
+
+
+def _problems(old: Definition, new: Definition) -> Iterator[Problem]:
+    yield from _definition_problems(old, new)
+    before, after = _all(old), _all(new)
+    for version in before.keys() & after.keys():
+        yield from _as_problems(version, _compared(before[version], after[version]))
+    if not has_webhook(new):
+        known = set() if has_webhook(old) else set(_served_problems(old))
+        yield from (problem for problem in _served_problems(new) if problem not in known)
+
+
+def _definition_problems(old: Definition, new: Definition) -> Iterator[Problem]:
+    before, after = old["spec"], new["spec"]
+    if before.get("scope") != after.get("scope"):
+        yield Problem("", "", Rule.SCOPE_CHANGED, f"{before.get('scope')} -> {after.get('scope')}")
+    kinds = [str((spec.get("names") or {}).get("kind")) for spec in (before, after)]
+    if kinds[0] != kinds[1]:
+        yield Problem("", "", Rule.KIND_CHANGED, " -> ".join(kinds))
+    stored = (old.get("status") or {}).get("storedVersions") or ()
+    for version in stored:
+        if version not in schemas(new):
+            text = "custom resources may be stored in this version, and it is removed"
+            yield Problem(version, "", Rule.STORED_VERSION_REMOVED, text)
+    if has_webhook(old) and not has_webhook(new) and len(schemas(new)) > 1:
+        yield Problem("", "", Rule.CONVERSION_REMOVED, "Webhook -> None")
+
+
+def _served_problems(definition: Definition) -> Iterator[Problem]:
+    """What each version that is served does not accept of an older one. A field that only the older one has is dropped on reading
+    alone, as everywhere in Kubernetes."""
+    known = _all(definition)
+    served = [version["name"] for version in definition["spec"].get("versions") or () if version.get("served")]
+    for older, newer in combinations(sorted(served, key=_priority), 2):
+        found = (entry for entry in _compared(known[older], known[newer]) if entry[1] is not Rule.FIELD_REMOVED)
+        yield from _as_problems(f"{older} -> {newer}", found)
+
+
+def _as_problems(version: str, findings: Iterator[PathFinding]) -> Iterator[Problem]:
+    return (Problem(version, path, rule, change) for path, rule, change in findings)
+
+
+def _priority(version: str) -> tuple[int, int, int, int, str]:
+    """Older versions first: others than v<n>, then v1alpha1, v1beta1, v1, v2."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return (0, 0, 0, 0, version)
+    major, stage, minor = match.groups()
+    return (1, _STAGES[stage], int(major), int(minor or 0), version)

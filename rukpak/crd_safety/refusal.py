@@ -1,0 +1,78 @@
+"""Which broken rules count, and the messages about them.
+
+Called by rukpak.bundledeployment.crd_gate and by those who show a plan. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from olmkit.api.crd_upgrade_safety import CrdUpgradeRule, CrdUpgradeSafety
+from rukpak.crd_safety.problem import InvalidObject, Problem
+from rukpak.format.text import list_names
+
+MAX_DEFINITIONS_SHOWN = 10
+MAX_PROBLEMS_SHOWN = 30
+"""Problems of all CustomResourceDefinitions together, at least one of each."""
+MAX_OBJECTS_SHOWN = 5
+
+Problems = Mapping[str, Sequence[Problem]]
+"""The problems of each CustomResourceDefinition, by its name; none without a problem."""
+
+
+def is_enforced(settings: CrdUpgradeSafety | None) -> bool:
+    """Whether changes of CustomResourceDefinitions are checked."""
+    return settings is None or settings.policy != "None"
+
+
+def ignored_rules(settings: CrdUpgradeSafety | None) -> frozenset[CrdUpgradeRule]:
+    """The rules that do not prevent an installation."""
+    return frozenset((settings.ignored_rules if settings is not None else None) or ())
+
+
+def counted(problems: Problems, settings: CrdUpgradeSafety | None) -> Problems:
+    """The problems that prevent an installation."""
+    if not is_enforced(settings):
+        return {}
+    ignored = ignored_rules(settings)
+    left = {name: [entry for entry in found if entry.rule not in ignored] for name, found in problems.items()}
+    return {name: found for name, found in left.items() if found}
+
+
+def refusal(problems: Problems) -> str:
+    """The message about problems, of which there is at least one."""
+    each = max(1, MAX_PROBLEMS_SHOWN // min(len(problems), MAX_DEFINITIONS_SHOWN))
+    texts = [
+        f'validating upgrade for CRD "{name}": {list_names(map(str, found), "; ", each)}'
+        for name, found in sorted(problems.items())
+    ]
+    rules = ", ".join(sorted({problem.rule.value for found in problems.values() for problem in found}))
+    shown = list_names(texts, "; ", MAX_DEFINITIONS_SHOWN)
+    return f"{shown}; if this is safe, name these rules in crdUpgradeSafety.ignoredRules: {rules}"
+
+
+def objects_refusal(invalid: Mapping[tuple[str, str], Sequence[InvalidObject]], count: int) -> str:
+    """The message about custom resources that are not valid, by CustomResourceDefinition and version. `count`: of all."""
+    texts = [
+        f'validating upgrade for CRD "{name}": {version}: {CrdUpgradeRule.EXISTING_OBJECT_INVALID}: '
+        f"{list_names(map(str, found), ', ', MAX_OBJECTS_SHOWN)}"
+        for (name, version), found in sorted(invalid.items())
+    ]
+    noun = "custom resource is" if count == 1 else "custom resources are"
+    return f"{count} {noun} not valid by the new schema: {list_names(texts, '; ', MAX_DEFINITIONS_SHOWN)}"
+
+
+def versions_to_check(problems: Problems, settings: CrdUpgradeSafety | None) -> list[tuple[str, str]]:
+    """(CustomResourceDefinition, version) whose custom resources are checked because a rule about the schema is ignored."""
+    ignored = ignored_rules(settings)
+    if not is_enforced(settings) or CrdUpgradeRule.EXISTING_OBJECT_INVALID in ignored:
+        return []
+    return sorted(set(_versions(problems, ignored)))
+
+
+def _versions(problems: Problems, ignored: frozenset[CrdUpgradeRule]) -> Iterable[tuple[str, str]]:
+    for name, found in problems.items():
+        for problem in found:
+            version = problem.version.rpartition(" ")[2]
+            if version and problem.rule in ignored - {CrdUpgradeRule.STORED_VERSION_REMOVED}:
+                yield name, version

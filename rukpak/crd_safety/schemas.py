@@ -1,0 +1,78 @@
+"""Compares two structural schemas, field by field, in a worklist: the depth of a schema is up to who wrote it.
+
+Called by rukpak.crd_safety.compare. A difference that no rule understands breaks the rule unhandled-change. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
+from rukpak.crd_safety.constraints import CONSTRAINTS, UNDERSTOOD_KEYS, Finding, Schema, is_same, without_text
+from rukpak.crd_safety.problem import change_of
+
+PRESERVES = "x-kubernetes-preserve-unknown-fields"
+_CHILDREN = ("properties", "items", "additionalProperties")
+_OTHER_KEYS = frozenset({
+    "allOf", "anyOf", "oneOf", "not", "uniqueItems", "additionalItems", "patternProperties", "dependencies", "definitions",
+    "$ref",
+})  # fmt: skip
+"""Keys that no rule understands. The API server drops keys that it does not know: what a bundle adds of those changes nothing."""
+PathFinding = tuple[str, Rule, str]
+"""The field, the broken rule, and what changes."""
+
+
+def compare_schemas(old: Schema, new: Schema) -> Iterator[PathFinding]:
+    """What in `new` breaks a rule for values of `old`."""
+    pending = [("", old, new)]
+    while pending:
+        path, before, after = pending.pop()
+        for rule, change in _findings(before, after):
+            yield path, rule, change
+        kept = bool(after.get(PRESERVES)) or after.get("additionalProperties") is True
+        others = children(after)
+        for name, child in children(before).items():
+            place = join(path, name)
+            if name in others:
+                pending.append((place, child, others[name]))
+            elif not kept or _has_default(child):
+                yield place, Rule.FIELD_REMOVED, "the field is removed"
+
+
+def children(schema: Schema) -> dict[str, Schema]:
+    """The schemas of the fields, of the items (`[*]`) and of the other fields (`*`), by name."""
+    found = dict(schema.get("properties") or {})
+    for name, key in (("[*]", "items"), ("*", "additionalProperties")):
+        if isinstance(schema.get(key), Mapping):
+            found[name] = schema[key]
+    return found
+
+
+def join(path: str, name: str) -> str:
+    """The path of a field below `path`."""
+    return path + name if name == "[*]" or not path else f"{path}.{name}"
+
+
+def _findings(old: Schema, new: Schema) -> Iterator[Finding]:
+    for keys, constraint in CONSTRAINTS.items():
+        if any(old.get(key) != new.get(key) for key in keys):
+            yield from constraint(old, new)
+    if old.get("additionalProperties") is True and not (new.get("additionalProperties") or new.get(PRESERVES)):
+        yield Rule.UNKNOWN_FIELDS_DROPPED, "fields that the schema does not name are dropped"
+    added = {key for key in new if key in _OTHER_KEYS or key.startswith("x-kubernetes-")}
+    for key in sorted((old.keys() | added) - UNDERSTOOD_KEYS - set(_CHILDREN)):
+        before, after = (without_text(schema.get(key)) or None for schema in (old, new))
+        if not is_same(before, after):
+            yield Rule.UNHANDLED_CHANGE, f"{key}: {change_of(before, after)}"
+
+
+def _has_default(schema: Schema) -> bool:
+    """Whether the schema sets a value anywhere: it would not be set without it."""
+    pending: list[Any] = [schema]
+    while pending:
+        entry = pending.pop()
+        if entry.get("default") is not None:
+            return True
+        pending += children(entry).values()
+    return False

@@ -1,0 +1,81 @@
+"""Structural schemas of Kubernetes as JSON schemas, and their defaults.
+
+Called by rukpak.bundledeployment.validate_job and existing_objects. Not part of the JSON schema: format, and what only the API
+server evaluates (x-kubernetes-validations, the keys of lists). Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Schema = Mapping[str, Any]
+
+_PLAIN = (
+    "enum", "required", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength",
+    "pattern", "minItems", "maxItems", "minProperties", "maxProperties",
+)  # fmt: skip
+_LISTS, _ONE = ("allOf", "anyOf", "oneOf"), ("items", "not")
+UNCHECKED = ("format", "x-kubernetes-validations", "x-kubernetes-list-type")
+"""Keys of a schema that are not evaluated."""
+
+
+def json_schema(schema: Schema) -> dict[str, Any]:
+    """The schema in the words of JSON schema's draft 4."""
+    result: dict[str, Any] = {key: schema[key] for key in _PLAIN if schema.get(key) is not None}
+    kinds = _types(schema)
+    if kinds:
+        result["type"] = kinds
+    result |= {key: [json_schema(entry) for entry in schema[key]] for key in _LISTS if schema.get(key)}
+    result |= {key: json_schema(schema[key]) for key in _ONE if isinstance(schema.get(key), Mapping)}
+    if schema.get("properties"):
+        result["properties"] = {name: json_schema(entry) for name, entry in schema["properties"].items()}
+    if isinstance(schema.get("additionalProperties"), Mapping):
+        result["additionalProperties"] = json_schema(schema["additionalProperties"])
+    if schema.get("x-kubernetes-embedded-resource"):
+        result["required"] = sorted({"apiVersion", "kind", *result.get("required", ())})
+    return result
+
+
+def _types(schema: Schema) -> list[str]:
+    kinds = ["integer", "string"] if schema.get("x-kubernetes-int-or-string") else [schema.get("type")]
+    known = [kind for kind in kinds if kind]
+    return [*known, "null"] if known and schema.get("nullable") else known
+
+
+def with_defaults(schema: Schema, value: Any) -> Any:
+    """The value as the API server reads it: missing fields have their defaults, also those that are null and may not be."""
+    if isinstance(value, list) and isinstance(schema.get("items"), Mapping):
+        return [with_defaults(schema["items"], entry) for entry in value]
+    if not isinstance(value, Mapping):
+        return value
+    fields: Mapping[str, Schema] = schema.get("properties") or {}
+    others = schema.get("additionalProperties")
+    others = others if isinstance(others, Mapping) else {}
+    result = {
+        name: entry
+        for name, entry in value.items()
+        if entry is not None or not _replaces_null(fields.get(name, others))
+    }
+    for name, entry in fields.items():
+        if name not in result and entry.get("default") is not None:
+            result[name] = entry["default"]
+    return {name: with_defaults(fields.get(name, others), entry) for name, entry in result.items()}
+
+
+def _replaces_null(schema: Schema) -> bool:
+    return schema.get("default") is not None and not schema.get("nullable")
+
+
+def unchecked(schema: Schema) -> frozenset[str]:
+    """The keys in the schema, at any depth, that are not evaluated."""
+    found: set[str] = set()
+    pending: list[Any] = [schema]
+    while pending:
+        entry = pending.pop()
+        if isinstance(entry, Mapping):
+            found.update(key for key in UNCHECKED if entry.get(key) not in (None, "atomic"))
+            pending += entry.values()
+        elif isinstance(entry, list):
+            pending += entry
+    return frozenset(found)

@@ -1,0 +1,161 @@
+"""Upgrades that change CustomResourceDefinitions: what is refused, what is checked, and what lifts a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from olmkit.api import bundledeployments
+from olmkit.api.crd_upgrade_safety import OPT_OUT_ANNOTATION
+from olmkit.runtime.client import Client
+from rukpak.bundledeployment.rest_mapper import CRDS
+from tests.cluster.rukpak.harness import (
+    CONFIG_MAPS,
+    READY,
+    Harness,
+    Object,
+    config_map,
+    data,
+    definition,
+    kind_of,
+    namespace,
+    plain,
+    says,
+    thing,
+)
+from tests.conditions import triple
+
+NUMBER = {"type": "integer"}
+
+
+def boats(group: str, size: Mapping[str, Any], **metadata: Any) -> Object:
+    """The CRD of boats whose spec.size has this schema."""
+    crd = definition(group)
+    spec = {"type": "object", "properties": {"size": dict(size), "color": {"type": "string"}}}
+    crd["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    crd["metadata"] |= metadata
+    return crd
+
+
+def bundle(at: Harness, tag: str, size: Mapping[str, Any], **metadata: Any) -> str:
+    """An image with a Namespace, the CRD and a ConfigMap that tells the version."""
+    crd = boats(at.group, size, **metadata)
+    return at.push(plain(namespace(at.name), crd, config_map("log", at.name, v=tag)), tag)
+
+
+def boat(at: Harness, name: str, **spec: Any) -> Object:
+    return {**thing(kind_of(at.group), name, at.name), "spec": spec}
+
+
+async def configure(at: Harness, ref: str, **safety: Any) -> None:
+    body = at.body(ref)
+    body["spec"]["crdUpgradeSafety"] = safety
+    at.deployments.record_write(await at.client.apply(bundledeployments.KIND, body, "test"))
+
+
+async def live_size(at: Harness) -> Any:
+    crd = await at.client.get(CRDS, f"boats.{at.group}")
+    return crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["size"]
+
+
+async def test_an_upgrade_that_breaks_a_rule_changes_nothing_until_the_rule_is_ignored(
+    at: Harness, running: Client
+) -> None:
+    await at.install(bundle(at, "v1", NUMBER))
+    active = (await at.until(READY))["status"]["activeBundle"]
+    ref = bundle(at, "v2", {**NUMBER, "maximum": 9})
+    await at.install(ref)
+    said = f'validating upgrade for CRD "boats.{at.group}": v1: spec.size: maximum-tightened: none -> 9'
+    raw = await at.until(says("Stalled", "True", "Blocked", said))
+    assert raw["status"]["activeBundle"] == active
+    assert triple(raw, "Installed")[:2] == ("True", "InstallationSucceeded")
+    assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"v": "v1"}
+    assert await live_size(at) == NUMBER
+
+    await configure(at, ref, ignoredRules=["maximum-tightened"])
+    await at.until(READY)
+    assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"v": "v2"}
+    assert await live_size(at) == {**NUMBER, "maximum": 9}
+
+
+async def test_the_installed_bundle_is_repaired_while_its_upgrade_is_refused(at: Harness, running: Client) -> None:
+    await at.install(bundle(at, "v1", NUMBER))
+    await at.until(READY)
+    await at.install(bundle(at, "v2", {"type": "string"}))
+    await at.until(says("Stalled", "True", "Blocked", "spec.size: type-changed: integer -> string"))
+    await at.client.delete(CONFIG_MAPS, "log", at.name)
+    assert data(await at.when(CONFIG_MAPS, "log", at.name, lambda found: found is not None)) == {"v": "v1"}
+
+
+async def test_a_refusal_is_lifted_by_a_template_that_breaks_no_rule(at: Harness, running: Client) -> None:
+    await at.install(bundle(at, "v1", {**NUMBER, "description": "metres"}))
+    await at.until(READY)
+    await at.install(bundle(at, "v2", {"type": "string"}))
+    await at.until(says("Stalled", "True", "Blocked", "type-changed"))
+    await at.install(bundle(at, "v3", {**NUMBER, "description": "feet"}))
+    await at.until(READY)
+    assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"v": "v3"}
+
+
+async def test_a_refusal_is_lifted_by_a_change_of_the_definition_on_the_cluster(at: Harness, running: Client) -> None:
+    await at.install(bundle(at, "v1", {**NUMBER, "minimum": 1}))
+    await at.until(READY)
+    wanted = {**NUMBER, "minimum": 2}
+    await at.install(bundle(at, "v2", wanted))
+    await at.until(says("Stalled", "True", "Blocked", "minimum-tightened: 1 -> 2"))
+    crd = boats(at.group, wanted)
+    await at.client.apply(CRDS, crd, "a-person")
+    await at.until(READY)
+    assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"v": "v2"}
+
+
+async def test_a_definition_of_the_bundle_opts_out_with_an_annotation(at: Harness, running: Client) -> None:
+    await at.install(bundle(at, "v1", NUMBER))
+    await at.until(READY)
+    opted_out = {OPT_OUT_ANNOTATION: "false"}
+    await at.install(bundle(at, "v2", {**NUMBER, "minimum": 1}, annotations=opted_out))
+    await at.until(READY)
+    assert await live_size(at) == {**NUMBER, "minimum": 1}
+
+
+async def test_nothing_is_checked_with_the_policy_none(at: Harness, running: Client) -> None:
+    await at.install(bundle(at, "v1", NUMBER))
+    await at.until(READY)
+    await at.create(kind_of(at.group), boat(at, "ark", size=7))
+    await configure(at, bundle(at, "v2", {"type": "string"}), policy="None")
+    await at.until(READY)
+    assert await live_size(at) == {"type": "string"}
+
+
+async def test_custom_resources_that_the_new_schema_refuses_stop_an_upgrade_whose_rule_is_ignored(
+    at: Harness, running: Client
+) -> None:
+    await at.install(bundle(at, "v1", NUMBER))
+    await at.until(READY)
+    for number in range(60):  # more than a page
+        await at.create(kind_of(at.group), boat(at, f"boat-{number:02}", size=number, color="red"))
+    ref = bundle(at, "v2", {**NUMBER, "maximum": 58})
+    await configure(at, ref, ignoredRules=["maximum-tightened"])
+    said = (
+        f'1 custom resource is not valid by the new schema: validating upgrade for CRD "boats.{at.group}": v1: '
+        f"existing-object-invalid: {at.name}/boat-59: spec.size: maximum"
+    )
+    await at.until(says("Stalled", "True", "Blocked", said))
+    assert await live_size(at) == NUMBER
+
+    await configure(at, ref, ignoredRules=["maximum-tightened", "existing-object-invalid"])
+    await at.until(READY)
+    assert await live_size(at) == {**NUMBER, "maximum": 58}
+
+
+async def test_a_released_definition_is_compared_by_who_takes_it_over(at: Harness, running: Client) -> None:
+    await at.install(bundle(at, "v1", NUMBER))
+    await at.until(READY)
+    await at.create(kind_of(at.group), boat(at, "ark", size=7))
+    await at.install(at.push(plain(namespace(at.name)), "v2"))
+    await at.until(READY)
+    other = f"{at.name}-b"
+    await at.install(at.push(plain(boats(at.group, {"type": "string"})), "b1"), other)
+    await at.until(says("Stalled", "True", "Blocked", "spec.size: type-changed: integer -> string"), other)
+    await at.install(at.push(plain(boats(at.group, {**NUMBER, "nullable": True})), "b2"), other)
+    await at.until(READY, other)
