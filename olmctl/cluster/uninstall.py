@@ -20,7 +20,7 @@ from olmctl.cluster.installed_objects import (
     is_deleted_with_it,
 )
 from olmctl.cluster.list import RESOURCE
-from olmctl.cluster.operator_state import dependencies, installed, is_true
+from olmctl.cluster.operator_state import dependencies, installed, is_true, part
 from olmctl.cluster.required_operators import RequiredOperators, Requiring, is_dependency
 from olmctl.cluster.session import Session, on_cluster, wait_options
 from olmctl.cluster.waiting import wait_until_gone
@@ -152,6 +152,7 @@ class _Contents(NamedTuple):
 
     objects: InstalledObjects
     counts: Sequence[CustomResources]
+    policy: str = "Cascade"
 
     @property
     def in_use(self) -> str:
@@ -164,20 +165,31 @@ async def _contents(session: Session, found: Object) -> _Contents:
     if deployment is None:
         return _Contents(InstalledObjects((), ()), ())
     objects = await installed_objects(session, deployment)
-    return _Contents(objects, await custom_resources(session, objects.objects))
+    policy = part(found, "spec", "install", "deletionPolicy") or "Cascade"
+    return _Contents(objects, await custom_resources(session, objects.objects), policy)
 
 
-def consequences(objects: InstalledObjects, counts: Iterable[CustomResources]) -> Iterator[str]:
+def consequences(
+    objects: InstalledObjects, counts: Iterable[CustomResources], policy: str = "Cascade"
+) -> Iterator[str]:
     """The lines about the objects of a bundle."""
     found = objects.objects
     by_crd = {each.crd: each for each in counts}
+    if policy == "Orphan":
+        number = pluralize(len(found), "object")
+        yield f"  Everything of it ({number}) stays in the cluster, and is not managed: deletionPolicy is Orphan"
+        return
     for crd, count in by_crd.items():
-        yield f"  CustomResourceDefinition {clean(crd)}" + (
-            f", AND WITH IT {count}" if count.count != 0 else ", which has no custom resources"
-        )
+        if policy == "KeepCRDs":
+            with_it = f", and with it {count}" if count.count != 0 else ""
+            yield f"  CustomResourceDefinition {clean(crd)} stays{with_it}: deletionPolicy is KeepCRDs"
+        else:
+            with_it = f", AND WITH IT {count}" if count.count != 0 else ", which has no custom resources"
+            yield f"  CustomResourceDefinition {clean(crd)}{with_it}"
     for each in found:
         if each.kind.kind == _SHOWN_FIRST[0] and is_deleted_with_it(each):
-            yield f"  Namespace {clean(each.name)}, and everything that is in it"
+            content = "and everything that is in it" if policy == "Cascade" else "if nothing of others is in it"
+            yield f"  Namespace {clean(each.name)}, {content}"
     rest = Counter(each.kind.kind for each in found if each.kind.kind not in _SHOWN_FIRST)
     if rest:
         yield f"  {', '.join(pluralize(number, kind) for kind, number in sorted(rest.items()))}"

@@ -6,7 +6,7 @@ rukpak acts on them. Pure.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic.config import JsonDict
@@ -34,6 +34,11 @@ InstallNamespace = Annotated[str, _LABEL, Field(json_schema_extra={"x-kubernetes
 WatchedNamespace = Annotated[str, Field(max_length=MAX_LABEL_LENGTH, pattern=f"^({DNS_LABEL})?$")]
 """A namespace that an operator watches; "" is all of them."""
 
+DeletionPolicy = Literal["Cascade", "KeepCRDs", "Orphan"]
+"""What is deleted with a BundleDeployment."""
+AdoptionPolicy = Literal["Never", "IfUnowned"]
+"""Which objects that exist already a BundleDeployment takes over."""
+
 INSTALL_NAMESPACE_DESCRIPTION = (
     "Namespace to install into. It is created if it does not exist. Default: the namespace that the bundle suggests, or "
     "<package>-system."
@@ -57,4 +62,19 @@ class InstallSettings(Model):
     )
     crd_upgrade_safety: CrdUpgradeSafety | None = Field(
         default=None, description="How changes of CustomResourceDefinitions are checked before an upgrade."
+    )
+    deletion_policy: DeletionPolicy | None = Field(
+        default=None,
+        description=(
+            "What a deletion removes. Cascade: all objects, the CustomResourceDefinitions with all their custom resources among "
+            "them. KeepCRDs: all but the CustomResourceDefinitions, their custom resources, and Namespaces that are not empty. "
+            "Orphan: nothing; the objects stay and are not managed. Default: Cascade."
+        ),
+    )
+    adoption_policy: AdoptionPolicy | None = Field(
+        default=None,
+        description=(
+            "Whether objects of the bundle that exist already are taken over. IfUnowned: those that neither a BundleDeployment "
+            "nor a controller owns, nor Argo CD, Flux, Helm or OLM v0. Default: Never."
+        ),
     )

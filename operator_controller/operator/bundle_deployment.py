@@ -31,6 +31,8 @@ from operator_controller.resolve.snapshot import RunningBundle
 PROVISIONER_BY_MEDIA_TYPE = {"registry+v1": REGISTRY, "plain+v0": PLAIN}
 """The provisioner that unpacks a bundle, by the bundle's media type."""
 
+_DELETION_POLICY = "deletionPolicy"
+
 
 def bundle_deployment_for(world: World, bundle: SelectedBundle) -> dict[str, Any] | None:
     """The BundleDeployment that installs the bundle; only fields of this controller. None: its media type is unknown."""
@@ -54,6 +56,16 @@ def with_successor(
 def with_install_settings(operator: Operator, existing: ObservedBundleDeployment) -> dict[str, Any]:
     """The existing BundleDeployment, installed as the Operator says, and nothing else changed."""
     return _manifest(operator, _own_annotations(existing), template_spec(dict(existing.raw)))
+
+
+def with_deletion_policy(operator: Operator, existing: ObservedBundleDeployment) -> dict[str, Any] | None:
+    """The existing BundleDeployment with the deletion policy of an Operator that is being deleted; None: it has it."""
+    policy = (operator.spec.install or Install()).deletion_policy
+    if policy == existing.model.spec.deletion_policy:
+        return None
+    body = with_install_settings(operator, existing)
+    kept = {name: value for name, value in existing.raw["spec"].items() if name != _DELETION_POLICY}
+    return {**body, "spec": {**kept, **({_DELETION_POLICY: policy} if policy else {})}}
 
 
 def _manifest(operator: Operator, annotations: Mapping[str, str], spec: Mapping[str, Any]) -> dict[str, Any]:

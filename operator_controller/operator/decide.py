@@ -4,7 +4,8 @@ Called by olmkit.runtime.reconciler. Pure.
 
     resolved --> CreateDependency for each --> (they are installed) --> AddFinalizer --> ApplyBundleDeployment --> Keep
     in a moving set --> RecordPlan --> (all have recorded it) --> ApplyBundleDeployment --> (installed) --> RecordPlan without one
-    deleted  --> (nothing installed requires it) --> DeleteBundleDeployment --> Keep (rukpak works) --> RemoveFinalizer
+    deleted  --> (nothing installed requires it) --> ApplyBundleDeployment with its deletion policy --> DeleteBundleDeployment
+             --> Keep (rukpak works) --> RemoveFinalizer
     dependency that nothing requires --> RequestCount --> (no custom resources) --> DeleteDependency
 """
 
@@ -16,6 +17,7 @@ from olmkit.api.meta import apply_precondition
 from olmkit.api.operators import FINALIZER
 from olmkit.errors import OlmError
 from olmkit.runtime.reconciler import Decision
+from operator_controller.operator.bundle_deployment import with_deletion_policy
 from operator_controller.operator.dependencies import DeletionEvaluation, dependency_plan, evaluate_deletion, hold_plan
 from operator_controller.operator.evaluate import Evaluation, evaluate
 from operator_controller.operator.timing import RESOLUTION_GRACE_PERIOD
@@ -72,6 +74,9 @@ def _decide_deletion(world: World, evaluation: DeletionEvaluation) -> Plan:
         metadata = existing.model.metadata
         if (plan := hold_plan(world, is_held=bool(evaluation.hold))) is not None:
             return plan
+        if (changed := with_deletion_policy(world.operator, existing)) is not None:
+            identity = {**changed["metadata"], **apply_precondition(metadata.uid)}
+            return ApplyBundleDeployment({**changed, "metadata": identity})
         if evaluation.is_outstanding:
             return Keep(RESOLUTION_GRACE_PERIOD)
         is_held = metadata.deleting or evaluation.hold

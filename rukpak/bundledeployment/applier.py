@@ -138,18 +138,32 @@ class Applier:
             raise BriefWait(
                 Reason.WAITING_FOR_KIND, f"{item.key}: waiting until its kind is served", CHANGED_RETRY_DELAY
             )
-        body, manager = _body(current, item), manager_name(current.world.name)
-        try:
-            async with self.limit:
-                result = await self.client.apply(kind, body, manager, dry_run=dry_run)
-        except ApiError as error:
-            await ApplyErrors(self.client, self.name_of).explain(current.world.uid, kind, body, error)
-            raise
+        manager = manager_name(current.world.name)
+        adopts = current.world.deployment.spec.adoption_policy == "IfUnowned"
+        result = await self._send(current.world, kind, _body(current, item), dry_run, adopts)
         if not dry_run:
             self._record_write(kind, result)
             entry = transforms.applied_fields(result).get(manager, "")
             _log_change(current, item, result["metadata"], entry)
             _remember(current, item, entry)
+
+    async def _send(self, world: World, kind: Kind, body: Object, dry_run: bool, adopts: bool) -> Object:
+        """The object after its apply. An object that is taken over is the one that was found, or the apply fails."""
+        try:
+            async with self.limit:
+                return await self.client.apply(kind, body, manager_name(world.name), dry_run=dry_run)
+        except ApiError as error:
+            adopted = await ApplyErrors(self.client, self.name_of, adopts).explain(world.uid, kind, body, error)
+            if not adopted:
+                raise
+        log.info(
+            "%s %s: it exists, and nobody manages it",
+            "would take over" if dry_run else "takes over",
+            body["metadata"]["name"],
+        )
+        metadata = {name: value for name, value in body["metadata"].items() if name != "resourceVersion"}
+        body = {**body, "metadata": {**metadata, **apply_precondition(adopted)}}
+        return await self._send(world, kind, body, dry_run, adopts=False)
 
     def _record_write(self, kind: Kind, result: Object) -> None:
         if kind.group_kind == NAMESPACE:

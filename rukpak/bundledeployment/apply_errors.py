@@ -1,6 +1,6 @@
 """What a failed apply means: errors with messages for users. Called by rukpak.bundledeployment.applier. Never writes.
 
-another one has the object            ApplyRejected, which names the owner
+another one has the object            ApplyRejected, which names the owner; with an adoption policy that allows it, its uid
 the object exists, and was not known  BriefWait: the next pass observes it
 no such kind or Namespace             Waiting
 it or its Namespace is being deleted  Waiting
@@ -19,6 +19,7 @@ from olmkit.api.bundledeployments import OWNER_UID_LABEL, RELEASED_ANNOTATION, R
 from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, OlmError, Unavailable, Waiting
 from olmkit.runtime.client import Client
+from rukpak.bundledeployment.adoption import owner_of
 from rukpak.bundledeployment.rest_mapper import NAMESPACES
 from rukpak.bundledeployment.transforms import applied_fields
 from rukpak.bundledeployment.waiting import with_finalizers
@@ -42,6 +43,7 @@ RETRIED = f"it is retried, at most {MAX_RETRY_DELAY // timedelta(minutes=1)} min
 """The end of the message about a rejected apply: no event reports when the API server would accept it."""
 DELETE_IT = "delete it, and the object of the bundle is installed"
 DELETE_CRD = f"{DELETE_IT} (deleting a CustomResourceDefinition deletes all its custom resources: back up the ones that you need)"
+ADOPT_IT = ", or set adoptionPolicy to IfUnowned to take it over"
 MAX_REJECTIONS_SHOWN = 3
 """Rejected objects that a message names; the conflicting objects among them are watched."""
 
@@ -55,24 +57,31 @@ class ApplyErrors:
     client: Client
     holder: Callable[[str], str]
     """The name of the BundleDeployment of a uid, empty when there is none."""
+    adopts: bool = False
+    """Whether an object that nobody manages is taken over."""
 
-    async def explain(self, uid: str, kind: Kind, body: Object, error: ApiError) -> None:
-        """Raise what the failed apply of `body` means for the BundleDeployment of that uid; returns if it is to be retried."""
+    async def explain(self, uid: str, kind: Kind, body: Object, error: ApiError) -> str:
+        """Raise what the failed apply of `body` means for the BundleDeployment of that uid.
+
+        Returns the uid of the object if it is to be taken over; empty if the same apply is to be retried.
+        """
         key = _key(kind, body)
         if isinstance(error, Conflict) or (isinstance(error, Invalid) and "uid" in body["metadata"]):
-            await self._explain_precondition(uid, kind, body)
+            adopted = await self._explain_precondition(uid, kind, body)
+            if adopted:
+                return adopted
         if isinstance(error, Conflict):
-            return
+            return ""
         if isinstance(error, NotFound):
             raise Waiting(Reason.RETRYING, f"{key}: {error.message}", NOT_FOUND_RETRY_DELAY) from error
         # The API server answers 500 without a reason when fields do not fit the kind's schema.
         if isinstance(error, Unavailable) and not (error.status == 500 and not error.reason):
-            return
+            return ""
         await self._explain_namespace(key)
         raise ApplyRejected(Reason.BLOCKED, f"{key}: {error.message}", REJECTED_RETRY_DELAY) from error
 
-    async def _explain_precondition(self, uid: str, kind: Kind, body: Object) -> None:
-        """Raise the error if the object with this key is another one than was observed; return if it is the same."""
+    async def _explain_precondition(self, uid: str, kind: Kind, body: Object) -> str:
+        """Raise the error if the object with this key is another one than was observed; its uid if it is to be taken over."""
         key = _key(kind, body)
         try:
             live = await self.client.get(kind, key.name, key.namespace or None)
@@ -80,7 +89,7 @@ class ApplyErrors:
             raise BriefWait(Reason.RETRYING, f"{key} was deleted", CHANGED_RETRY_DELAY) from None
         metadata = live["metadata"]
         if body["metadata"].get("uid") == metadata["uid"]:
-            return
+            return ""
         holder = (metadata.get("labels") or {}).get(OWNER_UID_LABEL, "")
         is_released = key[:2] == CRD and not holder and RELEASED_ANNOTATION in (metadata.get("annotations") or {})
         is_ours = holder == uid and manager_name(self.holder(uid)) in applied_fields(live)
@@ -89,8 +98,11 @@ class ApplyErrors:
         if metadata.get("deletionTimestamp"):
             text = f"waiting until it is gone: {with_finalizers(key, metadata.get('finalizers') or ())}"
             raise Waiting(Reason.RETRYING, text, NOT_FOUND_RETRY_DELAY)
+        owner = owner_of(metadata, self.holder)
+        if self.adopts and not owner:
+            return str(metadata["uid"])
         conflicting = ConflictingObject(kind, key.namespace, key.name)
-        remedy = DELETE_CRD if key[:2] == CRD else DELETE_IT
+        remedy = (DELETE_CRD if key[:2] == CRD else DELETE_IT) + ("" if owner else ADOPT_IT)
         text = f"{key} {self._ownership(metadata, holder, uid, remedy)}"
         raise ApplyRejected(Reason.BLOCKED, text, CONFLICT_RETRY_DELAY, conflicting_objects=frozenset({conflicting}))
 
@@ -100,6 +112,11 @@ class ApplyErrors:
             if name:
                 return f"already exists and belongs to BundleDeployment {name}"
             return f"already exists and belongs to a BundleDeployment that does not exist (uid {holder}): {remedy}"
+        tool = owner_of(metadata, self.holder)
+        if tool and not holder:
+            return (
+                f"already exists and is managed by {tool}: remove it there, and the object of the bundle is installed"
+            )
         managers = sorted({entry.get("manager", "") for entry in metadata.get("managedFields") or ()} - {""})
         by = f" (written by {', '.join(managers)})" if managers else ""
         if holder:

@@ -86,8 +86,7 @@ class Deleter:
         """Delete or release what is no longer in the bundle, unless it was changed since it was observed."""
         await _all(self._delete_entry(entry, _PRUNED, entry.resource_version) for entry in plan.delete)
         await _all(self._prune_crd(entry) for entry in plan.delete_crds)
-        for crd in plan.release_crds:
-            await self._release(CRDS, crd.key.name, world, crd.resource_version, {OWNER_UID_LABEL: None})
+        await _all(self._release_entry(entry, world) for entry in plan.release)
         for removal in plan.namespaces:
             await self._prune_namespace(world, removal)
 
@@ -102,7 +101,9 @@ class Deleter:
                 await self._leave(world, namespace)
             case Retention.RELEASE:
                 labels = {label: None for label in namespace.labels if _is_ours(label)}
-                await self._release(NAMESPACES, namespace.name, world, namespace.resource_version, labels)
+                metadata = {"labels": labels, "annotations": {RELEASED_ANNOTATION: world.name}}
+                key = _key(NAMESPACES, namespace.name, "")
+                await self._release(NAMESPACES, key, namespace.resource_version, metadata)
             case Retention.DELETE:
                 if await self.usage.namespace(namespace.name) is Usage.UNUSED:
                     await self._delete_namespace(namespace, _PRUNED)
@@ -149,14 +150,21 @@ class Deleter:
             self.informers.namespaces.record_write(await self.client.apply(NAMESPACES, body, manager_name(world.name)))
             log.info("left %s (others use it, or it existed before)", _key(NAMESPACES, namespace.name, ""))
 
-    async def _release(
-        self, kind: Kind, name: str, world: World, resource_version: str, labels: Mapping[str, None]
-    ) -> None:
-        annotations = {RELEASED_ANNOTATION: world.name}
-        metadata = {"resourceVersion": resource_version, "labels": labels, "annotations": annotations}
+    async def _release_entry(self, entry: LabeledObject, world: World) -> None:
+        """Remove the label. Another BundleDeployment may take over a CRD that has the annotation."""
+        metadata: dict[str, Any] = {"labels": {OWNER_UID_LABEL: None}}
+        if entry.key[:2] == CRDS.group_kind:
+            metadata["annotations"] = {RELEASED_ANNOTATION: world.name}
+        kind = self.rest_mapper.storage_kind(entry.key[:2])
+        if kind is not None:
+            await self._release(kind, entry.key, entry.resource_version, metadata)
+
+    async def _release(self, kind: Kind, key: ObjectKey, resource_version: str, metadata: Mapping[str, Any]) -> None:
+        body = {"metadata": {"resourceVersion": resource_version, **metadata}}
         with suppress(Conflict, NotFound):
-            await self.client.patch(kind, name, {"metadata": metadata})
-            log.info("released %s (no longer in the bundle, and still in use)", _key(kind, name, ""))
+            async with self.limit:
+                await self.client.patch(kind, key.name, body, key.namespace or None)
+            log.info("released %s: it stays without an owner", key)
 
     async def _delete_entry(
         self, entry: LabeledObject | CustomResource, why: str, resource_version: str | None = None

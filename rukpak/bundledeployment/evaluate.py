@@ -94,6 +94,8 @@ def _content_blocker(world: World) -> OlmError | None:
 
 
 def _foreign_objects(world: World) -> str:
+    if world.deletion_policy != "Cascade":
+        return ""
     uids = [namespace.uid for namespace in world.namespaces.values() if is_created_for(namespace, world.uid)]
     found = [world.foreign_objects[uid] for uid in uids if uid in world.foreign_objects]
     first, count = [name for entry in found for name in entry.first], sum(entry.count for entry in found)

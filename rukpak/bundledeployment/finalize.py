@@ -9,6 +9,9 @@
     reported first
     the finalizer
 
+With the deletion policy KeepCRDs the CRDs, their custom resources and Namespaces with objects of others stay, with Orphan all
+objects do: their labels are removed.
+
 Called by rukpak.bundledeployment.decide. Depends on the inventory only: content, Bundles and catalogs may be deleted already.
 Never removes finalizers of others: an object that cannot be deleted is named, and with the abandon annotation it is left
 behind. Pure.
@@ -28,9 +31,11 @@ from rukpak.bundledeployment.plan import (
     Keep,
     LeaveNamespaces,
     Plan,
+    Prune,
     RemoveFinalizer,
 )
-from rukpak.bundledeployment.retention import Retention, finalized_namespace_retention
+from rukpak.bundledeployment.prune import prune_namespaces, release_namespaces
+from rukpak.bundledeployment.retention import Retention, finalized_namespace_retention, is_created_for
 from rukpak.bundledeployment.waiting import (
     SYNC_POLL_DELAY,
     UNREACHABLE_RETRY_DELAY,
@@ -40,6 +45,7 @@ from rukpak.bundledeployment.waiting import (
     with_finalizers,
 )
 from rukpak.bundledeployment.world import (
+    CRD,
     NAMESPACE,
     BriefWait,
     CustomResource,
@@ -77,18 +83,31 @@ def finalize(world: World, evaluation: Evaluation) -> Plan:
         return Keep()
     _require_no_hold(evaluation)
     _require_known(world)
-    return _delete_objects(world) or _remove_namespaces(world, evaluation) or _remove_finalizer(world)
+    objects = _delete_objects(world) or _release_objects(world)
+    return objects or _remove_namespaces(world, evaluation) or _remove_finalizer(world)
+
+
+def kept_namespaces(world: World) -> tuple[NamespaceInfo, ...]:
+    """Namespaces that are deleted next if they are not in use; none while other objects remain."""
+    if world.deletion_policy != "KeepCRDs" or not _are_objects_removed(world):
+        return ()
+    return tuple(entry for entry in _members(world) if is_created_for(entry, world.uid))
 
 
 def unlisted_namespaces(world: World) -> tuple[NamespaceInfo, ...]:
     """Namespaces that are deleted next and whose objects have not been listed; none while other objects remain."""
+    if world.deletion_policy != "Cascade" or not _are_objects_removed(world):
+        return ()
+    to_delete = _remaining_namespaces(world, Retention.DELETE)
+    return tuple(namespace for namespace in to_delete if namespace.uid not in world.foreign_objects)
+
+
+def _are_objects_removed(world: World) -> bool:
     try:
         _require_known(world)
-        plan = _delete_objects(world)
+        return (_delete_objects(world) or _release_objects(world)) is None
     except OlmError:
-        return ()
-    to_delete = _remaining_namespaces(world, Retention.DELETE) if plan is None else ()
-    return tuple(namespace for namespace in to_delete if namespace.uid not in world.foreign_objects)
+        return False
 
 
 def _require_no_hold(evaluation: Evaluation) -> None:
@@ -113,10 +132,14 @@ def _require_known(world: World) -> None:
 
 
 def _delete_objects(world: World) -> Plan | None:
-    """Delete everything but Namespaces, in waves."""
+    """Delete everything but Namespaces, and what the policy keeps, in waves."""
+    if world.deletion_policy == "Orphan":
+        return None
     resources = {entry.key: entry for entry in world.custom_resources or ()}
     remaining: list[LabeledObject | CustomResource] = [*resources.values()]
     remaining += [entry for key, entry in world.owned.items() if key not in resources]
+    if world.deletion_policy == "KeepCRDs":
+        remaining = [entry for entry in remaining if entry.key[:2] != CRD]
     webhooks = [entry for entry in remaining if entry.key in world.webhooks_without_endpoints]
     plan = _wave(world, "webhooks", webhooks)
     if plan is not None:
@@ -126,6 +149,14 @@ def _delete_objects(world: World) -> Plan | None:
         if plan is not None:
             return plan
     return None
+
+
+def _release_objects(world: World) -> Plan | None:
+    """Release what the policy keeps."""
+    if world.deletion_policy == "Cascade":
+        return None
+    kept = [entry for _, entry in sorted(world.owned.items()) if entry.deletion_timestamp is None]
+    return Prune(release=tuple(kept[:DELETE_BATCH])) if kept else None
 
 
 def _remove_finalizer(world: World) -> Plan:
@@ -190,7 +221,11 @@ def abandon_hint(world: World) -> str:
 
 
 def _remove_namespaces(world: World, evaluation: Evaluation) -> Plan | None:
-    """Leave or delete the Namespaces; foreign objects are reported before they are deleted with a Namespace."""
+    """Leave, release or delete the Namespaces; foreign objects are reported before they are deleted with a Namespace."""
+    if world.deletion_policy == "Orphan":
+        return release_namespaces(world, _members(world))
+    if world.deletion_policy == "KeepCRDs":
+        return prune_namespaces(world, _members(world))
     delete, leave = (_remaining_namespaces(world, retention) for retention in (Retention.DELETE, Retention.LEAVE))
     unlisted = [f"Namespace {namespace.name}" for namespace in delete if namespace.uid not in world.foreign_objects]
     if unlisted:
@@ -204,6 +239,12 @@ def _remove_namespaces(world: World, evaluation: Evaluation) -> Plan | None:
     if deleting and not world.abandoned:
         raise _wait_for_namespaces(world, deleting)
     return None
+
+
+def _members(world: World) -> list[NamespaceInfo]:
+    """The Namespaces that the BundleDeployment is a member of and that are not being deleted."""
+    known = (entry for _, entry in sorted(world.namespaces.items()) if world.uid in entry.members)
+    return [entry for entry in known if entry.deletion_timestamp is None]
 
 
 def _namespaces(world: World, retention: Retention) -> tuple[NamespaceInfo, ...]:

@@ -101,22 +101,23 @@ class NamespaceRemoval:
 
 @dataclass(frozen=True)
 class Prune:
-    """Remove objects that are no longer in the bundle: objects, then CustomResourceDefinitions, then Namespaces."""
+    """Delete or release objects: objects, then CustomResourceDefinitions, then Namespaces."""
 
     delete: tuple[LabeledObject, ...] = ()
     delete_crds: tuple[LabeledObject, ...] = ()
-    release_crds: tuple[LabeledObject, ...] = ()
+    release: tuple[LabeledObject, ...] = ()
+    """Objects that stay without an owner."""
     namespaces: tuple[NamespaceRemoval, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is removed."""
-        return not (self.delete or self.delete_crds or self.release_crds or self.namespaces)
+        return not (self.delete or self.delete_crds or self.release or self.namespaces)
 
     @property
     def objects(self) -> tuple[LabeledObject, ...]:
         """All but the Namespaces."""
-        return self.delete + self.delete_crds + self.release_crds
+        return self.delete + self.delete_crds + self.release
 
 
 @dataclass(frozen=True)

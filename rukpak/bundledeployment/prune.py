@@ -70,7 +70,7 @@ def _prune_objects(world: World, obsolete: list[LabeledObject]) -> Prune:
         usage = world.usage.get(crd.uid)
         if isinstance(usage, Usage):
             crds[crd_retention(usage)].append(crd)
-    return Prune(delete_crds=tuple(crds[Retention.DELETE]), release_crds=tuple(crds[Retention.RELEASE]))
+    return Prune(delete_crds=tuple(crds[Retention.DELETE]), release=tuple(crds[Retention.RELEASE]))
 
 
 def _remaining(obsolete: list[LabeledObject]) -> list[LabeledObject]:
@@ -98,6 +98,28 @@ def _obsolete_namespaces(world: World, content: RenderedBundle) -> list[Namespac
         for name, namespace in sorted(world.namespaces.items())
         if world.uid in namespace.members and name not in wanted and namespace.deletion_timestamp is None
     ]
+
+
+def prune_namespaces(world: World, namespaces: list[NamespaceInfo]) -> Prune | None:
+    """What becomes of Namespaces of a BundleDeployment that is being deleted and keeps its CRDs; None if there are none left.
+
+    Raises Waiting when nothing can be removed because usage cannot be read.
+    """
+    plan = _prune_namespaces(world, namespaces)
+    if plan.is_empty:
+        own = tuple(entry for entry in namespaces if is_created_for(entry, world.uid))
+        _raise_unread(world, Candidates(namespaces=own))
+        return None
+    return plan
+
+
+def release_namespaces(world: World, namespaces: list[NamespaceInfo]) -> Prune | None:
+    """The end of all memberships of a BundleDeployment that is being deleted and keeps everything."""
+    removals = tuple(
+        NamespaceRemoval(entry, Retention.RELEASE if is_created_for(entry, world.uid) else Retention.LEAVE)
+        for entry in namespaces
+    )
+    return Prune(namespaces=removals) if removals else None
 
 
 def _raise_unread(world: World, unread: Candidates) -> None:

@@ -25,7 +25,7 @@ from rukpak.bundledeployment.crd_changes import CrdChangeReader
 from rukpak.bundledeployment.decide import decide, prune_candidates
 from rukpak.bundledeployment.evaluate import Evaluation
 from rukpak.bundledeployment.events import EventMapper, Interests, controller_references
-from rukpak.bundledeployment.finalize import unlisted_namespaces
+from rukpak.bundledeployment.finalize import kept_namespaces, unlisted_namespaces
 from rukpak.bundledeployment.informers import MEMBER_INDEX, RELEASED_INDEX, Informers
 from rukpak.bundledeployment.inventory import OWNER_INDEX, Inventory
 from rukpak.bundledeployment.namespace_finalizers import Holders, blocking_finalizers
@@ -130,7 +130,7 @@ class BundleDeploymentReconciler:
         memory = self.memories[world.name]
         memory.brief_wait_since = status_report.brief_wait_since if status_report is not None else None
         memory.foreign_objects |= world.foreign_objects
-        memory.has_no_custom_resources = world.custom_resources == ()
+        memory.has_no_custom_resources = world.custom_resources == () and world.deletion_policy == "Cascade"
         memory.custom_resource_counts = world.custom_resource_counts
         until_count = time_to_count(world.deployment, world.custom_resource_counts, datetime.now(UTC))
         if until_count is not None:  # also when the outcome is Blocked
@@ -275,13 +275,15 @@ class BundleDeploymentReconciler:
             foreign_objects=dict(memory.foreign_objects),
             undeletable=frozenset(uid for uid, times in failed if times >= MAX_FAILED_DELETIONS),
         )
+        world = replace(world, usage={one.uid: await self.usage.namespace(one.name) for one in kept_namespaces(world)})
         unlisted = unlisted_namespaces(world)
         listed = {entry.uid: await self.usage.foreign_objects(world, entry.name) for entry in unlisted}
         return replace(world, foreign_objects={**world.foreign_objects, **listed})
 
     async def _custom_resources(self, world: World, memory: Memory) -> tuple[CustomResource, ...] | None:
-        """The custom resources of its CRDs, listed in each pass until there are none; None when they cannot be listed."""
-        if memory.has_no_custom_resources:
+        """The custom resources of its CRDs that are deleted with it, listed in each pass until there are none; None when they
+        cannot be listed."""
+        if memory.has_no_custom_resources or world.deletion_policy != "Cascade":
             return ()
         found: list[CustomResource] = []
         for obj in self.informers.crds.by_index(OWNER_INDEX, world.uid):

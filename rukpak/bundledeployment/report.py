@@ -34,6 +34,7 @@ from rukpak.bundledeployment.plan import (
     Done,
     Keep,
     ObjectChange,
+    Prune,
     RemoveFinalizer,
     UpdateInventory,
     Verb,
@@ -371,5 +372,7 @@ def _removal_message(outcome: Outcome) -> str:
         return outcome.message
     if isinstance(outcome, Exception):
         return f"cannot remove: {type(outcome).__name__}: {outcome}"
+    if isinstance(outcome.plan, Prune):
+        return "releasing what stays"
     name = getattr(outcome.plan, "name", "") if not isinstance(outcome.plan, Keep) else ""
     return f"removing {name}" if name else "removing"

@@ -25,6 +25,7 @@ from olmkit.api.bundledeployments import (
 )
 from olmkit.api.bundles import BundleSpec
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
+from olmkit.api.install_settings import DeletionPolicy
 from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, Waiting
 from rukpak.bundledeployment.health_result import Health
@@ -344,6 +345,11 @@ class World:
     def abandoned(self) -> bool:
         """Objects that cannot be deleted may be left behind."""
         return self.deployment.metadata.annotations.get(ABANDON_ANNOTATION) == "true"
+
+    @property
+    def deletion_policy(self) -> DeletionPolicy:
+        """What its deletion removes."""
+        return self.deployment.spec.deletion_policy or "Cascade"
 
     @property
     def deletion_hold(self) -> str:

@@ -40,6 +40,23 @@ def test_the_objects_and_the_custom_resources_are_named_before_it_is_confirmed(d
     assert not exists(desk, name)
 
 
+@pytest.mark.parametrize(
+    ("policy", "line"),
+    [
+        ("KeepCRDs", "  CustomResourceDefinition {crd} stays, and with it 1 {crd}: deletionPolicy is KeepCRDs"),
+        ("Orphan", "  Everything of it (1 object) stays in the cluster, and is not managed: deletionPolicy is Orphan"),
+    ],
+)
+def test_what_the_deletion_policy_keeps_is_named(desk: Desk, policy: str, line: str) -> None:
+    name = desk.operator("a", runs())
+    patch = f'{{"spec": {{"install": {{"deletionPolicy": "{policy}"}}}}}}'
+    desk.cluster.kubectl("patch", OPERATORS, name, "--type=merge", "-p", patch)
+    crd = desk.definition(desk.bundle_deployment(name, CRD), "things")
+    desk.custom_resource("things", "one")
+    _, out, _ = desk.olm("uninstall", name, "--dry-run")
+    assert out.splitlines()[1:] == [line.format(crd=crd)]
+
+
 def test_dependencies_go_or_stay_and_the_preview_says_why(desk: Desk) -> None:
     others = {each: desk.operator(each, runs()) for each in ("gone", "shared", "used", "own")}
     for each in ("gone", "shared", "used"):

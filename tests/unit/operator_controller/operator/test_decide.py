@@ -180,6 +180,29 @@ PLANS: list[tuple[str, World, Plan | str]] = [
         DeleteBundleDeployment("alpha", "uid-deployment"),
     ),
     (
+        "before the deletion the BundleDeployment has the deletion policy of its Operator, also one that was just set",
+        world(
+            operator({"install": {"deletionPolicy": "Orphan"}}, deleting=True), bundle_deployment=deployment("1.0.0")
+        ),
+        "ApplyBundleDeployment",
+    ),
+    (
+        "a deletion policy that is set during the deletion is handed on",
+        world(
+            operator({"install": {"deletionPolicy": "Orphan"}}, deleting=True),
+            bundle_deployment=deployment("1.0.0", deleting=True),
+        ),
+        "ApplyBundleDeployment",
+    ),
+    (
+        "a BundleDeployment with the deletion policy of its Operator is deleted",
+        world(
+            operator({"install": {"deletionPolicy": "Orphan"}}, deleting=True),
+            bundle_deployment=deployment("1.0.0", spec={"deletionPolicy": "Orphan"}),
+        ),
+        DeleteBundleDeployment("alpha", "uid-deployment"),
+    ),
+    (
         "a BundleDeployment that is being deleted is waited for",
         world(operator(deleting=True), bundle_deployment=deployment("1.0.0", deleting=True)),
         Keep(),

@@ -39,7 +39,8 @@ def live(**metadata: Any) -> dict[str, Any]:
             ApplyRejected,
             f"CustomResourceDefinition.apiextensions.k8s.io {NAME} already exists and belongs to a BundleDeployment that does "
             "not exist (uid gone): delete it, and the object of the bundle is installed (deleting a CustomResourceDefinition "
-            "deletes all its custom resources: back up the ones that you need)",
+            "deletes all its custom resources: back up the ones that you need), or set adoptionPolicy to IfUnowned to "
+            "take it over",
             id="an object of a BundleDeployment that does not exist",
         ),
         pytest.param(

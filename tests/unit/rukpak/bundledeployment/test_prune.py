@@ -32,7 +32,7 @@ def left(*keys: ObjectKey, **usage: Usage | ApiError) -> World:
 def names(plan: object) -> tuple[list[str], list[str], list[str]]:
     """What is deleted, which CRDs are deleted, and which are released."""
     assert isinstance(plan, Prune)
-    parts = (plan.delete, plan.delete_crds, plan.release_crds)
+    parts = (plan.delete, plan.delete_crds, plan.release)
     return tuple([entry.key.name for entry in part] for part in parts)  # type: ignore[return-value]
 
 
