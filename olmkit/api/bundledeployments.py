@@ -10,7 +10,7 @@ from pydantic import Field
 from olmkit.api.bundles import PROVISIONER_PATTERN, BundleSpec
 from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.install_settings import INSTALL_NAMESPACE_DESCRIPTION, InstallNamespace, InstallSettings
-from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
+from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource, without_nulls
 
 KIND = Kind("core.rukpak.io", "v1alpha1", "BundleDeployment", "bundledeployments")
 MAX_NAME_LENGTH = 45
@@ -264,7 +264,11 @@ _OTHER_FIELDS = ("provisionerClassName", "template")
 def install_fields(raw: dict[str, Any]) -> dict[str, Any]:
     """The fields of spec of a BundleDeployment as read that say how its bundle is installed."""
     spec = {field.alias for field in BundleDeploymentSpec.model_fields.values()}
-    return {name: value for name, value in raw["spec"].items() if name in spec and name not in _OTHER_FIELDS}
+    return {
+        name: without_nulls(value)
+        for name, value in raw["spec"].items()
+        if name in spec and name not in _OTHER_FIELDS and value is not None
+    }
 
 
 def template_spec(raw: dict[str, Any]) -> dict[str, Any]:

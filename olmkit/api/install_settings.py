@@ -12,6 +12,7 @@ from pydantic import Field
 from pydantic.config import JsonDict
 
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
+from olmkit.api.deployment_config import DeploymentConfig
 from olmkit.api.meta import Model
 from olmkit.api.names import MAX_LABEL_LENGTH
 from olmkit.api.patterns import DNS_LABEL
@@ -78,3 +79,4 @@ class InstallSettings(Model):
             "nor a controller owns, nor Argo CD, Flux, Helm or OLM v0. Default: Never."
         ),
     )
+    config: DeploymentConfig | None = Field(default=None, description="Changes of the operator's Deployments.")

@@ -59,6 +59,13 @@ class Model(BaseModel):
         return cls.model_validate(raw if raw is not None else {})
 
 
+def without_nulls(value: Any) -> Any:
+    """The JSON value without fields that are null, which a server-side apply does not write."""
+    if isinstance(value, dict):
+        return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
+    return [without_nulls(inner) for inner in value] if isinstance(value, list) else value
+
+
 class OwnerReference(Model):
     """metav1.OwnerReference."""
 

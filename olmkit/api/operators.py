@@ -10,7 +10,7 @@ from pydantic.config import JsonDict
 from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.install_settings import INSTALL_NAMESPACE_DESCRIPTION, InstallNamespace, InstallSettings
 from olmkit.api.label_selector import LabelSelector
-from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
+from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource, without_nulls
 
 KIND = Kind("operators.operatorframework.io", "v1alpha1", "Operator", "operators")
 FINALIZER = "operators.operatorframework.io/remove-bundle-deployment"
@@ -120,7 +120,7 @@ class Install(InstallSettings):
 
     def fields(self) -> dict[str, Any]:
         """The fields of the spec of a BundleDeployment."""
-        fields = self.dump()
+        fields: dict[str, Any] = without_nulls(self.dump())
         namespace = fields.pop("namespace", None)
         return fields | ({"installNamespace": namespace} if namespace else {})
 

@@ -235,3 +235,21 @@ def _fields(type_name: str) -> Iterator[tuple[str, tuple[Convert, int]]]:
     for name, omits_empty, of in STRUCTS[type_name]:
         convert, empty = _converter(of)
         yield name, (convert, empty if omits_empty else _NEVER)
+
+
+def unknown_fields(type_name: str, value: Any) -> list[str]:
+    """The paths, as `.spec.replicas`, of fields in a value that the named type and its parts do not have: they are dropped."""
+    of = type_name.removeprefix("*")
+    found: list[str] = []
+    if of.startswith("[]") and isinstance(value, list):
+        for index, item in enumerate(value):
+            found += [f"[{index}]{path}" for path in unknown_fields(of.removeprefix("[]"), item)]
+    elif of.startswith(_MAP) and isinstance(value, dict):
+        for key, item in value.items():
+            found += [f".{key}{path}" for path in unknown_fields(of.removeprefix(_MAP), item)]
+    elif of in STRUCTS and isinstance(value, dict):
+        types = {each.name.casefold(): each.type_name for each in STRUCTS[of]}
+        for key, item in value.items():
+            inner = types.get(key.casefold())
+            found += [f".{key}"] if inner is None else [f".{key}{path}" for path in unknown_fields(inner, item)]
+    return found

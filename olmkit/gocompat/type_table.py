@@ -297,6 +297,9 @@ StrategyDeploymentPermissions = serviceAccountName string, rules []PolicyRule
 StrategyDeploymentSpec = name string, spec DeploymentSpec, label? map[string]string
 StrategyDetailsDeployment = deployments []StrategyDeploymentSpec, permissions? []StrategyDeploymentPermissions,
     clusterPermissions? []StrategyDeploymentPermissions
+DeploymentConfig = nodeSelector? *map[string]string, tolerations? []Toleration, resources? *ResourceRequirements,
+    envFrom? []EnvFromSource, env? []EnvVar, volumes? []Volume, volumeMounts? []VolumeMount, affinity? *Affinity,
+    annotations? map[string]string
 NamedInstallStrategy = strategy string, spec? StrategyDetailsDeployment
 ClusterServiceVersionSpec = install NamedInstallStrategy, version? json, maturity? string, customresourcedefinitions?
     CustomResourceDefinitions, apiservicedefinitions? APIServiceDefinitions, webhookdefinitions? []WebhookDescription,

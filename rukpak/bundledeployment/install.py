@@ -7,6 +7,7 @@ from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.errors import Waiting
 from rukpak.bundledeployment.drift import is_up_to_date
 from rukpak.bundledeployment.plan import Apply, PhaseStep, Plan, UpdateInventory
+from rukpak.bundledeployment.ready_message import is_under_way
 from rukpak.bundledeployment.rendered_bundle import InstallPhase, RenderedBundle, RenderedObject
 from rukpak.bundledeployment.waiting import (
     CONTENT_RETRY_DELAY,
@@ -31,7 +32,10 @@ def prepare(world: World, content: RenderedBundle) -> Plan | None:
         return UpdateInventory(world.inventory | kinds)
     require_synced(world, kinds)
     absent = sorted(content.external_namespaces - world.namespaces.keys())
-    if absent and world.active_bundle != content.bundle:
+    is_installed = world.active_bundle == content.bundle
+    if absent and (
+        not is_installed or (content.bundle == world.desired_bundle and is_under_way(world, content.bundle))
+    ):
         text = f"has objects in Namespaces that neither exist nor are in the bundle: {list_names(absent)}; create them first"
         raise Waiting(Reason.RETRYING, text, WATCHED_RETRY_DELAY)
     wanted = {item.key.name for item in content.objects() if item.key[:2] == NAMESPACE}

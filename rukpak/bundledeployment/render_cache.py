@@ -175,8 +175,9 @@ class _RenderWork:
 
     def _prepared(self, content: Bundle) -> tuple[RenderedBundle, dict[ObjectKey, bytes]]:
         namespace, warnings = self._namespace(content)
-        watched = self.identity.options.watch_namespaces
-        manifests = render(content, RenderOptions(namespace, watched or None, scopes=self.scopes))
+        options = self.identity.options
+        targets = options.watch_namespaces or None
+        manifests = render(content, RenderOptions(namespace, targets, scopes=self.scopes, config=options.config))
         ready = check(manifests, content, self.cluster_info)
         bodies = {item.key: orjson.dumps(item.body, option=orjson.OPT_SORT_KEYS) for item in ready.manifests}
         return self._rendered(namespace, warnings, ready, bodies), bodies

@@ -5,9 +5,14 @@ Made by rukpak.bundledeployment.reconciler, part of the key of the render cache 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import orjson
 
 from olmkit.api.bundledeployments import BundleDeploymentSpec
+from olmkit.api.meta import without_nulls
 
 
 @dataclass(frozen=True)
@@ -19,7 +24,21 @@ class InstallOptions:
     watch_namespaces: tuple[str, ...] = ()
     """The namespaces to watch, sorted; ("",) is all; empty: what the bundle supports."""
 
+    config_json: bytes = b"{}"
+    """Changes of the Deployments, as JSON with sorted keys."""
+
     @classmethod
     def of(cls, spec: BundleDeploymentSpec) -> InstallOptions:
         """The options of a BundleDeployment."""
-        return cls(spec.install_namespace or "", tuple(sorted(set(spec.watch_namespaces or ()))))
+        config = without_nulls(spec.config.dump()) if spec.config is not None else {}
+        return cls(
+            spec.install_namespace or "",
+            tuple(sorted(set(spec.watch_namespaces or ()))),
+            orjson.dumps(config, option=orjson.OPT_SORT_KEYS),
+        )
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """Changes of the Deployments, as the user has written them."""
+        config: dict[str, Any] = orjson.loads(self.config_json)
+        return config

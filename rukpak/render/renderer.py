@@ -18,6 +18,7 @@ from rukpak.format.errors import BUNDLE_LOAD_FAILED, INVALID_CONFIGURATION, BadB
 from rukpak.format.objects import BundleObject, mapping, without_duplicates
 from rukpak.format.validators import NAMESPACED_KINDS, validation_errors
 from rukpak.render import api_services, serving, webhooks
+from rukpak.render.deployment_config import read_config, with_config
 from rukpak.render.endpoints import CertificateMode, endpoints_of
 from rukpak.render.install_modes import TARGET_NAMESPACES_ANNOTATION, check_targets, default_targets
 from rukpak.render.namespaces import install_namespace, namespace_object, without_reserved_keys
@@ -48,6 +49,8 @@ class RenderOptions:
     """Who issues the serving certificates; None: cert-manager with `upstream`, else rukpak."""
     scopes: Scopes = field(default_factory=dict)
     """The scopes of the cluster's kinds; those of other kinds are looked up in rukpak.render.scopes."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """Changes of the Deployments, as the user has written them."""
 
     @property
     def certificate_mode(self) -> CertificateMode:
@@ -60,6 +63,9 @@ def render(bundle: Bundle, options: RenderOptions) -> list[BundleObject]:
     if isinstance(bundle, PlainBundle):
         if options.target_namespaces:
             text = "a plain+v0 bundle has no install modes: leave watchNamespaces out, or install a registry+v1 bundle"
+            raise BadBundle(INVALID_CONFIGURATION, text)
+        if options.config:
+            text = "config changes the Deployments of a registry+v1 bundle: leave it out for a plain+v0 bundle"
             raise BadBundle(INVALID_CONFIGURATION, text)
         return _render_plain(bundle, options)
     errors = validation_errors(bundle)
@@ -166,14 +172,15 @@ def _generate(bundle: RegistryBundle, options: RenderOptions, targets: tuple[str
     """The bodies as upstream generates them; `targets` are the namespaces to watch."""
     namespace, deployments = options.install_namespace, bundle.install_spec.get("deployments") or ()
     endpoints = endpoints_of(bundle, namespace, options.certificate_mode, with_api_services=not options.upstream)
-    converting = webhooks.conversions(bundle)
+    converting, config = webhooks.conversions(bundle), read_config(options.config)
     yield from rbac_objects(bundle, namespace, targets)
     for crd in bundle.crds:
         yield webhooks.with_conversion(crd, converting.get(crd["metadata"]["name"]), endpoints)
     for other in bundle.others:
         yield _placed(other, namespace)
     for deployment in deployments:
-        yield serving.with_certificate(_deployment(bundle, namespace, targets, deployment), endpoints)
+        configured = with_config(_deployment(bundle, namespace, targets, deployment), config)
+        yield serving.with_certificate(configured, endpoints)
     yield from webhooks.configurations(bundle, endpoints, targets)
     if not options.upstream:
         yield from api_services.api_service_objects(bundle, endpoints)

@@ -136,6 +136,7 @@ async def test_other_options_render_other_objects_of_one_bundle(tmp_path: Path) 
             {"namespace": "olm-suite-system"},
             'namespace "olm-suite-system", which is the suite\'s own: name another install',
         ),
+        ({"config_json": b'{"env":[]}'}, "config changes the Deployments of a registry+v1 bundle: leave it out"),
         ({"watch_namespaces": ("a",)}, "a plain+v0 bundle has no install modes: leave watchNamespaces out"),
     ],
 )

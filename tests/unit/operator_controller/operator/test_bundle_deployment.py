@@ -73,6 +73,11 @@ INSTALL_FIELDS = {"installNamespace": "port", "watchNamespaces": ["a", "b"]}
             {"install": {"watchNamespaces": [""]}}, INSTALL_FIELDS, "1.0.0", {"watchNamespaces": [""]}, id="one of two"
         ),
         pytest.param({"install": INSTALL}, INSTALL_FIELDS, "1.0.0", None, id="nothing is written without a change"),
+        pytest.param(
+            {"install": {"config": {"affinity": {"nodeAffinity": None}, "env": [{"name": "A", "value": None}]}}},
+            {"config": {"affinity": {}, "env": [{"name": "A"}]}}, "1.0.0", None, id="null is as if it were not there",
+        ),
+        pytest.param({"install": {"config": {}}}, {}, "1.0.0", {"config": {}}, id="a config"),
         pytest.param({"install": INSTALL, "paused": True}, {}, "1.0.0", None, id="a paused Operator changes nothing"),
         pytest.param(
             {"install": INSTALL, "approval": "Manual", "version": ">=1.0.0"}, {}, "1.0.0", INSTALL_FIELDS,
