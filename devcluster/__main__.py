@@ -18,7 +18,8 @@ from pathlib import Path
 from devcluster import programs, state
 from devcluster.cluster import Cluster, ClusterOptions, start
 from devcluster.errors import DevclusterError
-from devcluster.processes import proportional_memory
+from devcluster.nodes import real_node
+from devcluster.processes import process_tree_memory, proportional_memory
 
 _DOWN_SECONDS = 30.0
 # The prefix of each line of an error that a detached owner sends to its parent.
@@ -59,6 +60,12 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument("--detach", action="store_true", help="return when the cluster is ready; `down` stops it")
     up.add_argument("--nodes", type=_count, default=1, help="number of simulated nodes (default: 1)")
     up.add_argument(
+        "--node",
+        choices=("kwok", "real"),
+        default="kwok",
+        help="kwok: nodes that simulate pods; real: one node that runs them (as root, with packages of Debian)",
+    )
+    up.add_argument(
         "--kubeconfig", type=Path, help="use this existing cluster and start only a registry (also: OLM_KUBECONFIG)"
     )
     command("down", _down, "stop a cluster and remove its files and routes")
@@ -79,13 +86,18 @@ def _count(text: str) -> int:
 
 
 def _up(chosen: argparse.Namespace) -> int:
-    options = replace(ClusterOptions.from_environment(chosen.name), nodes=chosen.nodes)
+    if chosen.node == "real" and chosen.nodes != 1:
+        raise DevclusterError("A cluster has one real node; --nodes is the number of simulated ones.")
+    environment = ClusterOptions.from_environment(chosen.name)
+    options = replace(environment, nodes=chosen.nodes, real_node=chosen.node == "real")
     if chosen.kubeconfig is not None:
         options = replace(options, kubeconfig=chosen.kubeconfig.absolute(), registry=os.environ.get("REGISTRY"))
     if not chosen.detach:
         return _run(options, _print_line)
     if options.kubeconfig is None:
         programs.find_or_build(_print_line)
+        if options.real_node:
+            real_node.find_programs(_print_line)
     return _detached(options)
 
 
@@ -214,17 +226,19 @@ def _rows(folder: Path) -> list[tuple[str, ...]]:
         return [(folder.name, "killed", "", "", "", "`down` removes its files")]
     phase = "ready" if known.ready else "starting"
     addresses = {"kube-apiserver": known.server, "registry": known.registry}
-    processes = {**known.components, "supervisor": known.supervisor}
+    # A component of a real node is the child of a program that entered its namespaces.
+    processes = [(name, process, process_tree_memory) for name, process in known.components.items()]
+    processes.append(("supervisor", known.supervisor, proportional_memory))
     return [
         (
             folder.name,
             phase,
             name,
             str(process),
-            f"{proportional_memory(process) / 2**20:.0f} MiB",
+            f"{memory(process) / 2**20:.0f} MiB",
             addresses.get(name, ""),
         )
-        for name, process in processes.items()
+        for name, process, memory in processes
     ]
 
 

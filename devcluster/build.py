@@ -28,6 +28,8 @@ KUBERNETES_NAMES = (
     "kubectl",
     "devcluster-certificates",
 )
+NODE_NAMES = ("kubelet", "kube-proxy")
+"""What a real node runs of the same program."""
 INSTALLED = {
     "kwok": "sigs.k8s.io/kwok/cmd/kwok@v0.7.0",
     "registry": "github.com/distribution/distribution/v3/cmd/registry@v3.0.0",
@@ -50,7 +52,7 @@ class GoProgram:
 
     `version` and `go`, the oldest Go that the module accepts, are set if `go install` accepts the module. Otherwise, because its
     go.mod replaces or excludes other modules, the folder binaries/<module> has a go.mod that requires the package as a tool and
-    repeats those lines, and a go.sum. `tags` are build constraints.
+    repeats those lines, and a go.sum; the package "." is that folder itself. `tags` are build constraints.
     """
 
     name: str
@@ -69,14 +71,14 @@ def recipe() -> list[bytes]:
         for path in sorted(_SOURCES.iterdir())
         if path.name in ("go.mod", "go.sum") or path.suffix == ".go"
     ]
-    settings = (_KUBERNETES_LDFLAGS, *KUBERNETES_NAMES, *INSTALLED.values())
+    settings = (_KUBERNETES_LDFLAGS, *KUBERNETES_NAMES, *NODE_NAMES, *INSTALLED.values())
     return [*sources, *(text.encode() for text in settings)]
 
 
 def program_recipe(program: GoProgram) -> list[bytes]:
     """Everything that `build_program` depends on."""
-    files = () if program.version else ("go.mod", "go.sum")
-    return [repr(program).encode(), *((_SOURCES / program.module / file).read_bytes() for file in files)]
+    files = () if program.version else sorted((_SOURCES / program.module).iterdir())
+    return [repr(program).encode(), *(file.read_bytes() for file in files)]
 
 
 def minimum_go(program: GoProgram | None = None) -> str:
@@ -128,7 +130,7 @@ def build_all(
         for number, (name, package) in enumerate(INSTALLED.items(), start=2):
             command = [go, "install", "-trimpath", "-ldflags", "-s -w", package]
             _run(command, {**base, "GOBIN": str(folder)}, f"{name} ({number} of {total})", report)
-    for name in KUBERNETES_NAMES:
+    for name in (*KUBERNETES_NAMES, *NODE_NAMES):
         (folder / name).symlink_to("kubernetes")
 
 

@@ -19,6 +19,7 @@ from typing import Any, Self
 from devcluster import kubeconfig, programs, state
 from devcluster.control_plane import write_private
 from devcluster.errors import DevclusterError
+from devcluster.nodes import real_node
 from devcluster.processes import python_environment
 from devcluster.supervisor import Request
 
@@ -29,12 +30,13 @@ _STOP_SECONDS = 30.0
 @dataclass(frozen=True)
 class ClusterOptions:
     """The options of a cluster to start. With `kubeconfig` that cluster is used and only a registry is started, or none with
-    `registry`."""
+    `registry`. With `real_node` it has one node that runs containers, otherwise `nodes` that simulate them."""
 
     name: str = "default"
     nodes: int = 1
     kubeconfig: Path | None = None
     registry: str | None = None
+    real_node: bool = False
 
     @classmethod
     def from_environment(cls, name: str, environment: Mapping[str, str] = os.environ) -> "ClusterOptions":
@@ -137,6 +139,7 @@ def start(options: ClusterOptions, report: Callable[[str], None]) -> Cluster:
     is_managed = options.kubeconfig is None
     folder = state.run_folder(options.name)
     where, kubectl = _programs(options, report)
+    node_programs = real_node.find_programs(report) if is_managed and options.real_node else None
     report(f"Starting the cluster {options.name!r} ...")
     request = Request(
         folder=str(folder),
@@ -145,6 +148,7 @@ def start(options: ClusterOptions, report: Callable[[str], None]) -> Cluster:
         owner=os.getpid(),
         kubeconfig=None if options.kubeconfig is None else str(options.kubeconfig),
         registry=options.registry,
+        node_programs=node_programs,
     )
     supervisor = subprocess.Popen(
         [sys.executable, "-m", "devcluster.supervisor", json.dumps(asdict(request))],

@@ -24,7 +24,7 @@ class ComponentProcess:
         """`programs` is the folder of the programs, `logs` the one that gets NAME.log."""
         self.name = component.name
         self._component = component
-        self._program = programs / component.name
+        self._program = Path(component.program or programs / component.name)
         self._log = logs / f"{component.name}.log"
         self._process: asyncio.subprocess.Process | None = None
         self._keeper: asyncio.Task[None] | None = None

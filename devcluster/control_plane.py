@@ -12,6 +12,7 @@ from pathlib import Path
 from devcluster import kubeconfig
 from devcluster.allocation import Allocation
 from devcluster.errors import DevclusterError
+from devcluster.nodes.network import NODE, NodeNetwork
 
 # User names of Kubernetes' bootstrap RBAC. It has no role for kwok, which is therefore an administrator.
 _USERS = {
@@ -20,31 +21,53 @@ _USERS = {
     "kube-controller-manager": ("system:kube-controller-manager", ""),
     "kube-scheduler": ("system:kube-scheduler", ""),
 }
+_USERS_OF_A_REAL_NODE = {
+    "kubelet": (f"system:node:{NODE}", "system:nodes"),
+    "kube-proxy": ("system:kube-proxy", ""),
+}
 # High limits, so that measurements show the suite and not the rate limits of these controllers.
 _CLIENT_RATE = ("--kube-api-qps=300", "--kube-api-burst=600")
 
 
 @dataclass(frozen=True)
 class Component:
-    """A program of the cluster: its name in tables and logs, its arguments without the program, its additional environment."""
+    """A program of the cluster: its name in tables and logs, its arguments without the program, its additional environment.
+
+    `program` is its path; without one it is the program of that name in the folder of the cluster's programs.
+    """
 
     name: str
     arguments: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
+    program: str = ""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The paths and addresses of one cluster: its run folder, its programs, its ports and address ranges."""
+    """The paths and addresses of one cluster: its run folder, its programs, its ports and address ranges.
+
+    With a real node the API server and the registry are where pods reach them, otherwise on loopback.
+    """
 
     folder: Path
     programs: Path
     allocation: Allocation
+    network: NodeNetwork | None = None
+
+    @property
+    def server_address(self) -> str:
+        """The address at which the API server listens."""
+        return self.network.api_server if self.network else "127.0.0.1"
 
     @property
     def server(self) -> str:
         """The URL of the API server."""
-        return f"https://127.0.0.1:{self.allocation.ports[0]}"
+        return f"https://{self.server_address}:{self.allocation.ports[0]}"
+
+    @property
+    def registry(self) -> str:
+        """The address and port of the registry."""
+        return f"{self.network.registry if self.network else '127.0.0.1'}:{self.allocation.ports[3]}"
 
     @property
     def etcd(self) -> str:
@@ -67,20 +90,22 @@ class Layout:
         return self.keys / "ca.crt"
 
     def kubeconfig(self, user: str) -> Path:
-        """The kubeconfig of one of the users: admin, kwok, kube-controller-manager, kube-scheduler."""
+        """The kubeconfig of one of the users: admin, kwok, kube-controller-manager, kube-scheduler, kubelet, kube-proxy."""
         return self.folder / "kubeconfig" if user == "admin" else self.keys / f"{user}.kubeconfig"
 
     def prepare(self) -> str:
         """Create the keys, the token file and the kubeconfigs; return the admin's token."""
         self.keys.mkdir(mode=0o700)
-        hosts = (
-            "127.0.0.1",
+        hosts = [
+            self.server_address,
             "localhost",
             "kubernetes",
             "kubernetes.default",
             "kubernetes.default.svc",
             self.allocation.first_service_address,
-        )
+        ]
+        if self.network:
+            hosts += ["--", NODE, self.network.node]
         made = subprocess.run(
             [self.programs / "devcluster-certificates", self.keys, *hosts], capture_output=True, text=True, check=False
         )
@@ -89,7 +114,7 @@ class Layout:
         authority = self.authority.read_bytes()
         lines = []
         tokens = {}
-        for user, (name, group) in _USERS.items():
+        for user, (name, group) in {**_USERS, **(_USERS_OF_A_REAL_NODE if self.network else {})}.items():
             tokens[user] = secrets.token_urlsafe(24)
             lines.append(f'{tokens[user]},{name},{name},"{group}"\n')
             write_private(self.kubeconfig(user), kubeconfig.render(self.server, authority, tokens[user], user))
@@ -125,17 +150,13 @@ def api_server(layout: Layout) -> Component:
     keys = layout.keys
     arguments = (
         f"--etcd-servers={layout.etcd}",
-        "--bind-address=127.0.0.1",
+        f"--bind-address={layout.server_address}",
         f"--secure-port={layout.allocation.ports[0]}",
-        # The Service `kubernetes` has no endpoints, because these must not be loopback addresses.
-        "--endpoint-reconciler-type=none",
-        f"--advertise-address={layout.allocation.first_service_address}",
         f"--service-cluster-ip-range={layout.allocation.service_cidr}",
         f"--tls-cert-file={keys / 'kube-apiserver.crt'}",
         f"--tls-private-key-file={keys / 'kube-apiserver.key'}",
         f"--client-ca-file={layout.authority}",
         f"--token-auth-file={layout.tokens}",
-        "--authorization-mode=RBAC",
         "--allow-privileged=true",
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={keys / 'service-account.key'}",
@@ -151,8 +172,29 @@ def api_server(layout: Layout) -> Component:
         "--profiling=false",
         # Without this it waits a minute for open watches before it ends.
         "--shutdown-watch-termination-grace-period=1s",
+        *_node_arguments(layout),
     )
     return Component("kube-apiserver", arguments)
+
+
+def _node_arguments(layout: Layout) -> tuple[str, ...]:
+    """The arguments of the API server that depend on the kind of the nodes."""
+    if layout.network is None:
+        return (
+            "--authorization-mode=RBAC",
+            # The Service `kubernetes` has no endpoints, because these must not be loopback addresses.
+            "--endpoint-reconciler-type=none",
+            f"--advertise-address={layout.allocation.first_service_address}",
+        )
+    client = layout.keys / "kube-apiserver-kubelet-client"
+    return (
+        "--authorization-mode=Node,RBAC",
+        f"--advertise-address={layout.server_address}",
+        f"--kubelet-certificate-authority={layout.authority}",
+        f"--kubelet-client-certificate={client}.crt",
+        f"--kubelet-client-key={client}.key",
+        "--kubelet-preferred-address-types=InternalIP",
+    )
 
 
 def controller_manager(layout: Layout) -> Component:

@@ -6,7 +6,7 @@ Clusters start without any of them.
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from devcluster.errors import DevclusterError
@@ -15,13 +15,17 @@ _KEEP_CONFIGURATION = ("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Opt
 """Keep changed configuration files (for example policy.json of containers) without asking."""
 
 
-def find_or_install(program: str, report: Callable[[str], None], hint: str = "") -> Path:
-    """Return the path of `program`; install the package of that name, which needs root, if it is missing.
+def find_or_install(
+    program: str, report: Callable[[str], None], hint: str = "", package: str = "", folders: Sequence[str] = ()
+) -> Path:
+    """Return the path of `program`; install its package (default: of that name), which needs root, if it is missing.
 
-    `hint` ends the message of each error. Raises DevclusterError.
+    `hint` ends the message of each error. Programs are on PATH, or in one of the `folders`. Raises DevclusterError.
     """
-    hint = hint or f"Install {program} (on Debian: `apt-get install {program}` as root)."
-    found = shutil.which(program)
+    package = package or program
+    hint = hint or f"Install {package} (on Debian: `apt-get install {package}` as root)."
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), *folders))
+    found = shutil.which(program, path=path)
     if found:
         return Path(found)
     installer = shutil.which("apt-get")
@@ -29,9 +33,9 @@ def find_or_install(program: str, report: Callable[[str], None], hint: str = "")
         raise DevclusterError(f"{program} is not installed, and there is no apt-get to install it. {hint}")
     if os.geteuid() != 0:
         raise DevclusterError(f"{program} is not installed, and only root can install it. {hint}")
-    report(f"Installing {program} with apt-get ...")
+    report(f"Installing {package} with apt-get ...")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for arguments in (("update",), ("install", "-y", *_KEEP_CONFIGURATION, program)):
+    for arguments in (("update",), ("install", "-y", *_KEEP_CONFIGURATION, package)):
         done = subprocess.run(
             [installer, *arguments],
             env=environment,
@@ -42,7 +46,7 @@ def find_or_install(program: str, report: Callable[[str], None], hint: str = "")
         )
         if done.returncode != 0:
             raise DevclusterError(f"apt-get {' '.join(arguments)}: {done.stderr.strip()}\n{hint}")
-    found = shutil.which(program)
+    found = shutil.which(program, path=path)
     if not found:
         raise DevclusterError(f"apt-get installed no {program}. {hint}")
     return Path(found)

@@ -12,7 +12,7 @@ import io
 import json
 import re
 import tarfile
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -54,18 +54,30 @@ class Registry:
 
     def push_layers(self, repository: str, tag: str, layers: Iterable[bytes], labels: Mapping[str, str]) -> str:
         """Push an image with these layers, which are tar archives, lowest first; return the digest of its manifest."""
-        tars = list(layers)
+        packed = [(_LAYER_TYPE, gzip.compress(tar, 6, mtime=0), _digest(tar)) for tar in layers]
+        return self._push_layers(repository, tag, packed, {"Labels": dict(sorted(labels.items()))})
+
+    def push_program(self, repository: str, tag: str, program: Path) -> str:
+        """Push an image that is one program without dependencies; return the digest of its manifest."""
+        tar = layer({program.name: program.read_bytes()}, mode=0o755)
+        packed = [(_LAYER_TYPE.removesuffix("+gzip"), tar, _digest(tar))]
+        return self._push_layers(repository, tag, packed, {"Entrypoint": [f"/{program.name}"]})
+
+    def _push_layers(
+        self, repository: str, tag: str, layers: Sequence[tuple[str, bytes, str]], settings: Mapping[str, Any]
+    ) -> str:
+        """Push an image of layers, each with its media type and the digest of its tar archive."""
         config = {
             "architecture": "amd64",
             "os": "linux",
-            "config": {"Labels": dict(sorted(labels.items()))},
-            "rootfs": {"type": "layers", "diff_ids": [_digest(tar) for tar in tars]},
+            "config": settings,
+            "rootfs": {"type": "layers", "diff_ids": [unpacked for *_, unpacked in layers]},
         }
         manifest = {
             "schemaVersion": 2,
             "mediaType": _MANIFEST_TYPE,
             "config": self._blob(repository, _CONFIG_TYPE, _json(config)),
-            "layers": [self._blob(repository, _LAYER_TYPE, gzip.compress(tar, 6, mtime=0)) for tar in tars],
+            "layers": [self._blob(repository, media_type, content) for media_type, content, _ in layers],
         }
         content = _json(manifest)
         self._send("PUT", f"/v2/{repository}/manifests/{tag}", content, _MANIFEST_TYPE)
@@ -268,8 +280,8 @@ def version_of(blob: Blob) -> str:
     return ""
 
 
-def layer(files: Mapping[str, bytes]) -> bytes:
-    """A tar archive of the files and their folders, sorted, without times and owners."""
+def layer(files: Mapping[str, bytes], mode: int = 0o644) -> bytes:
+    """A tar archive of the files, which have this mode, and their folders, sorted, without times and owners."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         folders = {str(parent) for path in files for parent in Path(path).parents if str(parent) != "."}
@@ -279,7 +291,7 @@ def layer(files: Mapping[str, bytes]) -> bytes:
             archive.addfile(entry)
         for name, content in sorted(files.items(), key=lambda item: item[0].split("/")):
             entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(content), 0o644
+            entry.size, entry.mode = len(content), mode
             archive.addfile(entry, io.BytesIO(content))
     return buffer.getvalue()
 

@@ -1,7 +1,8 @@
-"""Programs written in Go that some tests and targets need beside a cluster: helm, promtool and the GitOps tools.
+"""Programs written in Go that some tests and targets need beside a cluster: helm, promtool, the GitOps tools, and what a real
+node runs.
 
-Called by those tests and targets; each program is built when it is first asked for, into the cache folder. A cluster needs
-none of them, and they are no part of the suite.
+Called by those tests and targets; each program is built when it is first asked for, into the cache folder. A cluster with
+simulated nodes needs none of them, and they are no part of the suite.
 """
 
 import hashlib
@@ -23,8 +24,10 @@ OPTIONAL_PROGRAMS: Mapping[str, GoProgram] = {
             module="argocd",
             ldflags="-s -w -X github.com/argoproj/argo-cd/v3/common.version=3.2.1",
         ),
+        GoProgram("coredns", "github.com/coredns/coredns", "v1.15.0", go="1.26"),
         GoProgram("helm", "helm.sh/helm/v3/cmd/helm", "v3.22.0", go="1.26"),
         GoProgram("kustomize-controller", "github.com/fluxcd/kustomize-controller", module="kustomize-controller"),
+        GoProgram("pause", ".", module="pause"),
         *(
             # Without service discovery, whose clients of all clouds would take most of the build.
             GoProgram(name, f"github.com/prometheus/prometheus/cmd/{name}", module="prometheus", tags="remove_all_sd")

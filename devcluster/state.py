@@ -17,6 +17,7 @@ from pathlib import Path
 from devcluster import routes
 from devcluster.cache import cache_folder
 from devcluster.errors import DevclusterError
+from devcluster.nodes import sandbox
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 _STATE_FILE = "state.json"
@@ -25,7 +26,10 @@ _LOCK_TIMEOUT_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class State:
-    """The state of a running cluster; paths as text, times in seconds since 1970, components as name -> process id."""
+    """The state of a running cluster; paths as text, times in seconds since 1970, components as name -> process id.
+
+    `link` and `cgroup` are what a real node has outside its namespaces.
+    """
 
     name: str
     ready: bool
@@ -40,6 +44,8 @@ class State:
     supervisor: int
     started: float
     components: Mapping[str, int] = field(default_factory=dict)
+    link: str = ""
+    cgroup: str = ""
 
 
 def run_folder(name: str) -> Path:
@@ -114,6 +120,7 @@ def _undo(folder: Path) -> None:
     left = load(folder)
     if left is not None:
         routes.remove(left.ranges)
+        sandbox.remove(left.link, left.cgroup)
 
 
 def _try_lock(folder: Path, kind: int) -> int | None:

@@ -13,15 +13,18 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from devcluster import allocation, control_plane, nodes, registry, routes, state
+from devcluster import allocation, control_plane, registry, routes, state
 from devcluster.api_client import ApiClient
 from devcluster.component_process import ComponentProcess
 from devcluster.errors import DevclusterError
+from devcluster.nodes import sandbox, simulated
+from devcluster.nodes.network import NodeNetwork
+from devcluster.nodes.real_node import RealNode, cgroup_of
 from devcluster.services import answers
 
 _START_SECONDS = 120.0
@@ -30,7 +33,10 @@ _POLL_SECONDS = 0.03
 
 @dataclass(frozen=True)
 class Request:
-    """The request to start a cluster. With a kubeconfig that cluster is used, and at most a registry is started."""
+    """The request to start a cluster. With a kubeconfig that cluster is used, and at most a registry is started.
+
+    With `node_programs`, of nodes.real_node, the cluster has one real node.
+    """
 
     folder: str
     programs: str
@@ -38,6 +44,7 @@ class Request:
     owner: int
     kubeconfig: str | None = None
     registry: str | None = None
+    node_programs: Mapping[str, str] | None = None
 
 
 class Supervisor:
@@ -59,34 +66,69 @@ class Supervisor:
         if self._request.kubeconfig is None:
             await self._start_control_plane(allocated)
         else:
-            self._prepare(allocated, self._request.kubeconfig, "", ())
+            self._prepare(
+                control_plane.Layout(self._folder, Path(self._request.programs), allocated),
+                self._request.kubeconfig,
+                "",
+                (),
+            )
             await self._launch(self._registry_component())
         if self._request.registry is None:
-            await self._until("The registry", lambda: answers(f"127.0.0.1:{allocated.ports[3]}", "/v2/"))
-        for process in self._processes.values():
-            process.restart_on_exit(self._save)
+            await self._until("The registry", self._registry_answers)
+        for name, process in self._processes.items():
+            # Nothing could enter the namespaces of another first process.
+            if name != sandbox.FIRST_PROCESS:
+                process.restart_on_exit(self._save)
         self._save(ready=True)
         assert self._state is not None
         return self._state
 
     async def _start_control_plane(self, allocated: allocation.Allocation) -> None:
-        layout = control_plane.Layout(self._folder, Path(self._request.programs), allocated)
+        network = None if self._request.node_programs is None else NodeNetwork(allocated)
+        layout = control_plane.Layout(self._folder, Path(self._request.programs), allocated, network)
         token = await asyncio.to_thread(layout.prepare)
-        ranges = (allocated.pod_cidr, allocated.service_cidr)
-        self._prepare(allocated, str(layout.kubeconfig("admin")), layout.server, ranges)
+        ranges = () if network else (allocated.pod_cidr, allocated.service_cidr)
+        self._prepare(layout, str(layout.kubeconfig("admin")), layout.server, ranges)
         warning = await asyncio.to_thread(routes.add, ranges)
         if warning is not None:
             send(event="warning", message=warning)
+        node = await self._create_node(layout)
         self._api = ApiClient(layout.server, layout.authority, token)
         await self._launch([control_plane.etcd(layout), control_plane.api_server(layout), *self._registry_component()])
         await self._until("The API server", self._api_server_answers)
-        await self._launch(
-            [control_plane.controller_manager(layout), control_plane.scheduler(layout), nodes.kwok(layout)]
-        )
+        await self._launch([control_plane.controller_manager(layout), control_plane.scheduler(layout)])
+        if node is None:
+            await self._launch([simulated.kwok(layout)])
+        else:
+            await self._start_node(node)
         await self._until("A node", self._nodes_are_ready)
 
-    def _prepare(self, allocated: allocation.Allocation, kubeconfig: str, server: str, ranges: tuple[str, ...]) -> None:
-        address = self._request.registry or f"127.0.0.1:{allocated.ports[3]}"
+    async def _create_node(self, layout: control_plane.Layout) -> RealNode | None:
+        """Create the namespaces of a real node; the API server and the registry listen on an interface to them."""
+        if layout.network is None:
+            return None
+        assert self._request.node_programs is not None
+        node = RealNode(layout, layout.network, self._request.node_programs, cgroup_of(self._folder.name))
+        await self._launch([node.first_process])
+        parent = self._processes[node.first_process.name].pid
+        assert parent is not None
+        await asyncio.to_thread(node.connect, parent)
+        return node
+
+    async def _start_node(self, node: RealNode) -> None:
+        api = self._api
+        assert api is not None
+        await self._until("The registry", self._registry_answers)
+        await asyncio.to_thread(node.push_images)
+        runtime, *others = node.components()
+        await self._launch([runtime])
+        await self._until("containerd", node.containerd_answers)
+        await self._launch(others)
+        await self._until("The API server", lambda: node.install_dns(api))
+        await self._until("The cluster's DNS", lambda: node.dns_is_ready(api))
+
+    def _prepare(self, layout: control_plane.Layout, kubeconfig: str, server: str, ranges: tuple[str, ...]) -> None:
+        address = self._request.registry or layout.registry
         registries_conf = self._folder / "registries.conf"
         registries_conf.write_text(registry.registries_conf(address))
         (self._folder / "registry.yaml").write_text(registry.configuration(self._folder, address))
@@ -103,6 +145,8 @@ class Supervisor:
             owner=self._request.owner,
             supervisor=os.getpid(),
             started=time.time(),
+            link=layout.network.link if layout.network else "",
+            cgroup=cgroup_of(self._folder.name) if layout.network else "",
         )
         # Saved before anything outside the folder changes, so that the changes can always be undone.
         self._save()
@@ -134,6 +178,10 @@ class Supervisor:
                 )
             await asyncio.sleep(_POLL_SECONDS)
 
+    def _registry_answers(self) -> bool:
+        assert self._state is not None
+        return answers(self._state.registry, "/v2/")
+
     def _api_server_answers(self) -> bool:
         return self._call_api("GET", "/readyz")[0] == 200
 
@@ -143,11 +191,11 @@ class Supervisor:
         if status != 200:
             return False
         present = {item["metadata"]["name"]: item for item in listed["items"]}
-        for number in range(1, self._request.nodes + 1):
-            desired = nodes.node(number, architecture())
+        for number in range(1, self._request.nodes + 1) if self._request.node_programs is None else ():
+            desired = simulated.node(number, architecture())
             if desired["metadata"]["name"] not in present:
                 self._call_api("POST", "/api/v1/nodes", desired)
-        ready = [item for item in present.values() if nodes.is_ready(item)]
+        ready = [item for item in present.values() if simulated.is_ready(item)]
         if len(ready) < self._request.nodes:
             return False
         return self._call_api("GET", "/api/v1/namespaces/default/serviceaccounts/default")[0] == 200

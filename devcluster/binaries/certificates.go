@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -26,26 +27,33 @@ type pair struct {
 
 // writeCertificates fills the folder with all keys of one cluster: the cluster's authority and the API server's serving
 // certificate for the given names and addresses, the authority and client of the aggregation layer, and the key that
-// signs ServiceAccount tokens.
+// signs ServiceAccount tokens. After "--" come the names and addresses of a kubelet, which gets a serving certificate too,
+// and the API server one to call it.
 func writeCertificates(arguments []string) error {
 	if len(arguments) < 2 {
-		return fmt.Errorf("usage: devcluster-certificates FOLDER NAME-OR-ADDRESS...")
+		return fmt.Errorf("usage: devcluster-certificates FOLDER NAME-OR-ADDRESS... [-- NAME-OR-ADDRESS...]")
 	}
 	folder, hosts := arguments[0], arguments[1:]
+	var kubelet []string
+	if end := slices.Index(hosts, "--"); end >= 0 {
+		hosts, kubelet = hosts[:end], hosts[end+1:]
+	}
 	authority, err := issue(folder, "ca", authorityTemplate("olm-suite-devcluster"), nil)
 	if err != nil {
 		return err
 	}
-	serving := leafTemplate("kube-apiserver", x509.ExtKeyUsageServerAuth)
-	for _, host := range hosts {
-		if address := net.ParseIP(host); address != nil {
-			serving.IPAddresses = append(serving.IPAddresses, address)
-		} else {
-			serving.DNSNames = append(serving.DNSNames, host)
-		}
-	}
-	if _, err = issue(folder, "kube-apiserver", serving, authority); err != nil {
+	if _, err = issue(folder, "kube-apiserver", servingTemplate("kube-apiserver", hosts), authority); err != nil {
 		return err
+	}
+	if kubelet != nil {
+		if _, err = issue(folder, "kubelet", servingTemplate("kubelet", kubelet), authority); err != nil {
+			return err
+		}
+		client := leafTemplate("kube-apiserver-kubelet-client", x509.ExtKeyUsageClientAuth)
+		client.Subject.Organization = []string{"system:masters"}
+		if _, err = issue(folder, "kube-apiserver-kubelet-client", client, authority); err != nil {
+			return err
+		}
 	}
 	// The aggregation layer trusts an authority of its own: one that also signed ordinary clients would let them pass for anybody.
 	frontProxy, err := issue(folder, "front-proxy-ca", authorityTemplate("front-proxy-ca"), nil)
@@ -60,6 +68,18 @@ func writeCertificates(arguments []string) error {
 		return err
 	}
 	return writeKey(folder, "service-account", key)
+}
+
+func servingTemplate(name string, hosts []string) *x509.Certificate {
+	template := leafTemplate(name, x509.ExtKeyUsageServerAuth)
+	for _, host := range hosts {
+		if address := net.ParseIP(host); address != nil {
+			template.IPAddresses = append(template.IPAddresses, address)
+		} else {
+			template.DNSNames = append(template.DNSNames, host)
+		}
+	}
+	return template
 }
 
 func authorityTemplate(name string) *x509.Certificate {

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from devcluster import control_plane, nodes
+from devcluster import control_plane
 from devcluster.allocation import allocation_of
 from devcluster.control_plane import Component, Layout
+from devcluster.nodes import simulated
 
 LAYOUT = Layout(Path("/run"), Path("/programs"), allocation_of(3))
 API_SERVER = control_plane.api_server(LAYOUT)
@@ -36,8 +37,8 @@ CONTROLLER_MANAGER = control_plane.controller_manager(LAYOUT)
             CONTROLLER_MANAGER, "--use-service-account-credentials=true", id="each controller has its own account"
         ),
         pytest.param(CONTROLLER_MANAGER, "--root-ca-file=/run/keys/ca.crt", id="tokens come with the CA"),
-        pytest.param(nodes.kwok(LAYOUT), "--manage-all-nodes=true", id="kwok runs every node"),
-        pytest.param(nodes.kwok(LAYOUT), "--cidr=10.186.0.0/16", id="pods have the cluster's own range"),
+        pytest.param(simulated.kwok(LAYOUT), "--manage-all-nodes=true", id="kwok runs every node"),
+        pytest.param(simulated.kwok(LAYOUT), "--cidr=10.186.0.0/16", id="pods have the cluster's own range"),
     ],
 )
 def test_arguments(component: Component, argument: str) -> None:
@@ -71,11 +72,11 @@ def test_the_ready_condition_of_a_node(
     conditions: list[dict[str, str]], taints: list[dict[str, str]], expected: bool
 ) -> None:
     node = {"spec": {"taints": taints}, "status": {"conditions": conditions}}
-    assert nodes.is_ready(node) is expected
+    assert simulated.is_ready(node) is expected
 
 
 def test_a_node_allows_a_thousand_pods_and_has_labels_of_its_machine() -> None:
-    node = nodes.node(1, "arm64")
+    node = simulated.node(1, "arm64")
     assert node["metadata"]["annotations"] == {"kwok.x-k8s.io/node": "fake"}
     assert node["metadata"]["labels"]["kubernetes.io/arch"] == "arm64"
     assert node["metadata"]["labels"]["kubernetes.io/os"] == "linux"
