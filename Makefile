@@ -7,10 +7,11 @@ CODE := olmkit catalogd rukpak operator_controller olmctl devcluster release tes
 TEST_CLUSTER := $(if $(filter command line,$(origin KUBECONFIG)),$(KUBECONFIG),$(OLM_KUBECONFIG))
 # Processes share the test files in this order (slow tiers come first), each with its own cluster. With TEST_CLUSTER there is one.
 workers = $(if $(TEST_CLUSTER),,-n $(1) --dist loadfile --no-loadscope-reorder)
+ROOT := $(filter 0,$(shell id -u))
 DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG))
 
 .DEFAULT_GOAL := help
-.PHONY: alerts gitops image release help setup lock format generate check unit integration cluster e2e corpus buildah test docs bench demo clean
+.PHONY: alerts gitops image node release help setup lock format generate check unit integration cluster e2e corpus buildah test docs bench demo clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -60,10 +61,11 @@ buildah: setup ## install buildah, which tests/e2e uses to build images (Debian,
 corpus: setup ## tests over real catalogs and bundles (OLM_CORPUS, default ../shared/corpus)
 	$(BIN)/pytest -m corpus tests
 
-test: check ## check, unit, cases, integration, cluster, e2e, corpus (not alerts, gitops, image, release)
+test: check ## check, unit, cases, integration, cluster, e2e, corpus (not alerts, gitops, image, release; of node the suite as pods)
 	$(if $(OLM_KUBECONFIG),,$(BIN)/python -m devcluster build)
-	$(BIN)/pytest $(call workers,3) $(foreach tier,e2e alerts gitops image release,--ignore=tests/$(tier)) tests
+	$(BIN)/pytest $(call workers,3) $(foreach tier,e2e alerts gitops image node release,--ignore=tests/$(tier)) tests
 	$(BIN)/pytest $(call workers,2) tests/e2e
+	$(if $(ROOT),$(BIN)/pytest tests/node/test_suite.py,@echo "The suite was not run as pods: a real node needs root.")
 
 gitops: setup ## Argo CD and Flux deliver the suite's objects on a local cluster (the first build takes nine minutes)
 	$(BIN)/pytest -s tests/gitops
@@ -74,6 +76,10 @@ alerts: setup ## check the alerts and the dashboard with promtool and Prometheus
 image: setup ## build the image without a Docker engine and run it; REFRESH=1 looks for newer Debian packages
 	$(BIN)/python -m release.image $(if $(REFRESH),--refresh)
 	OLM_IMAGE_FOLDER=build $(BIN)/pytest -s tests/image
+
+node: setup ## run the suite as pods of its image on a real node, and operators of ours as real pods (Debian, as root)
+	$(BIN)/python -m release.image
+	OLM_IMAGE_FOLDER=build $(BIN)/pytest -s tests/node
 
 docs: setup ## write the site of the documentation into build/site; a broken link is an error
 	@$(BIN)/python -m release.site

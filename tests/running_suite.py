@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.services import Services
 from devcluster.suite import COMPONENTS, Suite
 
 __all__ = ["add_logs", "prefix_of", "suite", "suite_arguments"]
@@ -40,7 +40,14 @@ def prefix_of(request: pytest.FixtureRequest, length: int) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name)[:length].strip("-")
 
 
-def add_logs(request: pytest.FixtureRequest, services: Services, names: Sequence[str] = tuple(COMPONENTS)) -> None:
+class Logs(Protocol):
+    """What has logs by name of a process."""
+
+    def log_tail(self, name: str, lines: int) -> str:
+        """The last lines of a log."""
+
+
+def add_logs(request: pytest.FixtureRequest, services: Logs, names: Sequence[str] = tuple(COMPONENTS)) -> None:
     """Add the last lines of these logs to the report of the test, which shows them if it fails."""
     for name in names:
         request.node.add_report_section("call", f"log of {name}", services.log_tail(name, _LOG_LINES))

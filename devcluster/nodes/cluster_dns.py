@@ -13,7 +13,8 @@ NAMESPACE = "kube-system"
 
 _NAME = "coredns"
 _LABELS = {"k8s-app": "kube-dns"}
-_CONFIGURATION = f""".:53 {{
+# A plugin of the second block would come before `kubernetes` in the first one, in whatever order they are written.
+_CONFIGURATION = f"""{CLUSTER_DOMAIN}:53 in-addr.arpa:53 ip6.arpa:53 {{
     errors
     health
     ready
@@ -21,10 +22,12 @@ _CONFIGURATION = f""".:53 {{
         pods insecure
         ttl 5
     }}
-    template ANY ANY . {{
+    loadbalance
+}}
+.:53 {{
+    template ANY ANY {{
         rcode NXDOMAIN
     }}
-    loadbalance
 }}
 """
 

@@ -17,6 +17,8 @@ NODE = "node-1"
 """The name of the node."""
 LINK_PREFIX_LENGTH = 29
 
+_PODS_PREFIX_LENGTH = 20
+
 
 @dataclass(frozen=True)
 class NodeNetwork:
@@ -47,7 +49,7 @@ class NodeNetwork:
     @property
     def pods(self) -> str:
         """The range of the pods, as "10.180.0.0/20"."""
-        return str(next(ipaddress.ip_network(self.allocation.pod_cidr).subnets(new_prefix=20)))
+        return f"{ipaddress.ip_network(self.allocation.pod_cidr).network_address}/{_PODS_PREFIX_LENGTH}"
 
     @property
     def services(self) -> str:
@@ -60,5 +62,5 @@ class NodeNetwork:
         return str(ipaddress.ip_network(self.services)[10])
 
     def _on_link(self, number: int) -> str:
-        *_, last = ipaddress.ip_network(self.allocation.pod_cidr).subnets(new_prefix=LINK_PREFIX_LENGTH)
-        return str(last[number])
+        size = 2 ** (ipaddress.IPV4LENGTH - LINK_PREFIX_LENGTH)
+        return str(ipaddress.ip_network(self.allocation.pod_cidr)[number - size])

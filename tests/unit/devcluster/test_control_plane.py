@@ -8,9 +8,12 @@ from devcluster import control_plane
 from devcluster.allocation import allocation_of
 from devcluster.control_plane import Component, Layout
 from devcluster.nodes import simulated
+from devcluster.nodes.network import NodeNetwork
 
 LAYOUT = Layout(Path("/run"), Path("/programs"), allocation_of(3))
 API_SERVER = control_plane.api_server(LAYOUT)
+NETWORK = NodeNetwork(allocation_of(3))
+WITH_REAL_NODE = control_plane.api_server(Layout(Path("/run"), Path("/programs"), allocation_of(3), NETWORK))
 CONTROLLER_MANAGER = control_plane.controller_manager(LAYOUT)
 
 
@@ -32,6 +35,17 @@ CONTROLLER_MANAGER = control_plane.controller_manager(LAYOUT)
             API_SERVER, "--service-cluster-ip-range=10.187.0.0/16", id="Services have the cluster's own range"
         ),
         pytest.param(API_SERVER, "--bind-address=127.0.0.1", id="the API server is on this machine only"),
+        pytest.param(
+            WITH_REAL_NODE, f"--bind-address={NETWORK.api_server}", id="pods of a real node reach the API server"
+        ),
+        pytest.param(
+            WITH_REAL_NODE, "--authorization-mode=Node,RBAC", id="a kubelet may read what its pods need, and no more"
+        ),
+        pytest.param(
+            WITH_REAL_NODE,
+            "--kubelet-certificate-authority=/run/keys/ca.crt",
+            id="the API server verifies the kubelet it calls",
+        ),
         pytest.param(API_SERVER, "--allow-privileged=true", id="operators may ask for privileged pods"),
         pytest.param(
             CONTROLLER_MANAGER, "--use-service-account-credentials=true", id="each controller has its own account"

@@ -1,0 +1,92 @@
+"""The suite as pods: its controllers find each other by the names of their Services over TLS, and a Catalog is served."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.demo.sample_catalog import SAMPLES
+from devcluster.images import Catalog, Content, Registry
+from devcluster.pod_suite import PodSuite
+from devcluster.suite import COMPONENTS, NAMESPACE
+from devcluster.watch import CATALOGS, OPERATORS, Object, Watch, is_true
+
+CATALOG = "samples"
+OPERATOR = "hello-operator"
+# In a pod of rukpak, which has no part in serving catalogs.
+GET_PACKAGES = """
+import ssl, sys, urllib.request
+context = ssl.create_default_context(cadata=sys.argv[1])
+with urllib.request.urlopen(sys.argv[2], context=context, timeout=20) as answer:
+    print(answer.status, len(answer.read()) > 0)
+"""
+
+
+@pytest.fixture(scope="session")
+def served(cluster: Cluster, installed_suite: PodSuite) -> Object:
+    """The Catalog of config/samples, which is served."""
+    Catalog(Registry(cluster.registry), "catalogs/samples:latest", "registry.example.com").push(
+        Content(SAMPLES / "catalog", SAMPLES / "bundles")
+    )
+    with Watch(cluster, CATALOGS) as catalogs:
+        cluster.kubectl("apply", f"--filename={SAMPLES / 'sample-catalog.yaml'}")
+        found = catalogs.until("the Catalog is Ready", lambda objects: ready(objects.get(CATALOG)))
+    assert found is not None
+    return found
+
+
+def ready(found: Object | None) -> Object | None:
+    return found if is_true(found, "Ready") else None
+
+
+def test_each_controller_runs_without_privileges_and_was_never_restarted(cluster: Cluster, suite: PodSuite) -> None:
+    listed = json.loads(cluster.kubectl("get", "pods", f"--namespace={NAMESPACE}", "--output=json"))["items"]
+    names = sorted(pod["metadata"]["labels"]["app.kubernetes.io/name"] for pod in listed)
+    assert names == sorted(["catalogd", *COMPONENTS])
+    for pod in listed:
+        (status,) = pod["status"]["containerStatuses"]
+        assert (status["ready"], status["restartCount"]) == (True, 0)
+    for name in COMPONENTS:
+        state = cluster.kubectl(
+            *("exec", f"deployment/{name}", f"--namespace={NAMESPACE}", "--"),
+            *("python", "-c", "print(open('/proc/1/status').read())"),
+        )
+        lines = dict(line.split(":", 1) for line in state.splitlines() if ":" in line)
+        found = {key: lines[key].split() for key in ("Uid", "CapEff", "NoNewPrivs", "Seccomp")}
+        assert found == {"Uid": ["65532"] * 4, "CapEff": ["0" * 16], "NoNewPrivs": ["1"], "Seccomp": ["2"]}
+
+
+def test_jobs_are_restricted_in_pods(suite: PodSuite, served: Object) -> None:
+    for name in COMPONENTS:
+        # The sandbox of jobs logs what it cannot restrict.
+        assert "jobs may" not in suite.log_tail(name, 1000)
+
+
+def test_a_catalog_is_served_over_tls_by_the_name_of_its_service(
+    cluster: Cluster, suite: PodSuite, served: Object
+) -> None:
+    address = served["status"]["contentURL"]
+    assert address.startswith(f"https://catalogd-catalogserver.{NAMESPACE}.svc/")
+    authority = json.loads(
+        cluster.kubectl("get", "configmap", "catalogd-ca", f"--namespace={NAMESPACE}", "--output=json")
+    )["data"]["ca.crt"]
+    answer = cluster.kubectl(
+        *("exec", "deployment/rukpak", f"--namespace={NAMESPACE}", "--"),
+        *("python", "-c", GET_PACKAGES, authority, address),
+    )
+    assert answer.split() == ["200", "True"]
+
+
+def test_an_operator_is_resolved_from_it_and_its_bundle_applied(
+    cluster: Cluster, suite: PodSuite, served: Object
+) -> None:
+    with Watch(cluster, OPERATORS) as operators:
+        cluster.kubectl("apply", f"--filename={SAMPLES / f'{OPERATOR}.yaml'}")
+        operators.until(
+            "the bundle is applied", lambda objects: is_true(objects.get(OPERATOR), "Installed"), seconds=120
+        )
+    deployment = ("deployment", OPERATOR, "--namespace=hello-operator-system")
+    assert cluster.kubectl("get", *deployment, "--output=name").strip() == f"deployment.apps/{OPERATOR}"
+    cluster.kubectl("delete", "operator", OPERATOR, "--timeout=60s")
