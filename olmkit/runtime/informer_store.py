@@ -5,6 +5,8 @@ Used by olmkit.runtime.informer only. Pure: takes lists, events and writes of th
     list     replaces the known objects; an object that is missing is deleted, unless it was written after the list was read
     event    counts if it is newer than the known version
     write    of this process: counts if it is newer and the uid is not known to be deleted
+
+An object that stops matching the selector of an informer is deleted for it, and may come back in a later version.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from olmkit.api.meta import Object
 ObjectName = tuple[str, str]
 """(namespace, name); the namespace is "" for cluster-scoped objects."""
 
+FINALLY = ""
+"""In place of a resourceVersion: after any."""
 MAX_DELETED_UIDS = 4096
 """Deleted uids that are remembered: the response to a write arrives within seconds of a concurrent deletion."""
 
@@ -75,7 +79,8 @@ class InformerStore:
     def __init__(self) -> None:
         self.objects: dict[ObjectName, Object] = {}
         self._indexes: dict[str, _Index] = {}
-        self._deleted_uids: OrderedDict[str, None] = OrderedDict()
+        self._deleted_uids: OrderedDict[str, str] = OrderedDict()
+        """uid -> the resourceVersion up to which the object is known to be deleted; FINALLY if it cannot come back."""
 
     def add_index(self, name: str, keys: Callable[[Object], Iterable[str]]) -> None:
         """Index the objects by the keys that `keys` returns for them."""
@@ -92,7 +97,7 @@ class InformerStore:
         if kind == "DELETED":
             return self._remove_event(obj)
         known = self.objects.get(object_name(obj))
-        if _uid(obj) in self._deleted_uids or (known is not None and not is_newer(_version(obj), _version(known))):
+        if self._is_deleted(obj) or (known is not None and not is_newer(_version(obj), _version(known))):
             return None
         return self._put(obj)
 
@@ -103,9 +108,9 @@ class InformerStore:
 
     def record_deletion(self, name: ObjectName, uid: str) -> Change | None:
         """Take a completed deletion of this process; None if nothing changed."""
-        self._record_deleted_uid(uid)
+        self._record_deleted_uid(uid, FINALLY)
         known = self.objects.get(name)
-        return self._remove(name, known) if known is not None and _uid(known) == uid else None
+        return self._remove(name, known, FINALLY) if known is not None and _uid(known) == uid else None
 
     def replace(self, objects: Iterable[Object], version: str, *, rewound: bool = False) -> Iterator[Change]:
         """Take a full list that was read at `version`; yields each change as it is made.
@@ -120,12 +125,12 @@ class InformerStore:
                 yield change
         for name, known in list(self.objects.items()):
             if name not in listed and (rewound or not is_newer(_version(known), version)):
-                yield self._remove(name, known)
+                yield self._remove(name, known, version)
 
     def clear(self) -> Iterator[Change]:
         """Remove everything; yields each change as it is made."""
         for name, known in list(self.objects.items()):
-            yield self._remove(name, known)
+            yield self._remove(name, known, _version(known))
 
     def _differs(self, obj: Object) -> bool:
         known = self.objects.get(object_name(obj))
@@ -133,33 +138,38 @@ class InformerStore:
 
     def _remove_event(self, obj: Object) -> Change | None:
         name = object_name(obj)
-        self._record_deleted_uid(_uid(obj))
+        self._record_deleted_uid(_uid(obj), _version(obj))
         known = self.objects.get(name)
-        if known is None or (_uid(known) != _uid(obj) and is_newer(_version(known), _version(obj))):
+        if known is None or is_newer(_version(known), _version(obj)):
             return None
-        return self._remove(name, known)
+        return self._remove(name, known, _version(obj))
 
     def _put(self, obj: Object) -> Change:
         name = object_name(obj)
         known = self.objects.get(name)
         if known is not None and _uid(known) != _uid(obj):
-            self._record_deleted_uid(_uid(known))
+            self._record_deleted_uid(_uid(known), FINALLY)
         self._deleted_uids.pop(_uid(obj), None)  # a restored backup restores deleted objects
         self.objects[name] = obj
         for index in self._indexes.values():
             index.move(name, known, obj)
         return Change(known, obj)
 
-    def _remove(self, name: ObjectName, known: Object) -> Change:
-        self._record_deleted_uid(_uid(known))
+    def _is_deleted(self, obj: Object) -> bool:
+        version = self._deleted_uids.get(_uid(obj))
+        return version is not None and (version == FINALLY or not is_newer(_version(obj), version))
+
+    def _remove(self, name: ObjectName, known: Object, version: str) -> Change:
+        self._record_deleted_uid(_uid(known), version)
         del self.objects[name]
         for index in self._indexes.values():
             index.move(name, known, None)
         return Change(known, None)
 
-    def _record_deleted_uid(self, uid: str) -> None:
+    def _record_deleted_uid(self, uid: str, version: str) -> None:
         if uid:
-            self._deleted_uids[uid] = None
+            is_final = self._deleted_uids.get(uid) == FINALLY
+            self._deleted_uids[uid] = FINALLY if is_final else version
             self._deleted_uids.move_to_end(uid)
             while len(self._deleted_uids) > MAX_DELETED_UIDS:
                 self._deleted_uids.popitem(last=False)

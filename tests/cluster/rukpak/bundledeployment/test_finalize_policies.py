@@ -72,6 +72,12 @@ async def test_keep_crds_deletes_a_namespace_that_is_empty(at: Harness, running:
 
 
 async def test_orphan_leaves_everything_and_another_one_may_take_it_over(at: Harness, running: Client) -> None:
+    bystander = f"{at.name}-c"  # the watches of its kinds stay open
+    await at.install(
+        at.push(plain(namespace(bystander), deployment("engine", bystander), config_map("log", bystander))),
+        name=bystander,
+    )
+    await at.until(READY, name=bystander)
     await at.install(at.push(plain(*fleet(at))))
     await at.until(READY)
     await install_with(at, at.push(plain(*fleet(at))), deletionPolicy="Orphan")  # shortly before the deletion

@@ -83,14 +83,25 @@ def test_an_own_write_is_told_from_those_of_others() -> None:
     [
         pytest.param(thing("a", 7), {}, id="the response to a write that was concurrent with the deletion"),
         pytest.param(thing("a", 9, uid="next"), {"a": "9"}, id="a new object of the same name"),
+        pytest.param(thing("a", 9), {"a": "9"}, id="the same object, which matches the selector again"),
     ],
 )
 def test_an_own_write_after_a_deletion(own: Object, expected: dict[str, str]) -> None:
     store = InformerStore()
     store.event("ADDED", thing("a", 5))
-    store.event("DELETED", thing("a", 6))
+    store.event("DELETED", thing("a", 8))
     store.record_write(own)
     assert names(store) == expected
+
+
+def test_an_object_that_matches_the_selector_again_is_known_again() -> None:
+    store = InformerStore()
+    store.event("ADDED", thing("a", 5))
+    store.event("DELETED", thing("a", 6))
+    assert store.event("ADDED", thing("a", 6)) is None
+    back = thing("a", 7)
+    assert store.event("ADDED", back) == Change(None, back)
+    assert store.event("DELETED", thing("a", 6)) is None, "the event of a deletion that its return overtook"
 
 
 def test_an_own_deletion_counts_at_once_and_late_events_do_not_undo_it() -> None:
@@ -167,16 +178,20 @@ def histories(draw: st.DrawFn) -> tuple[list[tuple[str, Object]], dict[str, str]
     """The events of a server in order, each with the next version; and the objects that exist in the end."""
     events: list[tuple[str, Object]] = []
     there: dict[str, Object] = {}
+    uids: dict[str, str] = {}
+    """Of objects that do not match the selector any more."""
     for version in range(1, draw(st.integers(1, 25))):
         name = draw(st.sampled_from("abc"))
         if name not in there:
-            there[name] = thing(name, version, uid=f"{name}-{version}")
+            there[name] = thing(name, version, uid=uids.pop(name, f"{name}-{version}"))
             events.append(("ADDED", there[name]))
         elif draw(st.booleans()):
             there[name] = thing(name, version, uid=there[name]["metadata"]["uid"])
             events.append(("MODIFIED", there[name]))
         else:
-            events.append(("DELETED", thing(name, version, uid=there.pop(name)["metadata"]["uid"])))
+            uid = there.pop(name)["metadata"]["uid"]
+            uids |= {name: uid} if draw(st.booleans()) else {}
+            events.append(("DELETED", thing(name, version, uid=uid)))
     return events, {name: obj["metadata"]["resourceVersion"] for name, obj in there.items()}
 
 
