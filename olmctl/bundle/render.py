@@ -1,39 +1,67 @@
-"""`olm bundle render FOLDER`: print the objects that install a bundle, without a cluster. Also run by `python -m rukpak.render`.
+"""`olm bundle render FOLDER...`: print the objects that install bundles, without a cluster; also `python -m rukpak.render`.
 
-A folder with manifests/ and metadata/ is a registry+v1 bundle, one with manifests/ alone is a plain+v0 bundle. When a
-bundle is invalid, all errors are printed to standard error and nothing to standard output.
+A folder with manifests/ and metadata/ is a registry+v1 bundle, one with manifests/ alone is a plain+v0 bundle. Of a bundle that
+is refused, all errors are printed to standard error, and with `-o json` null to standard output; the other bundles are printed.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 import orjson
 import yaml
 
-from olmctl.commands import SETTINGS, Directory, fail, reports_errors
+from olmctl.commands import FAILED, SETTINGS, CommandError, Directory, reports_errors
+from olmkit.api.names import is_dns1123_label
+from olmkit.gocompat.parse_errors import ParseError
 from olmkit.gocompat.yaml_dumper import TreeDumper
 from olmkit.gocompat.yaml_scalars import is_plain_string
-from rukpak.format import BadBundle, Bundle, PlainBundle, read_plain, read_registry
+from rukpak.format import BadBundle, Bundle, PlainBundle, documents, read_plain, read_registry
 from rukpak.format.errors import BUNDLE_LOAD_FAILED, UNPACK_FAILED
 from rukpak.format.objects import BundleObject
 from rukpak.render.endpoints import CertificateMode
 from rukpak.render.namespaces import default_namespace, install_namespace, namespace_error
+from rukpak.render.preflight import obsolete
 from rukpak.render.renderer import RenderOptions
 from rukpak.render.renderer import render as render_objects
 
 
+@dataclass(frozen=True)
+class _Flags:
+    """How all bundles are rendered."""
+
+    namespace: str | None
+    watch_namespaces: tuple[str, ...] | None
+    certificates: CertificateMode | None
+    config: Mapping[str, Any]
+    upstream: bool
+
+
 @click.command("render", context_settings=SETTINGS)
-@click.argument("folder", type=Directory())
-@click.option("--namespace", help="The install namespace.  [default: the one that the bundle suggests]")
+@click.argument("folders", type=Directory(), nargs=-1, required=True, metavar="FOLDER...")
+@click.option(
+    "--install-namespace",
+    "--namespace",
+    "namespace",
+    metavar="NS",
+    help="The install namespace.  [default: the one that the bundle suggests]",
+)
 @click.option(
     "--watch-namespace",
     metavar="NS",
     multiple=True,
     help='A namespace to watch; "" for all namespaces. May be repeated.  [default: what the bundle supports]',
+)
+@click.option(
+    "--config",
+    type=click.Path(),
+    metavar="FILE",
+    help="A file with changes of the Deployments, as in spec.install.config of an Operator.",
 )
 @click.option(
     "--certificates",
@@ -46,51 +74,77 @@ from rukpak.render.renderer import render as render_objects
     "-o", "--output", type=click.Choice(("yaml", "json")), default="yaml", help="Output format.  [default: yaml]"
 )
 @reports_errors
-def render(
-    folder: str,
+def render(folders: tuple[str, ...], output: str, **given: Any) -> int:
+    """Print the objects that install the bundle in each FOLDER.
+
+    A FOLDER contains manifests/ and, for a registry+v1 bundle, metadata/. With -o json, each bundle is one line with an array of
+    objects, or null if it is refused. The exit status is 0 when all bundles can be rendered. Otherwise it is 1, and the errors
+    are printed to standard error.
+    """
+    flags = _flags(**given)
+    results = [_print(folder, flags, output, f"{folder}: " if len(folders) > 1 else "") for folder in folders]
+    return 0 if all(results) else FAILED
+
+
+def _flags(
     namespace: str | None,
     watch_namespace: tuple[str, ...],
+    config: str | None,
     certificates: str | None,
+    *,
     upstream: bool,
-    output: str,
-) -> int:
-    """Print the objects that install the bundle in FOLDER.
+) -> _Flags:
+    mode = CertificateMode[certificates.upper().replace("-", "_")] if certificates else None
+    return _Flags(namespace, watch_namespace or None, mode, _read_config(config) if config else {}, upstream)
 
-    FOLDER contains manifests/ and, for a registry+v1 bundle, metadata/. The exit status is 0 when the bundle can be
-    rendered. Otherwise it is 1, and the errors are printed to standard error.
-    """
+
+def _print(folder: str, flags: _Flags, output: str, prefix: str) -> bool:
+    """Print the objects of one bundle, or its errors after the prefix; returns whether it was rendered."""
+    manifests: list[BundleObject] | None = None
     try:
-        mode = CertificateMode[certificates.upper().replace("-", "_")] if certificates else None
-        manifests = _rendered(Path(folder), namespace, watch_namespace or None, upstream, mode)
+        manifests, notes = _rendered(Path(folder), flags)
+        errors: Sequence[str] = [f"note: {note}" for note in notes]
     except BadBundle as error:
-        for message in error.errors:
-            print(message, file=sys.stderr)
-        return 1
+        errors = error.errors
     except OSError as error:
-        return fail(f"{folder}: {error.strerror}")
-    sys.stdout.write(_json(manifests) if output == "json" else _yaml(manifests))
-    return 0
+        errors = [f"{folder}: {error.strerror}"]
+    for message in errors:
+        print(message if message.startswith(folder) else prefix + message, file=sys.stderr)
+    if output == "json":
+        sys.stdout.write(_json(manifests))
+    elif manifests is not None:
+        sys.stdout.write(_yaml(manifests))
+    return manifests is not None
 
 
-def _rendered(
-    folder: Path,
-    given_namespace: str | None,
-    watch_namespaces: tuple[str, ...] | None,
-    upstream: bool,
-    certificates: CertificateMode | None,
-) -> list[BundleObject]:
+def _rendered(folder: Path, flags: _Flags) -> tuple[list[BundleObject], tuple[str, ...]]:
+    """The objects, and notes about suggestions of the bundle that are not followed. Raises BadBundle."""
     bundle = _read(folder)
     notes: tuple[str, ...] = ()
     if isinstance(bundle, PlainBundle):
         suggested = default_namespace(folder.resolve().name)
     else:
         suggested, notes = install_namespace(bundle)
-    namespace = given_namespace or suggested
-    if problem := namespace_error(namespace):
+    namespace = flags.namespace or suggested
+    problem = namespace_error(namespace)
+    if problem and not (flags.upstream and is_dns1123_label(namespace)):  # upstream installs into any namespace
         raise BadBundle(BUNDLE_LOAD_FAILED, f'namespace "{namespace}" {problem}')
-    for note in () if given_namespace else notes:
-        print(f"note: {note}", file=sys.stderr)
-    return render_objects(bundle, RenderOptions(namespace, watch_namespaces, upstream, certificates))
+    options = RenderOptions(namespace, flags.watch_namespaces, flags.upstream, flags.certificates, config=flags.config)
+    manifests = render_objects(bundle, options)
+    if not flags.upstream and (errors := obsolete(manifests)):
+        raise BadBundle.of(BUNDLE_LOAD_FAILED, errors)
+    return manifests, () if flags.namespace else notes
+
+
+def _read_config(file: str) -> Mapping[str, Any]:
+    try:
+        found = documents.read(Path(file).read_bytes())
+    except ParseError as error:
+        raise CommandError(FAILED, f"{file}: {error}") from None
+    if len(found) != 1 or not isinstance(found[0], dict):
+        raise CommandError(FAILED, f"{file}: must be one mapping, such as `env: [{{name: A, value: b}}]`")
+    config: dict[str, Any] = found[0]
+    return config
 
 
 def _read(folder: Path) -> Bundle:
@@ -108,8 +162,9 @@ def _read(folder: Path) -> Bundle:
     return read_registry(files) if (folder / "metadata").is_dir() else read_plain(files)
 
 
-def _json(manifests: Sequence[BundleObject]) -> str:
-    return orjson.dumps([manifest.body for manifest in manifests], option=orjson.OPT_INDENT_2).decode() + "\n"
+def _json(manifests: Sequence[BundleObject] | None) -> str:
+    bodies = [manifest.body for manifest in manifests] if manifests is not None else None
+    return orjson.dumps(bodies).decode() + "\n"
 
 
 class _Dumper(TreeDumper):

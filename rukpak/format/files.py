@@ -258,7 +258,7 @@ def _typed_csv(reading: _Reading, found: _Manifest, properties: tuple[dict[str, 
         return {}
     rest = {name: value for name, value in canonical_keys(spec or {}, typed).items() if name not in typed}
     annotations = {key: value or "" for key, value in (found.body["metadata"].get("annotations") or {}).items()}
-    if properties:
+    if properties or reading.files.get(PROPERTIES_FILE):
         text = _merged_properties(reading, found, annotations.get(PROPERTIES_ANNOTATION) or "[]", properties)
         annotations[PROPERTIES_ANNOTATION] = text
     metadata = {**found.body["metadata"], "annotations": annotations}
@@ -282,7 +282,7 @@ def _copies_problem(annotations: Mapping[str, str], spec: Mapping[str, Any]) -> 
 
 
 def _merged_properties(reading: _Reading, found: _Manifest, text: str, properties: tuple[dict[str, Any], ...]) -> str:
-    """The CSV's olm.properties followed by those of metadata/properties.yaml, as a JSON text of Go."""
+    """The CSV's olm.properties followed by those of metadata/properties.yaml, as a JSON text of Go: `null` if there are none."""
     try:
         own = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -294,7 +294,7 @@ def _merged_properties(reading: _Reading, found: _Manifest, text: str, propertie
         return text
     written = [orjson.dumps(item).decode() for item in own]
     written += [orjson.dumps(item, option=orjson.OPT_SORT_KEYS).decode() for item in properties]
-    return _go_escaped(f"[{','.join(written)}]")
+    return _go_escaped(f"[{','.join(written)}]") if written else "null"
 
 
 def _go_escaped(text: str) -> str:

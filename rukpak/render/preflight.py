@@ -69,7 +69,7 @@ class Preflight:
 def check(manifests: Sequence[BundleObject], bundle: Bundle, facts: ClusterInfo) -> Preflight:
     """Check the objects of a bundle against the facts of a cluster."""
     own = _own_kinds(manifests)
-    absent = [manifest for manifest in manifests if not _served(manifest, own, facts)]
+    absent = [manifest for manifest in manifests if not (_served(manifest, own, facts) or _is_obsolete(manifest))]
     left_out = {
         manifest.key for manifest in absent if manifest.group in OPTIONAL_GROUPS.difference(facts.failed_groups)
     }
@@ -77,7 +77,7 @@ def check(manifests: Sequence[BundleObject], bundle: Bundle, facts: ClusterInfo)
     missing = {
         _missing_kind(manifest, facts) for manifest in absent if manifest.key not in left_out and manifest not in csvs
     }
-    not_supported = unsupported(bundle) if isinstance(bundle, RegistryBundle) else ()
+    not_supported = (*(unsupported(bundle) if isinstance(bundle, RegistryBundle) else ()), *obsolete(manifests))
     faults = [*not_supported, *_form_fault(csvs)]
     if isinstance(bundle, RegistryBundle):
         faults += _kubernetes_version(bundle, facts.server_version)
@@ -109,6 +109,21 @@ def unsupported(bundle: RegistryBundle) -> tuple[str, ...]:
             "without them if it has one, or install its manifests as a plain+v0 bundle that brings its own certificates"
         )
     return tuple(sentences)
+
+
+def obsolete(manifests: Iterable[BundleObject]) -> tuple[str, ...]:
+    """A message about CRDs in a form that today's Kubernetes does not read: waiting for it is useless."""
+    found = {f"{manifest.name} ({manifest.version})" for manifest in manifests if _is_obsolete(manifest)}
+    if not found:
+        return ()
+    return (
+        "the bundle cannot run on Kubernetes 1.22 or newer, which serves CustomResourceDefinitions as v1 only: "
+        f"{list_names(found)}; choose a newer version of the package",
+    )
+
+
+def _is_obsolete(manifest: BundleObject) -> bool:
+    return manifest.key[:2] == _CRD and manifest.version != "v1"
 
 
 def _form_fault(csvs: Sequence[BundleObject]) -> Iterator[str]:
@@ -189,8 +204,6 @@ def _object_faults(manifests: Sequence[BundleObject], facts: ClusterInfo) -> Ite
         yield from _name_faults(manifest)
         yield from _size_faults(manifest)
         yield from _trust_faults(manifest, facts)
-        if manifest.key[:2] == _CRD and manifest.version != "v1":
-            yield f"{manifest.key} is written as {manifest.api_version}, which Kubernetes stopped serving in 1.22: it must be v1"
 
 
 def is_path_segment(name: str) -> bool:

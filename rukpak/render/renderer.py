@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from olmkit.gocompat.round_trip import Mismatch, round_trip
 from rukpak.format.bundle import Body, Bundle, PlainBundle, RegistryBundle
 from rukpak.format.errors import BUNDLE_LOAD_FAILED, INVALID_CONFIGURATION, BadBundle
 from rukpak.format.objects import BundleObject, mapping, without_duplicates
@@ -174,7 +175,7 @@ def _generate(bundle: RegistryBundle, options: RenderOptions, targets: tuple[str
     endpoints = endpoints_of(bundle, namespace, options.certificate_mode, with_api_services=not options.upstream)
     converting, config = webhooks.conversions(bundle), read_config(options.config)
     yield from rbac_objects(bundle, namespace, targets)
-    for crd in bundle.crds:
+    for crd in map(_as_upstream_reads, bundle.crds) if options.upstream else bundle.crds:
         yield webhooks.with_conversion(crd, converting.get(crd["metadata"]["name"]), endpoints)
     for other in bundle.others:
         yield _placed(other, namespace)
@@ -186,6 +187,16 @@ def _generate(bundle: RegistryBundle, options: RenderOptions, targets: tuple[str
         yield from api_services.api_service_objects(bundle, endpoints)
     yield from serving.services(endpoints.values(), deployments, () if options.upstream else bundle.others)
     yield from serving.certificate_objects(endpoints.values())
+
+
+def _as_upstream_reads(crd: Body) -> Body:
+    """The CRD in the form of apiextensions.k8s.io/v1, in which upstream reads a CRD of any version: other fields are dropped."""
+    try:
+        typed: Body = round_trip("CustomResourceDefinition", crd)
+    except Mismatch as error:
+        text = f"CustomResourceDefinition {crd['metadata']['name']}: {error}"
+        raise BadBundle(BUNDLE_LOAD_FAILED, text) from None
+    return typed
 
 
 def _placed(body: Body, namespace: str) -> Body:

@@ -196,6 +196,24 @@ def test_properties_are_appended_to_the_annotation_as_go_writes_json() -> None:
     assert text == '[{"type":"a","value":{"z":1,"b":2}},{"type":"c","value":{"b":"\\u2028","z":"\\u003e=1"}}]'
 
 
+@pytest.mark.parametrize(
+    ("annotations", "content", "text"),
+    [
+        pytest.param({}, b"dependencies: [{type: a, value: b}]", "null", id="the list stands under another key"),
+        pytest.param({}, b"properties: []", "null", id="an empty list"),
+        pytest.param({}, b"# none", "null", id="a comment"),
+        pytest.param({"olm.properties": "[]"}, b"properties:", "null", id="none in both"),
+        pytest.param({"olm.properties": '[{"type":"a"}]'}, b"x: []", '[{"type":"a"}]', id="those of the CSV"),
+        pytest.param({}, b"", None, id="an empty file"),
+    ],
+)
+def test_properties_that_are_none_are_written_as_upstream_does(
+    annotations: dict[str, str], content: bytes, text: str | None
+) -> None:
+    files = builders.files(csv(annotations=annotations)) | {"metadata/properties.yaml": content}
+    assert read_registry(files).csv_annotations.get("olm.properties") == text
+
+
 def test_a_crd_of_an_old_version_is_kept_as_it_is() -> None:
     old = crd() | {"apiVersion": "apiextensions.k8s.io/v1beta1", "spec": {"validation": {"x": 1}}}
     assert builders.bundle(old).crds == (old,)

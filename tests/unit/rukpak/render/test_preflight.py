@@ -266,8 +266,8 @@ W = "ValidatingWebhookConfiguration.admissionregistration.k8s.io w"
         ),
         pytest.param(
             crd() | {"apiVersion": "apiextensions.k8s.io/v1beta1"},
-            f"{CRD} things.example.com is written as apiextensions.k8s.io/v1beta1, which Kubernetes stopped serving in "
-            "1.22: it must be v1",
+            "the bundle cannot run on Kubernetes 1.22 or newer, which serves CustomResourceDefinitions as v1 only: "
+            "things.example.com (v1beta1); choose a newer version of the package",
             id="a CRD of an old version",
         ),
         pytest.param(
