@@ -60,12 +60,6 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument("--detach", action="store_true", help="return when the cluster is ready; `down` stops it")
     up.add_argument("--nodes", type=_count, default=1, help="number of simulated nodes (default: 1)")
     up.add_argument(
-        "--node",
-        choices=("kwok", "real"),
-        default="kwok",
-        help="kwok: nodes that simulate pods; real: one node that runs them (as root, with packages of Debian)",
-    )
-    up.add_argument(
         "--kubeconfig", type=Path, help="use this existing cluster and start only a registry (also: OLM_KUBECONFIG)"
     )
     command("down", _down, "stop a cluster and remove its files and routes")
@@ -75,7 +69,14 @@ def _parser() -> argparse.ArgumentParser:
         _environment,
         'print shell commands that set up kubectl for a cluster: eval "$(python -m devcluster env)"',
     )
-    command("build", _build, "build the programs of a cluster, unless they are in the cache")
+    build = command("build", _build, "build the programs of a cluster, unless they are in the cache")
+    for each in (up, build):
+        each.add_argument(
+            "--node",
+            choices=("kwok", "real"),
+            default="kwok",
+            help="kwok: nodes that simulate pods; real: one node that runs them (as root, with packages of Debian)",
+        )
     return parser
 
 
@@ -86,8 +87,10 @@ def _count(text: str) -> int:
 
 
 def _up(chosen: argparse.Namespace) -> int:
-    if chosen.node == "real" and chosen.nodes != 1:
-        raise DevclusterError("A cluster has one real node; --nodes is the number of simulated ones.")
+    if chosen.node == "real" and (chosen.nodes != 1 or chosen.kubeconfig is not None):
+        raise DevclusterError(
+            "A cluster has one real node, and an existing cluster none: leave out --nodes and --kubeconfig."
+        )
     environment = ClusterOptions.from_environment(chosen.name)
     options = replace(environment, nodes=chosen.nodes, real_node=chosen.node == "real")
     if chosen.kubeconfig is not None:
@@ -95,9 +98,7 @@ def _up(chosen: argparse.Namespace) -> int:
     if not chosen.detach:
         return _run(options, _print_line)
     if options.kubeconfig is None:
-        programs.find_or_build(_print_line)
-        if options.real_node:
-            real_node.find_programs(_print_line)
+        _find_or_build(real=options.real_node)
     return _detached(options)
 
 
@@ -264,8 +265,16 @@ def _environment(chosen: argparse.Namespace) -> int:
 
 
 def _build(chosen: argparse.Namespace) -> int:
-    print(f"The programs are in {programs.find_or_build(_print_line)}.")
+    print(f"The programs are in {_find_or_build(real=chosen.node == 'real')}.")
     return 0
+
+
+def _find_or_build(*, real: bool) -> Path:
+    """The folder of the programs; what a real node needs beside them is there too."""
+    folder = programs.find_or_build(_print_line)
+    if real:
+        real_node.find_programs(folder, _print_line)
+    return folder
 
 
 def _print_line(line: str) -> None:

@@ -61,6 +61,7 @@ def _program_fixture(name: str) -> Callable[..., object]:
     return program
 
 
+coredns_program = _program_fixture("coredns")
 argocd_program = _program_fixture("argocd")
 helm_program = _program_fixture("helm")
 kustomize_controller_program = _program_fixture("kustomize-controller")

@@ -20,6 +20,7 @@ from devcluster.images import Registry
 from devcluster.nodes import cluster_dns, real, sandbox
 from devcluster.nodes.network import NodeNetwork
 from devcluster.optional_programs import optional_program
+from devcluster.programs import missing
 
 _PACKAGES = {
     "containerd": "containerd",
@@ -35,12 +36,18 @@ def cgroup_of(name: str) -> str:
     return f"olm-devcluster-{name}"
 
 
-def find_programs(report: Callable[[str], None]) -> dict[str, str]:
-    """Find, install from Debian or build what only a real node needs: its name -> its path. Raises DevclusterError."""
+def find_programs(programs: Path, report: Callable[[str], None]) -> dict[str, str]:
+    """Find, install from Debian or build what only a real node needs: its name -> its path. Raises DevclusterError.
+
+    `programs` is the folder of the cluster's programs.
+    """
     if sys.platform != "linux" or os.geteuid() != 0:
         raise DevclusterError(
             "A real node runs containers, which needs Linux and root; without them use simulated nodes."
         )
+    if absent := missing(programs, NODE_NAMES):
+        raise DevclusterError(f"A real node needs {' and '.join(absent)}, which {programs} does not contain.")
+    sandbox.check()
     for folder in (cache_folder(), Path(__file__)):
         if hidden := next((each for each in sandbox.HIDDEN_FOLDERS if folder.resolve().is_relative_to(each)), None):
             raise DevclusterError(f"A real node has a {hidden} of its own, so it cannot use {folder}; set OLM_CACHE.")

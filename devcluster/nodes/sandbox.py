@@ -31,17 +31,29 @@ _KERNEL_SETTINGS = {
     "kernel/keys/root_maxbytes": "25000000",
 }
 """What a kubelet sets for the whole machine. This one reads files that already have these values, and changes nothing."""
+# The first process ends with unshare, and all processes of the namespaces with the first one.
+_CREATE = (
+    *("--net", "--mount", "--pid", "--ipc", "--uts", "--mount-proc", "--propagation=private"),
+    *("--fork", "--kill-child", "--"),
+)
 _INTERFACES = Path("/sys/class/net")
 _SECONDS = 20.0
 _POLL_SECONDS = 0.02
 
 
+def check() -> None:
+    """Raise DevclusterError if this process may not create the namespaces, as in a container without privileges."""
+    done = subprocess.run([_tool("unshare"), *_CREATE, "/bin/true"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise DevclusterError(
+            f"A real node needs namespaces of its own, which this machine refuses: {done.stderr.strip()}. In a container "
+            "start it with all privileges, or use simulated nodes."
+        )
+
+
 def first_process(pause: Path) -> Component:
     """The component that creates the namespaces and runs `pause` as their first process."""
-    namespaces = ("--net", "--mount", "--pid", "--ipc", "--uts", "--mount-proc", "--propagation=private")
-    # The child ends with unshare, and all processes of the namespace with the child.
-    arguments = (*namespaces, "--fork", "--kill-child", "--", str(pause))
-    return Component(FIRST_PROCESS, arguments, program=_tool("unshare"))
+    return Component(FIRST_PROCESS, (*_CREATE, str(pause)), program=_tool("unshare"))
 
 
 def component(name: str, process: int, program: Path, arguments: Sequence[str]) -> Component:

@@ -26,7 +26,7 @@ def suite_image(tmp_path_factory: pytest.TempPathFactory) -> image.Built:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
+def cluster(coredns_program: Path) -> Iterator[Cluster]:
     """A cluster with a real node for the whole session. Tests use unique names in it."""
     try:
         running = start(ClusterOptions(f"node-{os.getpid()}", real_node=True), print)
