@@ -19,7 +19,7 @@ from typing import Any, Self
 from devcluster import kubeconfig, programs, state
 from devcluster.control_plane import write_private
 from devcluster.errors import DevclusterError
-from devcluster.nodes import real_node
+from devcluster.nodes import real_node, sandbox
 from devcluster.processes import python_environment
 from devcluster.supervisor import Request
 
@@ -86,6 +86,10 @@ class Cluster:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         write_private(path, kubeconfig.render(entry["server"], authority, token.strip(), serviceaccount))
         return path
+
+    def import_image(self, archive: Path) -> None:
+        """Import an image from an OCI archive into the real node, as one does without a registry. Raises DevclusterError."""
+        real_node.import_image(self.state.components[sandbox.FIRST_PROCESS], archive)
 
     def server_version(self) -> str:
         """The API server's gitVersion, as "v1.34.4"."""

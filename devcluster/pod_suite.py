@@ -1,11 +1,12 @@
 """The three controllers as pods of a cluster with a real node, as `kubectl apply -k config/default` installs them.
 
-Called by tests/node and the demo. The image is in the cluster's registry; the controllers get the registries.conf of the cluster,
-which makes that registry the mirror of all others. Nothing else differs from config/.
+Called by tests/node and the demo. The image is imported into the node from its archive. The controllers get the registries.conf
+of the cluster, which makes its registry the mirror of all others. Nothing else differs from config/.
 """
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -27,8 +28,9 @@ class PodSuite:
         """Applies nothing."""
         self._cluster = cluster
 
-    def install(self, image: str) -> None:
-        """Apply config/crd and config/default with this image; return when the CRDs are served. Raises DevclusterError."""
+    def install(self, archive: Path) -> None:
+        """Import the image, apply config/crd and config/default; return when the CRDs are served. Raises DevclusterError."""
+        self._cluster.import_image(archive)
         definitions = self._cluster.kubectl("kustomize", str(REPOSITORY / "config" / "crd"))
         self._apply(definitions)
         self._cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "--filename=-", input=definitions)
@@ -41,7 +43,7 @@ class PodSuite:
             "data": {"registries.conf": configuration},
         }
         objects = [*(each for each in rendered if each), registries]
-        self._apply("\n---\n".join(json.dumps(_for_this_cluster(each, image)) for each in objects))
+        self._apply("\n---\n".join(json.dumps(_for_this_cluster(each)) for each in objects))
 
     def wait_until_available(self, seconds: float = 180.0) -> None:
         """Return when all pods of the controllers are ready. Raises DevclusterError, which shows the pods and their logs."""
@@ -69,8 +71,8 @@ class PodSuite:
         self._cluster.kubectl("apply", *_FIELD_MANAGER, "--filename=-", input=manifests)
 
 
-def _for_this_cluster(manifest: Mapping[str, Any], image: str) -> Mapping[str, Any]:
-    """The object; a Deployment of a controller with the image, and with the cluster's registries.conf."""
+def _for_this_cluster(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The object; a Deployment of a controller with the cluster's registries.conf."""
     if manifest["kind"] != "Deployment":
         return manifest
     template = manifest["spec"]["template"]
@@ -78,7 +80,6 @@ def _for_this_cluster(manifest: Mapping[str, Any], image: str) -> Mapping[str, A
     (container,) = pod["containers"]
     changed = {
         **container,
-        "image": image,
         "args": [*container["args"], f"--registries-conf={_REGISTRIES_FOLDER}/registries.conf"],
         "volumeMounts": [*container["volumeMounts"], {"name": _REGISTRIES, "mountPath": _REGISTRIES_FOLDER}],
     }

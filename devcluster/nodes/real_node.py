@@ -5,6 +5,7 @@ The owner of a cluster calls `find_programs`, the supervisor everything else.
 
 import os
 import socket
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -20,6 +21,7 @@ from devcluster.images import Registry
 from devcluster.nodes import cluster_dns, real, sandbox
 from devcluster.nodes.network import NodeNetwork
 from devcluster.optional_programs import optional_program
+from devcluster.processes import children
 from devcluster.programs import missing
 
 _PACKAGES = {
@@ -56,6 +58,25 @@ def find_programs(programs: Path, report: Callable[[str], None]) -> dict[str, st
         path = debian.find_or_install(program, report, package=package, folders=(real.PLUGINS, "/usr/sbin", "/sbin"))
         found[program] = str(path)
     return found | {name: str(optional_program(name, report)) for name in ("pause", "coredns")}
+
+
+def import_image(parent: int, archive: Path) -> None:
+    """Import an OCI archive; `parent` is the process that RealNode.first_process runs as. Raises DevclusterError."""
+    (process,) = children(parent)
+    done = subprocess.run(
+        ["ctr", f"--address={_socket(process)}", "--namespace=k8s.io", "images", "import", archive],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise DevclusterError(f"The image {archive} could not be imported: {done.stderr.strip()}")
+
+
+def _socket(process: int) -> str:
+    """The socket of containerd, as this machine sees it."""
+    return f"/proc/{process}/root{real.SOCKET}"
 
 
 class RealNode:
@@ -98,7 +119,7 @@ class RealNode:
         """Whether containerd accepts connections."""
         with socket.socket(socket.AF_UNIX) as client:
             try:
-                client.connect(f"/proc/{self._process}/root{real.SOCKET}")
+                client.connect(_socket(self._process))
             except OSError:
                 return False
         return True

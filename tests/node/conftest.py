@@ -40,7 +40,7 @@ def cluster(coredns_program: Path) -> Iterator[Cluster]:
 def installed_suite(cluster: Cluster, suite_image: image.Built) -> PodSuite:
     """catalogd, rukpak and operator-controller as pods that are ready."""
     running = PodSuite(cluster)
-    running.install(image.push(suite_image, cluster.registry))
+    running.install(suite_image.archive)
     try:
         running.wait_until_available()
     except DevclusterError as error:
