@@ -8,7 +8,7 @@ TEST_CLUSTER := $(if $(filter command line,$(origin KUBECONFIG)),$(KUBECONFIG),$
 # Processes share the test files in this order (slow tiers come first), each with its own cluster. With TEST_CLUSTER there is one.
 workers = $(if $(TEST_CLUSTER),,-n $(1) --dist loadfile --no-loadscope-reorder)
 NODE_TESTS ?= tests/node
-DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG))
+DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG)) $(if $(NODE),--node $(NODE))
 
 .DEFAULT_GOAL := help
 .PHONY: alerts gitops image node release help setup lock format generate check unit integration cluster e2e corpus buildah test docs bench demo clean
@@ -94,7 +94,7 @@ release: setup ## write install.yaml, crds.yaml, the Helm chart and SHA256SUMS i
 bench: setup ## measure the figures and describe the machine
 	$(BIN)/python -m tests.bench
 
-demo: setup ## install two Operators with the suite on a local cluster; ONCE=1 ends after it, CATALOG=folder installs all its packages
+demo: setup ## install two Operators with the suite on a local cluster; ONCE=1 ends after it, CATALOG=folder installs all its packages, NODE=real runs operators as pods
 	@$(BIN)/python -m devcluster.demo $(DEMO_FLAGS)
 
 clean: ## remove what the targets created here (not the cache of cluster programs)

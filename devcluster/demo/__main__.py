@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from devcluster.cluster import Cluster, ClusterOptions, start
-from devcluster.demo import full_catalog, sample_catalog
+from devcluster.demo import full_catalog, real_operators, sample_catalog
 from devcluster.demo.printer import Printer
 from devcluster.errors import DevclusterError
 from devcluster.suite import Suite
@@ -23,6 +23,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--catalog",
         type=Path,
         help="install every package of this folder: catalog/ and bundles/, or catalog.tar.xz and bundles.tar.xz",
+    )
+    parser.add_argument(
+        "--node",
+        choices=("kwok", "real"),
+        default="kwok",
+        help="real: run the suite and operators as pods, on a node that runs containers (as root)",
     )
     parser.add_argument("--name", default=_NAME, help="name of the cluster (default: demo)")
     chosen = parser.parse_args(arguments)
@@ -40,6 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(chosen: argparse.Namespace, printer: Printer) -> int:
+    if chosen.node == "real":
+        if chosen.catalog is not None:
+            raise DevclusterError(
+                "The images of a catalog's operators do not exist here: leave out --catalog or --node."
+            )
+        return real_operators.run(chosen.name, printer, lambda cluster: _stay_with_pods(chosen, cluster, printer))
     if chosen.catalog is not None:
         # Checked before anything is started: a folder without a catalog is the most likely mistake.
         full_catalog.open_content(chosen.catalog)
@@ -78,12 +90,21 @@ def log_places(suite: Suite) -> str:
 
 
 def _stay(chosen: argparse.Namespace, cluster: Cluster, suite: Suite, printer: Printer) -> None:
+    text = sample_catalog.TRY_NEXT if chosen.catalog is None else full_catalog.TRY_NEXT
+    _wait(chosen, cluster, printer, f"{text}tail -f {suite.folder}/*.log   # what the controllers do, and why")
+
+
+def _stay_with_pods(chosen: argparse.Namespace, cluster: Cluster, printer: Printer) -> None:
+    if not chosen.once:
+        _wait(chosen, cluster, printer, real_operators.TRY_NEXT)
+
+
+def _wait(chosen: argparse.Namespace, cluster: Cluster, printer: Printer, commands: str) -> None:
     printer.plain()
     printer.plain("The cluster runs until Ctrl-C. In another shell, in this folder:")
     printer.plain()
     printer.indented(f'eval "$(.venv/bin/python -m devcluster env --name {chosen.name})"')
-    printer.indented(sample_catalog.TRY_NEXT if chosen.catalog is None else full_catalog.TRY_NEXT)
-    printer.indented(f"tail -f {suite.folder}/*.log   # what the controllers do, and why")
+    printer.indented(commands)
     try:
         cluster.wait()
     except KeyboardInterrupt:

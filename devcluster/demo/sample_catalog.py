@@ -1,8 +1,7 @@
 """The demo of the sample catalog: a Catalog, two Operators, an update when the tag moves, a dependency. Called by __main__."""
 
-from pathlib import Path
-
 from devcluster.cluster import Cluster
+from devcluster.demo.commands import apply_file, show
 from devcluster.demo.printer import Printer
 from devcluster.images import Catalog, Content, Registry
 from devcluster.processes import REPOSITORY
@@ -40,18 +39,18 @@ def run(cluster: Cluster, printer: Printer) -> int:
     first = catalog.push(content, without=_PUBLISHED_LATER)
     printer.log(f"Pushed {len(first.images)} bundles and {first.reference}, for which {cluster.registry} answers")
     with Watch(cluster, CATALOGS) as catalogs, Watch(cluster, OPERATORS) as operators:
-        _apply(cluster, printer, SAMPLES / "sample-catalog.yaml")
+        apply_file(cluster, printer, SAMPLES / "sample-catalog.yaml")
         catalogs.until(
             "the Catalog samples is Ready",
             lambda objects: is_true(objects.get("samples"), "Ready"),
             _SECONDS,
             lambda event: printer.condition_changes("Catalog", event),
         )
-        _show(cluster, printer, "get", "packages")
+        show(cluster, printer, "get", "packages")
         for name in _OPERATORS:
-            _apply(cluster, printer, SAMPLES / f"{name}.yaml")
+            apply_file(cluster, printer, SAMPLES / f"{name}.yaml")
         _await_operators(operators, printer, "0.1.0")
-        _show(cluster, printer, "get", "operators")
+        show(cluster, printer, "get", "operators")
         second = catalog.push(content)
         printer.log(f"The publisher moves the tag of {second.reference}: its channel now has hello-operator 0.2.0")
         _await_operators(operators, printer, "0.2.0")
@@ -61,10 +60,10 @@ def run(cluster: Cluster, printer: Printer) -> int:
 
 def show_end(cluster: Cluster, printer: Printer) -> None:
     """Print the objects at the end."""
-    _show(cluster, printer, "get", "catalogs")
-    _show(cluster, printer, "get", "operators")
-    _show(cluster, printer, "get", "bundledeployments,bundles")
-    _show(cluster, printer, "get", "deployments,pods", "--all-namespaces")
+    show(cluster, printer, "get", "catalogs")
+    show(cluster, printer, "get", "operators")
+    show(cluster, printer, "get", "bundledeployments,bundles")
+    show(cluster, printer, "get", "deployments,pods", "--all-namespaces")
 
 
 def _show_dependency(cluster: Cluster, printer: Printer, operators: Watch) -> None:
@@ -73,15 +72,15 @@ def _show_dependency(cluster: Cluster, printer: Printer, operators: Watch) -> No
     def changes(event: Event) -> None:
         printer.condition_changes("Operator", event)
 
-    _show(cluster, printer, "delete", _RESOURCE, _DEPENDENCY)
+    show(cluster, printer, "delete", _RESOURCE, _DEPENDENCY)
     operators.until(f"{_DEPENDENCY} is deleted", lambda objects: _DEPENDENCY not in objects, _SECONDS)
-    _apply(cluster, printer, SAMPLES / f"{_DEPENDANT}.yaml")
+    apply_file(cluster, printer, SAMPLES / f"{_DEPENDANT}.yaml")
     operators.until(
         f"{_DEPENDANT} is Ready", lambda objects: is_true(objects.get(_DEPENDANT), "Ready"), _SECONDS, changes
     )
     printer.log(f"{_DEPENDANT} is installed, and before it {_DEPENDENCY}, which nobody had applied")
-    _show(cluster, printer, "get", "operators", "-l", _DEPENDENCY_LABEL)
-    _show(cluster, printer, "delete", _RESOURCE, _DEPENDANT)
+    show(cluster, printer, "get", "operators", "-l", _DEPENDENCY_LABEL)
+    show(cluster, printer, "delete", _RESOURCE, _DEPENDANT)
     operators.until(f"{_DEPENDENCY} is deleted", lambda objects: _DEPENDENCY not in objects, _REMOVAL_SECONDS, changes)
     printer.log(f"Nothing requires {_DEPENDENCY} any more: it is deleted too")
 
@@ -97,13 +96,3 @@ def _await_operators(operators: Watch, printer: Printer, version: str) -> None:
         lambda event: printer.condition_changes("Operator", event),
     )
     printer.log(f"hello-operator {version} and message-board are installed")
-
-
-def _apply(cluster: Cluster, printer: Printer, path: Path) -> None:
-    printer.log(f"$ kubectl apply -f {path.relative_to(REPOSITORY)}")
-    printer.indented(cluster.kubectl("apply", "-f", str(path)))
-
-
-def _show(cluster: Cluster, printer: Printer, *arguments: str) -> None:
-    printer.log(f"$ kubectl {' '.join(arguments)}")
-    printer.indented(cluster.kubectl(*arguments))
