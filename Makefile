@@ -11,7 +11,7 @@ NODE_TESTS ?= tests/node
 DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG)) $(if $(NODE),--node $(NODE))
 
 .DEFAULT_GOAL := help
-.PHONY: alerts gitops image node release help setup lock format generate check unit integration cluster e2e corpus buildah test docs bench demo clean
+.PHONY: alerts crash gitops image node release help setup lock format generate check unit integration cluster e2e corpus buildah test docs bench demo clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -70,6 +70,9 @@ test: check ## check, unit, cases, integration, cluster, e2e, corpus (not alerts
 
 gitops: setup ## Argo CD and Flux deliver the suite's objects on a local cluster (the first build takes nine minutes)
 	$(BIN)/pytest -s tests/gitops
+
+crash: setup ## kill rukpak at points from the seed while a fleet of packages is installed, upgraded and removed; SEED=1 KILLS=200
+	OLM_CRASH_SEED=$(SEED) OLM_CRASH_KILLS=$(or $(KILLS),200) $(BIN)/pytest -s tests/crash
 
 alerts: setup ## check the alerts and the dashboard with promtool and Prometheus (the first build takes five minutes)
 	$(BIN)/pytest tests/alerts

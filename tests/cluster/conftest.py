@@ -15,7 +15,12 @@ CRD_FOLDER = Path(__file__).parents[2] / "config" / "crd"
 @pytest.fixture(scope="session")
 def definitions(cluster: Cluster) -> Cluster:
     """The cluster with the CRDs of the suite."""
+    serve_definitions(cluster)
+    return cluster
+
+
+def serve_definitions(cluster: Cluster) -> None:
+    """Apply the CRDs of the suite, and wait until they are established."""
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRD_FOLDER))
     names = [f"crd/{each.kind.plural}.{each.kind.group}" for each in CRD_DEFINITIONS]
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
-    return cluster

@@ -13,13 +13,14 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 import yaml
 
 Touch = Callable[[bytes], bytes]
 _CHUNK = 65536
+P = TypeVar("P", bound="Proxy")
 
 
 class Proxy:
@@ -154,13 +155,18 @@ def _tls(entry: dict[str, Any]) -> ssl.SSLContext | None:
     return ssl.create_default_context(cafile=entry.get("certificate-authority"))
 
 
-@contextlib.asynccontextmanager
-async def run(kubeconfig: Path, folder: Path) -> AsyncIterator[Proxy]:
+def run(kubeconfig: Path, folder: Path) -> contextlib.AbstractAsyncContextManager[Proxy]:
     """A proxy in front of the cluster of `kubeconfig`; its own kubeconfig is written into `folder`."""
+    return run_as(Proxy, kubeconfig, folder)
+
+
+@contextlib.asynccontextmanager
+async def run_as(make: type[P], kubeconfig: Path, folder: Path) -> AsyncIterator[P]:
+    """A proxy of that class."""
     content = yaml.safe_load(await asyncio.to_thread(kubeconfig.read_text))
     entry = content["clusters"][0]["cluster"]
     address = urlsplit(entry["server"])
-    proxy = Proxy((address.hostname or "", address.port or 443), _tls(entry))
+    proxy = make((address.hostname or "", address.port or 443), _tls(entry))
     async with proxy:
         content["clusters"][0]["cluster"] = {"server": f"http://127.0.0.1:{proxy.port}"}
         proxy.kubeconfig = folder / "proxy.kubeconfig"

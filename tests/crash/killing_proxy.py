@@ -1,0 +1,104 @@
+"""A proxy in front of the real API server that kills a process with one of its writes.
+
+A kill is before the request (the API server never gets it) or after it (the API server answers, and nobody hears the answer).
+Points are counted in writes, dry runs among them, so that a seed determines them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from random import Random
+
+from tests.cluster.proxy import Proxy
+
+_WRITES = (b"POST /", b"PATCH /", b"PUT /", b"DELETE /")
+_EVENTS = b"/events"
+
+
+class Moment(Enum):
+    """When the process is killed."""
+
+    BEFORE = "before its request"
+    AFTER = "after its request"
+
+
+@dataclass(frozen=True)
+class KillPoint:
+    """The write that a process is killed with, counted from its start."""
+
+    write: int
+    moment: Moment
+
+
+def kill_points(seed: int, count: int, most_writes: int) -> list[KillPoint]:
+    """The points of a run. Short runs are as likely as long ones."""
+    random = Random(seed)
+    return [KillPoint(random.randint(1, most_writes), random.choice(list(Moment))) for _ in range(count)]
+
+
+class KillingProxy(Proxy):
+    """Counts the writes of one process at a time; `kill` is called at its point."""
+
+    kill: Callable[[], None]
+    point: KillPoint | None = None
+    """None: the process lives."""
+    writes = 0
+    """Of the present process."""
+    all_writes = 0
+
+    def __init__(self, upstream: tuple[str, int], tls: ssl.SSLContext | None) -> None:
+        super().__init__(upstream, tls)
+        self._written = asyncio.Event()
+        self._is_dead = False
+
+    def begin(self, point: KillPoint | None) -> None:
+        """Another process starts, with a point of its own."""
+        self.writes, self.point, self._is_dead = 0, point, False
+
+    async def until_quiet(self, seconds: float) -> None:
+        """Wait until no write has been made for so long."""
+        with contextlib.suppress(TimeoutError):
+            while True:
+                self._written.clear()
+                async with asyncio.timeout(seconds):
+                    await self._written.wait()
+
+    async def _move(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool) -> None:
+        if is_answer:
+            await super()._move(reader, writer, is_answer=True)
+            return
+        await super()._move(_Counted(reader, self._count), writer, is_answer=False)  # type: ignore[arg-type]
+
+    def _count(self, chunk: bytes) -> bytes:
+        """The chunk to forward; empty when the process is killed before."""
+        if self._is_dead:
+            return b""
+        line = chunk.partition(b"\r\n")[0]
+        if not line.startswith(_WRITES) or _EVENTS in line:
+            return chunk
+        self.writes += 1
+        self.all_writes += 1
+        self._written.set()
+        if self.point is None or self.writes < self.point.write:
+            return chunk
+        self._is_dead = True
+        self.kill()
+        return chunk if self.point.moment is Moment.AFTER else b""
+
+
+class _Counted:
+    """The reading end of a client's connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, count: Callable[[bytes], bytes]) -> None:
+        self._reader = reader
+        self._count = count
+
+    async def read(self, size: int) -> bytes:
+        """The next bytes to forward; none at the end."""
+        chunk = await self._reader.read(size)
+        return self._count(chunk) if chunk else chunk

@@ -1,0 +1,88 @@
+"""The process rukpak, which is killed at the points of a run and started again each time. Only its cache folder remains."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from devcluster.cluster import Cluster
+from devcluster.processes import with_parent_death_signal
+from tests.crash.killing_proxy import KillingProxy, KillPoint
+
+
+class RukpakProcess:
+    """Keeps one process running until stop(). `points`: where the present one and those after it are killed."""
+
+    def __init__(self, cluster: Cluster, proxy: KillingProxy, folder: Path) -> None:
+        self.kills = 0
+        self._proxy = proxy
+        self._log = folder / "rukpak.log"
+        self._arguments = [
+            "-m",
+            "rukpak",
+            f"--kubeconfig={proxy.kubeconfig}",
+            f"--cache-dir={folder / 'cache'}",
+            f"--registries-conf={cluster.registries_conf}",
+            "--metrics-bind-address=0",
+            "--health-probe-bind-address=0",
+            "--no-leader-elect",
+        ]
+        self._process: asyncio.subprocess.Process | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._points: Iterator[KillPoint] = iter(())
+        self._is_killed = False
+        proxy.kill = self._kill
+
+    async def start(self, points: Iterable[KillPoint]) -> None:
+        """Start the first process."""
+        self._points = iter(points)
+        await self._spawn()
+        self._keeper = asyncio.create_task(self._keep())
+
+    async def stop(self) -> None:
+        """End the process in an orderly way. Raises AssertionError if it ended by itself before."""
+        assert self._keeper is not None
+        assert self._process is not None
+        if self._keeper.done():
+            self._keeper.result()
+        self._keeper.cancel()
+        await asyncio.wait({self._keeper})
+        if self._process.returncode is None:
+            self._process.terminate()
+        await self._process.wait()
+
+    async def ended(self) -> None:
+        """Wait until the process has ended by itself, which it must not; raises AssertionError then."""
+        assert self._keeper is not None
+        await asyncio.shield(self._keeper)
+
+    @property
+    def log(self) -> str:
+        """The end of what the processes logged."""
+        return self._log.read_text(errors="replace")[-4000:]
+
+    def _kill(self) -> None:
+        assert self._process is not None
+        self._is_killed = True
+        self.kills += 1
+        os.kill(self._process.pid, signal.SIGKILL)
+
+    async def _spawn(self) -> None:
+        self._is_killed = False
+        self._proxy.begin(next(self._points, None))
+        with self._log.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *with_parent_death_signal(sys.executable, self._arguments), stdout=log, stderr=log
+            )
+
+    async def _keep(self) -> None:
+        while True:
+            assert self._process is not None
+            code = await self._process.wait()
+            if not self._is_killed:
+                raise AssertionError(f"rukpak ended with {code}:\n{self.log}")
+            await self._spawn()

@@ -1,0 +1,171 @@
+"""Wherever rukpak is killed, the cluster ends as it does without kills."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devcluster.cluster import Cluster, ClusterOptions, start
+from devcluster.images import Registry
+from olmkit.api import bundledeployments, bundles
+from olmkit.api.meta import Object
+from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Informer
+from rukpak.bundledeployment.rest_mapper import NAMESPACES
+from tests.cluster import proxy
+from tests.cluster.conftest import serve_definitions
+from tests.cluster.rukpak.harness import kind_of, namespace, running_informers, thing
+from tests.conditions import triple
+from tests.crash.fleet import FOREIGN_NAMESPACE, FleetPackage, Wanted, fleet, rounds
+from tests.crash.killing_proxy import KillingProxy, KillPoint, kill_points
+from tests.crash.rukpak_process import RukpakProcess
+from tests.crash.snapshot import differences, normalized, read_objects
+
+SEED = int(os.environ.get("OLM_CRASH_SEED") or 1)
+KILLS = int(os.environ.get("OLM_CRASH_KILLS") or 10)
+KILLS_PER_CYCLE = 60
+"""Kills that fit into the writes of one cycle."""
+MOST_WRITES = 8
+"""Writes of a process before it is killed."""
+ROUND_SECONDS = 1200.0
+QUIET_SECONDS = 3.0
+HOST = "registry.example.com"
+"""A registry that the cluster's stands for, so that references are the same in both runs."""
+MANAGER = "crash-test"
+
+
+class Run:
+    """One run over a cluster of its own."""
+
+    def __init__(self, cluster: Cluster, client: Client, process: RukpakProcess, api: KillingProxy) -> None:
+        self.client = client
+        self.process = process
+        self.api = api
+        self.deployments = Informer(client, bundledeployments.KIND)
+        self.bundles = Informer(client, bundles.KIND)
+        self.namespaces = Informer(client, NAMESPACES, metadata_only=True)
+        self._registry = Registry(cluster.registry)
+        self._changed = asyncio.Event()
+        for informer in (self.deployments, self.bundles, self.namespaces):
+            informer.subscribe(lambda _: self._changed.set())
+
+    async def ask(self, wanted: Wanted) -> None:
+        """Ask for these packages and versions, all at once."""
+        for package in fleet():
+            version = wanted.get(package.name)
+            if version is not None:
+                await self.client.apply(bundledeployments.KIND, self._body(package, version), MANAGER)
+            elif self.deployments.get(package.name) is not None:
+                await self.client.delete(bundledeployments.KIND, package.name)
+
+    async def use(self, wanted: Wanted) -> None:
+        """Create the custom resources of people, where their CRD is installed and they do not exist."""
+        for package in fleet():
+            if package.custom_resource and wanted.get(package.name) == 0:
+                boat = thing(kind_of(package.custom_resource), "mine", package.name)
+                await self.client.apply(kind_of(package.custom_resource), boat, MANAGER)
+
+    async def until_settled(self, wanted: Wanted) -> None:
+        """Wait until everything is installed or gone, and nothing is written any more."""
+        async with asyncio.timeout(ROUND_SECONDS):
+            await self._until(lambda: not self._unsettled(wanted), lambda: self._unsettled(wanted))
+            await self.api.until_quiet(QUIET_SECONDS)
+            await self._until(lambda: not self._unsettled(wanted), lambda: self._unsettled(wanted))
+
+    async def _until(self, is_so: Callable[[], bool], explain: Callable[[], object]) -> None:
+        ended = asyncio.create_task(self.process.ended())
+        try:
+            while not is_so():
+                self._changed.clear()
+                changed = asyncio.create_task(self._changed.wait())
+                await asyncio.wait({changed, ended}, return_when=asyncio.FIRST_COMPLETED)
+                changed.cancel()
+                if ended.done():
+                    ended.result()
+        except TimeoutError:
+            pytest.fail(f"not within {ROUND_SECONDS:g} s: {explain()}\n{self.process.log}")
+        finally:
+            ended.cancel()
+
+    def _unsettled(self, wanted: Wanted) -> list[str]:
+        texts = [text for name in wanted if (text := self._state(name))]
+        texts += [f"{name} exists" for _, name in self.deployments.objects if name not in wanted]
+        texts += [
+            f"namespace {name} is being deleted"
+            for (_, name), obj in self.namespaces.objects.items()
+            if "deletionTimestamp" in obj["metadata"]
+        ]
+        return texts
+
+    def _state(self, name: str) -> str:
+        """Why a package is not settled; empty if it is."""
+        raw = self.deployments.get(name)
+        if raw is None:
+            return f"{name} is missing"
+        owned = [one for _, one in self.bundles.objects if one.startswith(f"{name}-")]
+        ready = triple(raw, "Ready")
+        is_current = raw["status"].get("observedGeneration") == raw["metadata"]["generation"]
+        is_working = {"Reconciling", "Stalled"} & {each["type"] for each in raw["status"].get("conditions") or ()}
+        if is_current and ready[0] == "True" and not is_working and len(owned) == 1:
+            return ""
+        return f"{name} is {ready}, has {owned}"
+
+    def _body(self, package: FleetPackage, version: int) -> Object:
+        digest = self._registry.push(f"crash/{package.name}", f"v{version}", package.versions[version], {})
+        source = {"type": "image", "image": {"ref": f"{HOST}/crash/{package.name}@{digest}"}}
+        template = {"spec": {"provisionerClassName": package.provisioner, "source": source}}
+        return {
+            "apiVersion": bundledeployments.KIND.api_version,
+            "kind": bundledeployments.KIND.kind,
+            "metadata": {"name": package.name},
+            "spec": {"provisionerClassName": bundles.PLAIN, "template": template, **package.fields},
+        }
+
+
+@contextlib.asynccontextmanager
+async def running(cluster: Cluster, folder: Path) -> AsyncIterator[Run]:
+    async with (
+        proxy.run_as(KillingProxy, cluster.kubeconfig, folder) as api,
+        await Client.connect(str(cluster.kubeconfig)) as client,
+    ):
+        run = Run(cluster, client, RukpakProcess(cluster, api, folder), api)
+        async with running_informers(run.deployments, run.bundles, run.namespaces):
+            yield run
+
+
+async def end_of(name: str, folder: Path, cycles: int, points: Iterable[KillPoint]) -> tuple[dict[str, Any], Run]:
+    """The objects at the end of a run in a cluster of its own."""
+    with start(ClusterOptions(f"crash-{name}-{os.getpid()}"), print) as cluster:
+        serve_definitions(cluster)
+        async with running(cluster, folder) as run:
+            await run.client.create(NAMESPACES, namespace(FOREIGN_NAMESPACE))
+            before = await read_objects(run.client)
+            await run.process.start(points)
+            for number, wanted in enumerate(rounds(cycles), 1):
+                await run.ask(wanted)
+                await run.until_settled(wanted)
+                await run.use(wanted)
+                print(f"{name}: round {number}, {run.process.kills} kills, {run.api.all_writes} writes", flush=True)
+            await run.process.stop()
+            return normalized(await read_objects(run.client), before), run
+
+
+@pytest.mark.timeout(4 * 3600)
+async def test_the_end_does_not_depend_on_kills(
+    cluster_programs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    cycles = max(1, round(KILLS / KILLS_PER_CYCLE))
+    print(f"SEED={SEED} KILLS={KILLS}", flush=True)
+    points = kill_points(SEED, KILLS, MOST_WRITES)
+    expected, _ = await end_of("quiet", tmp_path_factory.mktemp("quiet"), cycles, ())
+    found, run = await end_of("killed", tmp_path_factory.mktemp("killed"), cycles, points)
+    different = differences(expected, found)
+    assert not different, "\n".join([f"SEED={SEED} KILLS={KILLS}", *different])
+    assert run.process.kills == KILLS
+    assert len(expected) > 100
