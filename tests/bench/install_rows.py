@@ -1,12 +1,11 @@
-"""Rows of the whole suite: every package of the corpus as an Operator at once, then the steady state."""
+"""Rows of the whole suite: every package of the corpus as an Operator at once, with what that costs the API server and its bound;
+then the steady state, the repair of drift, and a restart."""
 
 from __future__ import annotations
 
 import json
-import re
 import statistics
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,9 @@ from devcluster import images
 from devcluster.cluster import Cluster
 from devcluster.processes import process_tree_cpu
 from devcluster.suite import COMPONENTS, Suite
+from olmkit.api.bundledeployments import OWNER_UID_LABEL
+from tests.bench import apply_rows
+from tests.bench.api_requests import work
 from tests.bench.figures import Figure
 from tests.bench.machine import MIB, PeakMemory
 
@@ -22,7 +24,9 @@ OPERATORS = "operators.operators.operatorframework.io"
 SETTLED_SECONDS = 20.0
 """The measurement ends when no Operator has become Installed for this time: the others cannot be installed."""
 TIMEOUT_SECONDS = 900.0
-STEADY_SECONDS = 60.0
+STEADY_SECONDS = 120.0
+QUIET_SECONDS = 10.0
+DRIFTED_OBJECTS = 20
 
 
 def rows(cluster: Cluster, folder: Path) -> Iterator[Figure]:
@@ -33,13 +37,21 @@ def rows(cluster: Cluster, folder: Path) -> Iterator[Figure]:
     with Suite(cluster, cluster.folder / "suite") as suite:
         suite.start()
         pids = [suite.pid(name) for name in COMPONENTS]
-        with PeakMemory(pids) as memory:
-            times, elapsed = _install(cluster, pushed.reference, packages)
+        idle, api_server = suite.memory("rukpak"), cluster.state.components["kube-apiserver"]
+        before = work(cluster, suite)
+        with (
+            PeakMemory(pids) as memory,
+            PeakMemory([suite.pid("rukpak")]) as rukpak_memory,
+            PeakMemory([api_server]) as server_memory,
+        ):
+            seen, elapsed = _install(cluster, pushed.reference, packages)
             cpu = sum(process_tree_cpu(pid) for pid in pids)
+            done = work(cluster, suite) - before
         share = len(packages) / 276
+        times, ready = seen["Installed"], seen["Ready"]
         yield Figure(
-            f"{len(packages)} Operators at once: installed, median and last time to Installed",
-            f"{len(times)} installed, median {statistics.median(times):.1f} s, last {max(times):.1f} s",
+            f"{len(packages)} Operators at once: installed, median and last time to Installed; Ready, median and last time",
+            f"{_summary(times)}; {_summary(ready)}",
             f"median {28 * share:.0f} s (28 s for 276)",
         )
         yield Figure(
@@ -48,11 +60,32 @@ def rows(cluster: Cluster, folder: Path) -> Iterator[Figure]:
             f"{80 * share:.0f} s (80 s for 276)",
         )
         yield Figure("peak memory of the three, including children", f"{memory.peak / MIB:.0f} MiB", "400 MB")
-        yield from _steady(suite, pids)
+        yield Figure(
+            "peak memory of rukpak, including children, and of the API server",
+            f"{rukpak_memory.peak / MIB:.0f} MiB (idle {idle / MIB:.0f} MiB), {server_memory.peak / MIB:.0f} MiB",
+        )
+        yield Figure(
+            "requests of the three controllers per installed Operator, without watches and leases",
+            f"{done.requests / len(times):.1f}, of them {done.writes / len(times):.1f} writes "
+            f"({done.statuses / len(times):.1f} statuses, {done.dry_runs / len(times):.1f} dry runs); "
+            f"{done.events / len(times):.1f} Events of all controllers",
+            "half of 83 (8.3 Events, 10.4 statuses, 9.2 dry runs)",
+        )
+        yield Figure(f"CPU of the API server until settled ({elapsed:.0f} s)", f"{done.cpu:.0f} s")
+        installed = _installed_bundles(cluster, content)
+        yield from apply_rows.rows(installed, SETTLED_SECONDS)
+        yield _steady(cluster, suite, pids)
+        yield _drift(cluster, suite)
+        yield _restart(cluster, suite)
 
 
-def _install(cluster: Cluster, image: str, packages: list[str]) -> tuple[list[float], float]:
-    """Seconds from the apply to Installed for each installed Operator, and to the last change."""
+def _summary(times: dict[str, float]) -> str:
+    seconds = list(times.values())
+    return f"{len(seconds)}, median {statistics.median(seconds):.1f} s, last {max(seconds):.1f} s"
+
+
+def _install(cluster: Cluster, image: str, packages: list[str]) -> tuple[dict[str, dict[str, float]], float]:
+    """Seconds from the apply to Installed and to Ready, by Operator, and to the last change."""
     catalog = {
         "apiVersion": "catalogd.operatorframework.io/v1alpha1",
         "kind": "Catalog",
@@ -75,40 +108,84 @@ def _install(cluster: Cluster, image: str, packages: list[str]) -> tuple[list[fl
     items = json.dumps({"apiVersion": "v1", "kind": "List", "items": operators})
     cluster.kubectl("apply", "--server-side", "-f", "-", input=items)
     last = time.perf_counter()
-    seen: dict[str, float] = {}
+    seen: dict[str, dict[str, float]] = {"Installed": {}, "Ready": {}}
     while (now := time.perf_counter()) - last < SETTLED_SECONDS and now - started < TIMEOUT_SECONDS:
         for item in json.loads(cluster.kubectl("get", OPERATORS, "-o", "json"))["items"]:
-            if item["metadata"]["name"] not in seen and _is_installed(item):
-                seen[item["metadata"]["name"]] = last = time.perf_counter()
+            for kind, times in seen.items():
+                if item["metadata"]["name"] not in times and _is_true(item, kind):
+                    last = time.perf_counter()
+                    times[item["metadata"]["name"]] = last - started
         time.sleep(0.5)
-    return [moment - started for moment in seen.values()], last - started
+    return seen, last - started
 
 
-def _is_installed(item: dict[str, Any]) -> bool:
-    conditions = {condition["type"]: condition["status"] for condition in item["status"].get("conditions", [])}
-    return conditions.get("Installed") == "True"
+def _is_true(item: dict[str, Any], kind: str) -> bool:
+    return any((each["type"], each["status"]) == (kind, "True") for each in item["status"].get("conditions", []))
 
 
-def _steady(suite: Suite, pids: list[int]) -> Iterator[Figure]:
-    """CPU and writes of the three while nothing changes."""
-    writes, cpu, started = _writes(suite), sum(process_tree_cpu(pid) for pid in pids), time.perf_counter()
+def _installed_bundles(cluster: Cluster, content: images.Content) -> list[Path]:
+    """The folders of the bundles that run."""
+    operators = json.loads(cluster.kubectl("get", OPERATORS, "-o", "json"))["items"]
+    installed = {
+        (item["spec"]["packageName"], item["status"]["installed"]["name"])
+        for item in operators
+        if item["status"].get("installed")
+    }
+    blobs = [blob for package, _ in sorted(installed) for blob in content.blobs(package)]
+    found = (content.bundle_folder(blob) for blob in blobs if (blob.get("package"), blob.get("name")) in installed)
+    return [folder for folder in found if folder is not None]
+
+
+def _steady(cluster: Cluster, suite: Suite, pids: list[int]) -> Figure:
+    """CPU, writes and dry runs of the three while nothing changes."""
+    before, cpu, started = work(cluster, suite), sum(process_tree_cpu(pid) for pid in pids), time.perf_counter()
     time.sleep(STEADY_SECONDS)
     elapsed = time.perf_counter() - started
-    busy = sum(process_tree_cpu(pid) for pid in pids) - cpu
-    yield Figure(
+    busy, done = sum(process_tree_cpu(pid) for pid in pids) - cpu, work(cluster, suite) - before
+    return Figure(
         "steady state, all installed, nothing changing",
-        f"{busy / elapsed * 100:.1f} % of one core, {_writes(suite) - writes:.0f} writes in {elapsed:.0f} s (leases not counted)",
-        "under 1 % of one core, no writes",
+        f"{busy / elapsed * 100:.1f} % of one core, {done.writes:.0f} writes, {done.dry_runs:.0f} dry runs in {elapsed:.0f} s "
+        "(leases not counted)",
+        "under 1 % of one core, no writes, no dry runs",
     )
 
 
-def _writes(suite: Suite) -> float:
-    """Writes of the three so far, without renewals of leases, which are PUTs."""
-    total = 0.0
-    for name in COMPONENTS:
-        with urllib.request.urlopen(f"http://{suite.addresses[name].metrics}/metrics") as response:
-            text = response.read().decode()
-        for labels, value in re.findall(r"^rest_client_requests_total\{(.*?)\} (\S+)$", text, re.MULTILINE):
-            if re.search(r'method="(POST|PATCH|DELETE)"', labels):
-                total += float(value)
-    return total
+def _drift(cluster: Cluster, suite: Suite) -> Figure:
+    """The repair of ClusterRoles whose rules somebody removes, one after the other."""
+    names = cluster.kubectl("get", "clusterroles", "-l", OWNER_UID_LABEL, "-o", "name").split()[:DRIFTED_OBJECTS]
+    before, times = work(cluster, suite), []
+    for name in names:
+        cluster.kubectl("patch", name, "--type=merge", "-p", '{"rules": []}')
+        started = time.perf_counter()
+        while not json.loads(cluster.kubectl("get", name, "-o", "json"))["rules"]:
+            if time.perf_counter() - started > TIMEOUT_SECONDS:
+                raise AssertionError(f"{name} is not repaired")
+        times.append(time.perf_counter() - started)
+    time.sleep(QUIET_SECONDS)
+    done = work(cluster, suite) - before
+    return Figure(
+        f"drift with all installed: {len(names)} ClusterRoles without rules, one after the other, until each is repaired",
+        f"median {statistics.median(times):.2f} s, last {max(times):.2f} s; {done.requests / len(names):.1f} requests each",
+    )
+
+
+def _restart(cluster: Cluster, suite: Suite) -> Figure:
+    """rukpak and operator-controller started again, with everything installed, until no request has followed for a while."""
+    names = ("rukpak", "operator-controller")
+    suite.stop(*names)
+    before = work(cluster, suite, "catalogd")
+    started = last = time.perf_counter()
+    suite.start(*names)
+    seen = work(cluster, suite)
+    while (now := time.perf_counter()) - last < QUIET_SECONDS and now - started < TIMEOUT_SECONDS:
+        time.sleep(1)
+        now_seen = work(cluster, suite)
+        if now_seen.requests != seen.requests:
+            seen, last = now_seen, time.perf_counter()
+    done = seen - before
+    return Figure(
+        "restart of rukpak and operator-controller with all installed, until quiet",
+        f"{last - started:.0f} s, {done.requests:.0f} requests, {done.writes:.0f} writes, {done.dry_runs:.0f} dry runs; "
+        f"{done.cpu:.1f} s of CPU of the API server",
+        "no writes, no dry runs",
+    )
