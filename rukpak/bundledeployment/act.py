@@ -17,7 +17,6 @@ from rukpak.bundledeployment.existing_objects import ExistingObjectsChecker
 from rukpak.bundledeployment.inventory import Inventory
 from rukpak.bundledeployment.plan import (
     Activate,
-    AddFinalizer,
     Announce,
     Apply,
     ApplyBundle,
@@ -137,8 +136,6 @@ class BundleDeploymentActions:
 
     async def _act(self, world: World, plan: Plan, memory: Memory) -> Done:
         match plan:
-            case AddFinalizer():
-                return Done(plan, NO_DELAY, written=await self.applier.add_finalizer(world))
             case UpdateInventory():
                 return Done(plan, NO_DELAY, written=await self.applier.update_inventory(world, plan))
             case ApplyBundle():

@@ -65,19 +65,16 @@ class Applier:
     """The name of the BundleDeployment of a uid, empty when there is none."""
     limit: asyncio.Semaphore
 
-    async def add_finalizer(self, world: World) -> Object:
-        """Returns the BundleDeployment after the write. Raises Conflict."""
-        return await self._patch(world, {"finalizers": [*world.deployment.metadata.finalizers, FINALIZER]})
-
     async def update_inventory(self, world: World, plan: UpdateInventory) -> Object:
-        """Write the annotation; returns the BundleDeployment after the write. Raises Conflict."""
-        return await self._patch(
-            world, {"annotations": {INVENTORY_ANNOTATION: inventory.format_annotation(plan.kinds) or None}}
-        )
-
-    async def _patch(self, world: World, metadata: Mapping[str, Any]) -> Object:
-        body = {"metadata": {"resourceVersion": world.deployment.metadata.resource_version, **metadata}}
-        result = await self.client.patch(bundledeployments.KIND, world.name, body)
+        """Write the annotation and the finalizer; returns the BundleDeployment after the write. Raises Conflict."""
+        metadata = world.deployment.metadata
+        finalizers = metadata.finalizers if FINALIZER in metadata.finalizers else [*metadata.finalizers, FINALIZER]
+        change = {
+            "resourceVersion": metadata.resource_version,
+            "annotations": {INVENTORY_ANNOTATION: inventory.format_annotation(plan.kinds) or None},
+            "finalizers": list(finalizers),
+        }
+        result = await self.client.patch(bundledeployments.KIND, world.name, {"metadata": change})
         self.informers.deployments.record_write(result)
         return result
 
@@ -140,7 +137,8 @@ class Applier:
             )
         manager = manager_name(current.world.name)
         adopts = current.world.deployment.spec.adoption_policy == "IfUnowned"
-        result = await self._send(current.world, kind, _body(current, item), dry_run, adopts)
+        async with self.limit:  # a parsed object takes many times the size of its JSON: few of them are in memory
+            result = await self._send(current.world, kind, _body(current, item), dry_run, adopts)
         if not dry_run:
             self._record_write(kind, result)
             entry = transforms.applied_fields(result).get(manager, "")
@@ -150,8 +148,7 @@ class Applier:
     async def _send(self, world: World, kind: Kind, body: Object, dry_run: bool, adopts: bool) -> Object:
         """The object after its apply. An object that is taken over is the one that was found, or the apply fails."""
         try:
-            async with self.limit:
-                return await self.client.apply(kind, body, manager_name(world.name), dry_run=dry_run)
+            return await self.client.apply(kind, body, manager_name(world.name), dry_run=dry_run)
         except ApiError as error:
             adopted = await ApplyErrors(self.client, self.name_of, adopts).explain(world.uid, kind, body, error)
             if not adopted:

@@ -21,7 +21,6 @@ from rukpak.bundledeployment.install import apply_objects, prepare, require_sync
 from rukpak.bundledeployment.notes import is_outdated
 from rukpak.bundledeployment.plan import (
     Activate,
-    AddFinalizer,
     Announce,
     ApplyBundle,
     DeleteBundles,
@@ -103,8 +102,11 @@ def _provisioner(world: World, _: Evaluation) -> Plan | None:
     )
 
 
-def _finalizer(world: World, _: Evaluation) -> Plan | None:
-    return None if FINALIZER in world.deployment.metadata.finalizers else AddFinalizer()
+def _lost_finalizer(world: World, _: Evaluation) -> Plan | None:
+    """The finalizer comes with the inventory. `kubectl replace` with a manifest from git removes it."""
+    may_have_objects = bool(world.inventory or world.active_bundle)
+    is_lost = may_have_objects and FINALIZER not in world.deployment.metadata.finalizers
+    return UpdateInventory(world.inventory) if is_lost else None
 
 
 def _delete_superseded_bundles(world: World, _: Evaluation) -> Plan | None:
@@ -271,7 +273,7 @@ def _content(world: World) -> RenderedBundle:
 
 RULES: tuple[Rule, ...] = (
     _provisioner,
-    _finalizer,
+    _lost_finalizer,
     _delete_superseded_bundles,
     _delete_changed_bundles,
     _restore_active_bundle,

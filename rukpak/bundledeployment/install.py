@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from olmkit.api.bundledeployments import Reason
+from olmkit.api.bundledeployments import CREATED_LABEL, FINALIZER, Reason
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.errors import Waiting
 from rukpak.bundledeployment.drift import is_up_to_date
@@ -20,15 +20,17 @@ from rukpak.bundledeployment.waiting import (
 from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, World
 from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names
+from rukpak.render.phases import CUSTOM_RESOURCES, phase_of
 
 
 def prepare(world: World, content: RenderedBundle) -> Plan | None:
-    """Extend the inventory before the first object is applied; None when it names all kinds of the bundle.
+    """Extend the inventory before the first object is applied; None when it names all kinds of the bundle, and the finalizer is
+    there.
 
     Raises Waiting or BriefWait until their objects are known and no Namespace of the bundle is being deleted.
     """
     kinds = frozenset(item.key[:2] for item in content.objects()) - {NAMESPACE}
-    if not kinds <= world.inventory:
+    if not kinds <= world.inventory or FINALIZER not in world.deployment.metadata.finalizers:
         return UpdateInventory(world.inventory | kinds)
     require_synced(world, kinds)
     absent = sorted(content.external_namespaces - world.namespaces.keys())
@@ -67,7 +69,7 @@ def apply_objects(world: World, content: RenderedBundle, *, dry_run_first: bool)
     for number, phase in enumerate(content.phases, 1):
         pending = tuple(item for item in phase.objects if _is_pending(world, content, item))
         if pending:
-            steps.append(PhaseStep(number, pending))
+            steps.append(PhaseStep(number, pending, all(_is_new(world, content, item) for item in pending)))
         gate = _gate(world, phase, is_pending=bool(pending))
         if gate is not None and not steps:
             raise gate
@@ -82,6 +84,24 @@ def _is_pending(world: World, content: RenderedBundle, item: RenderedObject) -> 
         return False
     name = item.key.name
     return not (item.key[:2] == NAMESPACE and name in content.external_namespaces and name not in world.namespaces)
+
+
+def _is_new(world: World, content: RenderedBundle, item: RenderedObject) -> bool:
+    """Whether it is of a kind of Kubernetes, and does not exist as far as the informers show; docs/decisions/0048.
+
+    They show all CRDs and Namespaces, and of other kinds what BundleDeployments have. What others have in a Namespace that they
+    created is not known.
+    """
+    key = item.key
+    if key[:2] == NAMESPACE:
+        return key.name not in world.namespaces
+    if key[:2] == CRD:
+        return key.name not in world.crds
+    if key in world.labeled or key in world.taken or phase_of(key) == CUSTOM_RESOURCES:
+        return False
+    namespace = world.namespaces.get(key.namespace)
+    is_of_others = CREATED_LABEL not in namespace.labels if namespace else key.namespace not in content.namespace_names
+    return not key.namespace or not is_of_others
 
 
 def _gate(world: World, phase: InstallPhase, *, is_pending: bool) -> Waiting | None:

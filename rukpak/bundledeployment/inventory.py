@@ -111,6 +111,15 @@ class Inventory:
                 labeled[obj["labeled"].key] = obj["labeled"]
         return OwnedObjects(labeled, frozenset(unsynced | unreachable), frozenset(unreachable), frozenset(stale))
 
+    def taken(self, uid: str, keys: Iterable[ObjectKey]) -> frozenset[ObjectKey]:
+        """Those of the keys whose object has the label of another BundleDeployment, as far as their kinds are watched."""
+        return frozenset(key for key in keys if (owner := self._owner(key)) and owner != uid)
+
+    def _owner(self, key: ObjectKey) -> str:
+        informer = self._informer(key[:2])
+        obj = informer.get(key.name, key.namespace) if informer is not None else None
+        return next(iter(transforms.owner_uid_index(obj)), "") if obj is not None else ""
+
     def _is_late(self, kind: GroupKind) -> bool:
         watched = self._watched.get(kind)
         return watched is not None and time.monotonic() - watched.started > UNREACHABLE_AFTER_SECONDS

@@ -18,11 +18,6 @@ from rukpak.format.objects import ObjectKey
 
 
 @dataclass(frozen=True)
-class AddFinalizer:
-    """Add the finalizer, which keeps the BundleDeployment until its objects are deleted."""
-
-
-@dataclass(frozen=True)
 class ApplyBundle:
     """Create the desired Bundle or, when it was deleted, the active one; or update its labels and annotations."""
 
@@ -39,7 +34,8 @@ class DeleteBundles:
 
 @dataclass(frozen=True)
 class UpdateInventory:
-    """Write the annotation that names the kinds of all objects that may exist."""
+    """Write the annotation that names the kinds of all objects that may exist, and with it the finalizer, which keeps the
+    BundleDeployment until they are deleted."""
 
     kinds: frozenset[tuple[str, str]]
 
@@ -51,19 +47,22 @@ class PhaseStep:
     phase: int
     """Counted from 1."""
     items: tuple[RenderedObject, ...]
+    is_new: bool = False
+    """Whether none of them exists, and all are of kinds of Kubernetes."""
 
 
 @dataclass(frozen=True)
 class Apply:
-    """Apply objects, phase after phase. With `dry_run_first` each phase is first applied as a server-side dry run."""
+    """Apply objects, phase after phase. With `dry_run_first` a phase that changes objects, or contains custom resources, is first
+    applied as a server-side dry run."""
 
     content: RenderedBundle
     steps: tuple[PhaseStep, ...]
     dry_run_first: bool
 
     def has_dry_run(self, step: PhaseStep) -> bool:
-        """Whether the phase is dry-run. A dry run of a single object would prove no more than its apply."""
-        return self.dry_run_first and len(step.items) > 1
+        """Whether the phase is dry-run. A dry run of a single object, or of new ones, would prove no more than their apply."""
+        return self.dry_run_first and len(step.items) > 1 and not step.is_new
 
 
 @dataclass(frozen=True)
@@ -150,8 +149,7 @@ class Keep:
 
 
 Plan = (
-    AddFinalizer
-    | ApplyBundle
+    ApplyBundle
     | DeleteBundles
     | UpdateInventory
     | CheckExistingObjects

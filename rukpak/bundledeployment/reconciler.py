@@ -51,10 +51,12 @@ from rukpak.bundledeployment.world import (
     Usage,
     World,
 )
+from rukpak.format.objects import ObjectKey
 from rukpak.render.install_options import InstallOptions
 
 PODS_READ_AFTER = timedelta(seconds=5)
 """How long a workload has to be unhealthy before its pods are read: most rollouts have ended by then."""
+
 MAX_FAILED_DELETIONS = 3
 """An object whose deletion the API server refused that often is left behind, if the abandon annotation allows it."""
 
@@ -185,6 +187,7 @@ class BundleDeploymentReconciler:
         return replace(
             world,
             labeled={key: self.informers.pending_deletions.applied_to(entry) for key, entry in owned.labeled.items()},
+            taken=self._taken(world),
             unsynced=owned.unsynced,
             unreachable_kinds=owned.unreachable,
             stale=owned.stale | ({NAMESPACE} if self.informers.namespaces.stale else frozenset()),
@@ -197,6 +200,11 @@ class BundleDeploymentReconciler:
         """The World with what the CustomResourceDefinitions break that are about to be replaced."""
         problems = await self.crd_changes.problems(world, crd_gate.candidates(world))
         return replace(world, crd_problems=problems, existing_objects=self.actions.existing_objects.state(world.name))
+
+    def _taken(self, world: World) -> frozenset[ObjectKey]:
+        if world.active_bundle == world.desired_bundle or not isinstance(world.content, RenderedBundle):
+            return frozenset()
+        return self.inventory.taken(world.uid, (item.key for item in world.content.objects()))
 
     def _interests(self, world: World) -> Interests:
         contents = [content for content in (world.content, world.active_content) if isinstance(content, RenderedBundle)]

@@ -78,6 +78,11 @@ class RenderedBundle:
         return (item for phase in self.phases for item in phase.objects)
 
     @cached_property
+    def namespace_names(self) -> frozenset[str]:
+        """Namespaces that it contains or writes to."""
+        return frozenset(item.name for item in self.namespaces)
+
+    @cached_property
     def external_namespaces(self) -> frozenset[str]:
         """Namespaces that it only writes to."""
         return frozenset(item.name for item in self.namespaces if not item.is_in_bundle)

@@ -271,6 +271,8 @@ class World:
     inventory: frozenset[tuple[str, str]] = frozenset()
     """Group-kinds of the annotation."""
     labeled: Mapping[ObjectKey, LabeledObject] = field(default_factory=dict)
+    taken: frozenset[ObjectKey] = frozenset()
+    """Keys of objects of the desired bundle that other BundleDeployments have, while it is being installed."""
     unsynced: frozenset[tuple[str, str]] = frozenset()
     """Kinds of the inventory that have not been listed yet, including those that cannot be listed."""
     unreachable_kinds: frozenset[tuple[str, str]] = frozenset()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.bundledeployments import FINALIZER, BundleRecord, Reason
+from olmkit.api.bundledeployments import FINALIZER, BundleDeployment, BundleRecord, Reason
 from olmkit.api.bundles import BundleSpec
 from olmkit.api.conditions import format_timestamp
 from olmkit.api.meta import Condition
@@ -22,7 +22,6 @@ from rukpak.bundledeployment.evaluate import Evaluation, evaluate, irreversible
 from rukpak.bundledeployment.health import Health
 from rukpak.bundledeployment.plan import (
     Activate,
-    AddFinalizer,
     Announce,
     Apply,
     ApplyBundle,
@@ -105,8 +104,25 @@ def test_the_class_of_the_template_at_the_wrong_place_is_said_to_belong_there() 
         plan_of(world(raw(provisioner="core-rukpak-io-registry")))
 
 
-def test_the_finalizer_comes_before_anything_is_made() -> None:
-    assert plan_of(world(raw(finalizers=["other"]))) == AddFinalizer()
+def test_the_finalizer_comes_with_the_inventory() -> None:
+    new = world(raw(finalizers=["other"]))
+    assert plan_of(new) == ApplyBundle(desired_bundle_body(new), is_new=True), "the Bundle is deleted with its owner"
+    assert plan_of(unpacked(new)) == UpdateInventory(KINDS)
+    only_a_namespace = unpacked(new, rendered(NS))
+    assert plan_of(only_a_namespace) == UpdateInventory(frozenset())
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        pytest.param(installed(), id="installed"),
+        pytest.param(inventoried(unpacked()), id="being installed"),
+    ],
+)
+def test_a_finalizer_that_somebody_removed_comes_back_at_once(seen: World) -> None:
+    metadata = seen.deployment.metadata.model_copy(update={"finalizers": []})
+    seen = replace(seen, deployment=seen.deployment.model_copy(update={"metadata": metadata}))
+    assert plan_of(replace(seen, bundles={})) == UpdateInventory(seen.inventory)
 
 
 def test_the_desired_bundle_body_is_made_as_the_template_says() -> None:
@@ -494,6 +510,73 @@ def test_progress_is_observed_again_at_its_deadline() -> None:
     assert plan_of(replace(seen, now=NOW + timedelta(minutes=6))) == Keep(), "it has failed, and nothing is waited for"
 
 
+def dry_runs(seen: World) -> list[int]:
+    """The phases that are first applied as a dry run."""
+    plan = plan_of(seen)
+    assert isinstance(plan, Apply)
+    return [step.phase for step in plan.steps if plan.has_dry_run(step)]
+
+
+OAR, CREW = ObjectKey("example.com", "Boat", "ship-system", "oar"), ObjectKey(*ROLE[:2], "", "crew")
+
+
+@pytest.mark.parametrize(
+    ("present", "phases"),
+    [
+        pytest.param((), [6], id="new objects of kinds of Kubernetes are not, custom resources are"),
+        pytest.param((ROLE,), [3, 6], id="a phase that changes an object is"),
+        pytest.param((ROLE, CREW, BOAT, OAR), [3, 6], id="a phase that changes all is"),
+    ],
+)
+def test_a_phase_is_rehearsed_if_its_apply_could_do_harm(present: tuple[ObjectKey, ...], phases: list[int]) -> None:
+    more = {"accounts and roles": CREW, "custom resources": OAR}
+    content = rendered()
+    content = replace(
+        content,
+        phases=tuple(
+            replace(phase, objects=(*phase.objects, RenderedObject(more[phase.name], "v1", "v1")))
+            if phase.name in more
+            else phase
+            for phase in content.phases
+        ),
+    )
+    seen = applied(replace(unpacked(), content=content), ROLE, CREW, SECRET, WORKLOAD, BOAT, OAR)
+    labeled = {**seen.labeled, **{key: member(key, applied_fields={MANAGER: "else"}) for key in present}}
+    assert dry_runs(replace(seen, labeled=labeled)) == phases
+
+
+@pytest.mark.parametrize(
+    ("change", "phases"),
+    [
+        pytest.param(lambda seen: replace(seen, taken=frozenset({CREW})), [3], id="another BundleDeployment has one"),
+        pytest.param(
+            lambda seen: replace(seen, namespaces={NS.name: namespace(created=False)}),
+            [4],
+            id="the Namespace is of others, and may contain one",
+        ),
+        pytest.param(lambda seen: replace(seen, namespaces={}), [], id="the Namespace is new"),
+    ],
+)
+def test_a_phase_is_rehearsed_if_one_of_its_objects_may_exist(
+    change: Callable[[World], World], phases: list[int]
+) -> None:
+    page = ObjectKey(*SECRET[:3], "page")
+    content = rendered(NS, ROLE, CREW, SECRET, page)
+    numbers = {"accounts and roles": 3, "configuration": 4}
+    seen = change(applied(unpacked(content=content), ROLE, CREW, SECRET, page))
+    assert [numbers[content.phases[number - 1].name] for number in dry_runs(seen)] == phases
+
+
+def test_new_crds_are_not_rehearsed_unless_one_of_them_exists() -> None:
+    content = rendered()
+    cup = replace(content.phases[1].objects[0], key=ObjectKey(*DEFINITION[:3], "cups.example.com"))
+    two = replace(content.phases[1], objects=(*content.phases[1].objects, cup))
+    content = replace(content, phases=(content.phases[0], two, *content.phases[2:]))
+    seen = inventoried(replace(unpacked(), content=content))
+    assert dry_runs(seen) == []
+    assert dry_runs(replace(seen, crds={DEFINITION.name: crd(owner_uid="uid-other")})) == [2]
+
+
 # --- an upgrade
 
 
@@ -631,12 +714,11 @@ def content_of(seen: World) -> RenderedBundle:
 def brought_about(seen: World, plan: object) -> World:
     """The World after a plan was carried out, as the API server would show it."""
     match plan:
-        case AddFinalizer():
-            return world({**seen.raw, "metadata": {**seen.raw["metadata"], "finalizers": [FINALIZER]}})
         case ApplyBundle():
             return unpacked(seen)
         case UpdateInventory():
-            return replace(seen, inventory=plan.kinds)
+            obj = {**seen.raw, "metadata": {**seen.raw["metadata"], "finalizers": [FINALIZER]}}
+            return replace(seen, raw=obj, deployment=BundleDeployment.load(obj), inventory=plan.kinds)
         case Apply():
             done = {item.key for step in plan.steps for item in step.items}
             held = {item.key for item in content_of(seen).objects() if is_up_to_date(seen, item)}
