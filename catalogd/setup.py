@@ -33,7 +33,7 @@ from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import Controller
 from olmkit.runtime.informer import Informer, without_managed_fields
 from olmkit.runtime.manager import Manager
-from olmkit.runtime.publish import Publisher
+from olmkit.runtime.publish import ProgressRules, Publisher
 from olmkit.runtime.source_secrets import SourceSecrets
 from olmkit.sources.access import Access
 from olmkit.sources.errors import quoted
@@ -108,7 +108,8 @@ def _controller(
         inputs=inputs,
         job_ended=job_ended,
     )
-    publisher = Publisher(manager.client, catalogs.KIND, FIELD_MANAGER, catalog_informer)
+    rules = ProgressRules(lambda name, delay: controller.enqueue_after(name, delay), frozenset({"phase"}))
+    publisher = Publisher(manager.client, catalogs.KIND, FIELD_MANAGER, catalog_informer, rules)
     reconciler = CatalogReconciler(actions, publisher, base_url)
     manager.on_started_leading(reconciler.start_leading)
     _export_metrics(manager, catalog_informer, reconciler)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 
 from olmkit.api import bundledeployments, bundles, catalogs, customresourcedefinitions, operators
 from olmkit.api.meta import Kind
@@ -12,7 +13,7 @@ from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import Controller
 from olmkit.runtime.informer import Change, Informer
 from olmkit.runtime.manager import Manager
-from olmkit.runtime.publish import Publisher
+from olmkit.runtime.publish import ProgressRules, Publisher
 from olmkit.tls.client_tls import ClientTls
 from olmkit.tls.service import CATALOG_SERVICE
 from operator_controller.catalog_client.cache_cleanup import clean_cache
@@ -33,6 +34,8 @@ from operator_controller.resolver.solver_process import SolverProcess
 NAME = FIELD_MANAGER
 """Name of the process, of its lease and of its reporting controller."""
 MAX_CONCURRENT_RECONCILES = 8
+PROGRESS_FIELDS = frozenset({"wantedVersion", "resolvedBundleResource", "dependencies", "resolution"})
+"""Fields of the status that say what is being installed."""
 
 
 async def build(manager: Manager) -> None:
@@ -47,7 +50,10 @@ async def build(manager: Manager) -> None:
     manager.on_close(worker.close)
     facts = ClusterFactsReader(manager.client, definitions)
     resolver = Resolver(SolverProcess(worker, catalog_client.folder), catalog_client, informers.catalogs, facts)
-    reconciler = make_reconciler(manager.client, informers, resolver)
+    reconciler = make_reconciler(
+        manager.client, informers, resolver, lambda name, delay: controller.enqueue_after(name, delay)
+    )
+    controller = make_controller(reconciler)
     manager.on_started_leading(worker.warm_up)
     manager.on_started_leading(reconciler.start_leading)
     metrics = OperatorMetrics(lambda: informers.operators.objects.values(), lambda: manager.is_leading)
@@ -58,7 +64,7 @@ async def build(manager: Manager) -> None:
     )
     conditions.register()
     manager.on_close(conditions.unregister)
-    manager.add_controller(make_controller(reconciler))
+    manager.add_controller(controller)
     manager.add_controller(make_orphan_controller(reconciler))
     manager.add_runnable(resolver.run, every_replica=False)
     for informer in (informers.catalogs, definitions):
@@ -91,9 +97,12 @@ def make_worker(catalog_client: CatalogClient) -> KeptWorker:
     return KeptWorker(limits=SOLVE_LIMITS, preload=[SOLVE.module], sandbox=sandbox)
 
 
-def make_reconciler(client: Client, informers: Informers, resolver: Resolver) -> OperatorReconciler:
-    """The reconciler; what it remembers follows the informers."""
-    publisher = Publisher(client, operators.KIND, NAME, informers.operators)
+def make_reconciler(
+    client: Client, informers: Informers, resolver: Resolver, enqueue_after: Callable[[str, timedelta], None]
+) -> OperatorReconciler:
+    """The reconciler; what it remembers follows the informers. `enqueue_after` is that of its controller."""
+    rules = ProgressRules(enqueue_after, PROGRESS_FIELDS)
+    publisher = Publisher(client, operators.KIND, NAME, informers.operators, rules)
     reconciler = OperatorReconciler(OperatorActions(client, informers), publisher, informers, resolver)
     informers.deployments.subscribe(reconciler.rejected_images.record)
     informers.operators.subscribe(reconciler.missing_bundles.forget_deleted)

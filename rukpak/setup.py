@@ -16,7 +16,7 @@ from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import ConsecutivePasses, Controller
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.manager import Manager, Settings
-from olmkit.runtime.publish import Publisher
+from olmkit.runtime.publish import ProgressRules, Publisher
 from olmkit.runtime.source_secrets import SourceSecrets
 from olmkit.sources.access import Access
 from olmkit.store.store import Store
@@ -83,7 +83,8 @@ def bundle_controller(manager: Manager, jobs: Jobs[UnpackResult], store: Store) 
     access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr)
     secrets = SourceSecrets.of(manager, "Bundles")
     actions = BundleActions(jobs, store, store_folder(settings), access, ApiServerAddresses(client), secrets, collector)
-    publisher = Publisher(client, bundles.KIND, FIELD_MANAGER, informer)
+    rules = ProgressRules(lambda name, delay: controller.enqueue_after(name, delay), frozenset({"phase"}))
+    publisher = Publisher(client, bundles.KIND, FIELD_MANAGER, informer, rules)
     reconciler = BundleReconciler(actions, publisher, informer, deployments)
     controller = Controller(BUNDLE_CONTROLLER, reconciler.steps())
     event_mapper = bundle_events.EventMapper(informer, secrets.common)
@@ -166,7 +167,8 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
             enqueue(name)
 
     inventory = Inventory(manager, rest_mapper, informers.crds, enqueue_uid)
-    publisher = Publisher(client, bundledeployments.KIND, FIELD_MANAGER, informers.deployments)
+    rules = ProgressRules(enqueue_after, frozenset({"installNamespace", "leftOut"}))
+    publisher = Publisher(client, bundledeployments.KIND, FIELD_MANAGER, informers.deployments, rules)
     usage = UsageReader(client, rest_mapper, informers.crds, limit)
     checker = ExistingObjectsChecker(client, rest_mapper, render_cache, memory, enqueue)
     manager.on_close(checker.close)

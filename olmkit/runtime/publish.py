@@ -2,7 +2,8 @@
 olmkit.runtime.recorder chooses.
 
 The last step of each pass; one Publisher per controller. The status is written with the resourceVersion it was computed from, so
-that a pass over an old object cannot overwrite a newer status: it raises Conflict, and the queue makes another pass.
+that a pass over an old object cannot overwrite a newer status: it raises Conflict, and the queue makes another pass. A status
+that only reports progress is held back for a moment: the pass is repeated when it is due, and writes what is true by then.
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ import asyncio
 import logging
 import os
 import socket
+import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from olmkit.api.conditions import MAX_SUMMARY_BYTES, PendingEvent, StatusReport, Transition, truncate
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, Conflict, NotFound
 from olmkit.runtime.client import Client
+from olmkit.runtime.held_progress import HeldProgress, is_progress
 from olmkit.runtime.recorder import (
     EVENT,
     Conditions,
@@ -71,31 +74,46 @@ def instance_name() -> str:
 
 
 @dataclass(frozen=True)
+class ProgressRules:
+    """How a kind's progress is held back: `fields` of its status describe the work alone, and `enqueue_after` is called with the
+    name of the object and the time after which the pass has to be repeated."""
+
+    enqueue_after: Callable[[str, timedelta], None]
+    fields: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
 class Publisher:
-    """Publishes the status of one kind as field manager and reporting controller `manager`; `informer` records the write."""
+    """Publishes the status of one kind as field manager and reporting controller `manager`; `informer` records the write. Without
+    `progress` every status is written at once."""
 
     client: Client
     kind: Kind
     manager: str
     informer: WriteRecorder
+    progress: ProgressRules | None = None
     instance: str = field(default_factory=instance_name)
+    _held: HeldProgress = field(default_factory=HeldProgress)
     _failures: OrderedDict[str, str] = field(default_factory=OrderedDict)
     """uid -> the last failure that was reported for the object and from which it has not recovered."""
 
     def reset(self) -> None:
         """Forget reported failures. Called when this process starts leading: objects may have recovered while another one led."""
         self._failures.clear()
+        self._held.clear()
 
-    async def __call__(self, raw: Mapping[str, Any], report: StatusReport[Any]) -> None:
+    async def __call__(self, raw: Mapping[str, Any], report: StatusReport[Any]) -> bool:
         """Write the status if it differs from that of `raw` by more than empty lists and mappings; then log the transitions, and
         write the Events of the report and those that its transitions are worth.
 
-        Raises Conflict if the object has changed since `raw`, NotFound if it is deleted. An Event that cannot be written is
-        logged.
+        Returns False if the status is progress that is held back: nothing is written or logged. Raises Conflict if the object
+        has changed since `raw`, NotFound if it is deleted. An Event that cannot be written is logged.
         """
         status = report.status.dump()
-        wanted = without_empties(status)
-        if wanted != without_empties(raw.get("status") or {}):
+        wanted, known = without_empties(status), without_empties(raw.get("status") or {})
+        if self._holds_back(raw, report, known, wanted):
+            return False
+        if wanted != known:
             body = {"metadata": raw["metadata"], "status": wanted}
             try:
                 self.informer.record_write(await self.client.apply_status(self.kind, body, self.manager))
@@ -111,6 +129,21 @@ class Publisher:
         about = {"apiVersion": self.kind.api_version, "kind": self.kind.kind, "metadata": raw["metadata"]}
         events = (*report.events, *self._choose_events(raw, before, after, changed))
         await asyncio.gather(*(self._write_event(about, pending) for pending in events))
+        return True
+
+    def _holds_back(self, raw: Mapping[str, Any], report: StatusReport[Any], known: Any, wanted: Any) -> bool:
+        """Whether the status is progress that is not due; then the pass is repeated when it is."""
+        metadata, rules = raw["metadata"], self.progress
+        if rules is None:
+            return False
+        if wanted == known or report.is_required or report.events or not is_progress(known, wanted, rules.fields):
+            self._held.release(metadata["uid"])
+            return False
+        remaining = self._held.remaining(metadata["uid"], known, metadata["generation"], time.monotonic())
+        if not remaining:
+            return False
+        rules.enqueue_after(metadata["name"], remaining)
+        return True
 
     def _log(self, transition: Transition, status: str, what: str) -> None:
         facts = {
@@ -125,7 +158,8 @@ class Publisher:
         self, raw: Mapping[str, Any], before: Conditions, after: Conditions, changed: Sequence[Transition]
     ) -> tuple[PendingEvent, ...]:
         uid = raw["metadata"].get("uid", "")
-        choice = choose_events(before, after, changed, self._failures.pop(uid, ""))
+        is_owned = any(owner.get("controller") for owner in raw["metadata"].get("ownerReferences") or ())
+        choice = choose_events(before, after, changed, self._failures.pop(uid, ""), is_owned=is_owned)
         if choice.failure:
             self._failures[uid] = choice.failure
             while len(self._failures) > MAX_FAILURES_REMEMBERED:

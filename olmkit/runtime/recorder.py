@@ -78,13 +78,19 @@ def severity(transition: Transition, *, ready_or_reconciling: bool, waiting: boo
 
 
 def choose_events(
-    before: Conditions, after: Conditions, transitions: Iterable[Transition], failure: str = ""
+    before: Conditions,
+    after: Conditions,
+    transitions: Iterable[Transition],
+    failure: str = "",
+    *,
+    is_owned: bool = False,
 ) -> EventChoice:
     """The Events of a pass whose transitions led from the conditions `before` to those `after`.
 
     At most one Warning and one Normal Event, and a Warning for each independent condition (Valid, …Deprecated). A failure
     that the conditions `before` show already is not reported again under another reason, unless Ready is lost. `failure` is
-    what the previous choice returned; a process that has just started has none and takes it from `before`.
+    what the previous choice returned; a process that has just started has none and takes it from `before`. The success of an
+    object that `is_owned` by another one has none: it is a step of that one, which reports its own.
     """
     known = {condition["type"] for condition in before}
     changed = tuple(transitions)
@@ -102,7 +108,7 @@ def choose_events(
     failures = sorted((entry for entry in warnings if not _is_independent(entry.type)), key=_specificity)
     if failures:
         was_lost = _is_true(before, "Ready") and not _is_true(after, "Ready")
-        reported = () if was_lost else _failures_of(before)
+        reported = () if was_lost else failures_of(before)
         fresh = [entry for entry in failures if not _is_reported(entry, reported)]
         cause = _cause(fresh[0] if fresh else failures[0], after)
         warning = (_event(cause, "Warning"),) if fresh and not _is_reported(cause, reported) else ()
@@ -114,6 +120,12 @@ def choose_events(
         ready = next(entry for entry in after if entry["type"] == "Ready")
         text = f"recovered from: {failure}; {ready['message']}"
         return EventChoice((PendingEvent("Normal", RECOVERED, text, "Ready"), *advice))
+    if is_owned or _is_true(after, "Reconciling"):  # no outcome yet, unless Ready is reached or lost
+        was_ready, is_ready = _is_true(before, "Ready"), _is_true(after, "Ready")
+        is_news = was_ready != is_ready and not (is_owned and is_ready)
+        changed = tuple(
+            entry for entry in changed if entry.type == "Reconciling" or (entry.type == "Ready" and is_news)
+        )
     return EventChoice((*_success_events(changed, known, ready_or_reconciling), *advice), failure)
 
 
@@ -185,8 +197,8 @@ def _specificity(transition: Transition) -> int:
     return {"Stalled": 1, "Ready": 2}.get(transition.type, 3)
 
 
-def _failures_of(conditions: Conditions) -> tuple[Transition, ...]:
-    """The conditions that show a failure."""
+def failures_of(conditions: Conditions) -> tuple[Transition, ...]:
+    """The conditions that show a failure of the object, without those that are independent of it (Valid, …Deprecated)."""
     ready_or_reconciling, waiting = _is_ready_or_reconciling(conditions), _is_waiting(conditions)
     warnings = [
         entry
@@ -198,14 +210,14 @@ def _failures_of(conditions: Conditions) -> tuple[Transition, ...]:
 
 def _failure_of(conditions: Conditions) -> str:
     """The message of the most specific failure; "" if there is none."""
-    failures = _failures_of(conditions)
+    failures = failures_of(conditions)
     return min(failures, key=_specificity).message if failures else ""
 
 
 def _cause(failure: Transition, conditions: Conditions) -> Transition:
     """The most specific condition with the same content, so that an outcome has one reason however it was reached."""
     same = [
-        entry for entry in _failures_of(conditions) if _is_covered_by(failure, entry) or _is_covered_by(entry, failure)
+        entry for entry in failures_of(conditions) if _is_covered_by(failure, entry) or _is_covered_by(entry, failure)
     ]
     return min(same, key=_specificity, default=failure)
 

@@ -181,8 +181,7 @@ class OperatorReconciler:
     async def publish(self, world: World, status_report: StatusReport[OperatorStatus] | None) -> None:
         """Write the report, if there is one. Raises NotFound when the Operator is deleted."""
         self.missing_bundles.record(world)
-        if status_report is not None:
-            await self.publisher(world.raw, status_report)
+        if status_report is not None and await self.publisher(world.raw, status_report):
             count_installation(world.operator.status, status_report.status)
 
 

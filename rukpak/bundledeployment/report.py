@@ -93,7 +93,8 @@ def report(
 ) -> BundleDeploymentReport | None:
     """The status that is true after the pass, and its transitions; None when there is nothing left to report about.
 
-    A pass that the next one follows immediately leaves a status of this generation unchanged.
+    A pass that the next one follows immediately leaves a status of this generation unchanged, and a wait of a moment also the
+    status of a new BundleDeployment.
     """
     if isinstance(world, DeletedWorld) or (isinstance(outcome, Done) and isinstance(outcome.plan, RemoveFinalizer)):
         return None
@@ -107,7 +108,10 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
     generation = world.deployment.metadata.generation
     waiting_since = (world.brief_wait_since or world.now) if isinstance(outcome, BriefWait) else None
     events = (*_repairs(world, outcome), *_foreign_objects_warning(evaluation, outcome))
-    if isinstance(outcome, Conflict) or (_is_passing(world, outcome) and status.observed_generation == generation):
+    is_new = isinstance(outcome, BriefWait) and status.observed_generation < 0
+    if isinstance(outcome, Conflict) or (
+        _is_passing(world, outcome) and (is_new or status.observed_generation == generation)
+    ):
         return BundleDeploymentReport(status, events=events, brief_wait_since=waiting_since)
     is_activated = isinstance(outcome, Done) and isinstance(outcome.plan, Activate)
     active = world.desired_bundle if is_activated else world.active_bundle
@@ -128,7 +132,8 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         released=_released(world),
         **_counts(world),
     )
-    return BundleDeploymentReport(new, transitions, events, brief_wait_since=waiting_since)
+    is_announced = isinstance(outcome, Done) and isinstance(outcome.plan, Announce)
+    return BundleDeploymentReport(new, transitions, events, is_announced, brief_wait_since=waiting_since)
 
 
 def _is_passing(world: World, outcome: Outcome) -> bool:

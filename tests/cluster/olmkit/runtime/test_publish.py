@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +17,7 @@ from olmkit.api.catalogs import CatalogStatus
 from olmkit.api.conditions import PendingEvent, StatusReport, Transition
 from olmkit.errors import Conflict, NotFound
 from olmkit.runtime.client import Client
-from olmkit.runtime.publish import Publisher
+from olmkit.runtime.publish import ProgressRules, Publisher
 from olmkit.runtime.recorder import EVENT
 from tests.cluster.olmkit.conftest import Object, until_allowed
 
@@ -101,6 +104,41 @@ async def test_the_same_status_is_not_written_again(
     await publish(first, report(status))
     assert written.last == {}, "nothing was sent"
     assert await client.get(catalogs.KIND, catalog["metadata"]["name"]) == first
+
+
+async def test_progress_is_written_if_it_lasts_and_an_outcome_at_once(
+    client: Client, catalog: Object, written: Written, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "olmkit.runtime.publish")
+    delays: asyncio.Queue[tuple[str, timedelta]] = asyncio.Queue()
+    rules = ProgressRules(lambda name, delay: delays.put_nowait((name, delay)), frozenset({"phase"}))
+    publish = Publisher(client, catalogs.KIND, "catalogd", written, rules)
+    working = [
+        condition("False", reason="Unpacking", message="reading"),
+        condition(type="Reconciling", reason="Unpacking", message="reading"),
+    ]
+    progress = report({"observedGeneration": 1, "phase": "Unpacking", "conditions": working})
+    assert not await publish(catalog, progress)
+    assert (written.last, caplog.records) == ({}, []), "nothing is written or logged"
+    name, delay = await delays.get()
+    assert name == catalog["metadata"]["name"]
+    await asyncio.sleep(delay.total_seconds())  # as the queue does
+    assert await publish(catalog, progress)
+    assert written.last["status"]["phase"] == "Unpacking"
+    served = Transition("Ready", "True", "Succeeded", "served")
+    assert await publish(written.last, report({"observedGeneration": 1, "conditions": [condition()]}, [served]))
+    assert written.last["status"]["conditions"] == [condition()]
+    assert [event["reason"] for event in await events(client, catalog)] == ["Succeeded"]
+
+
+async def test_progress_that_the_next_step_depends_on_is_written_at_once(
+    client: Client, catalog: Object, written: Written
+) -> None:
+    publish = Publisher(client, catalogs.KIND, "catalogd", written, ProgressRules(lambda name, delay: None))
+    working = [condition("False", reason="Unpacking"), condition(type="Reconciling", reason="Unpacking")]
+    progress = report({"observedGeneration": 1, "conditions": working})
+    assert await publish(catalog, replace(progress, is_required=True))
+    assert len(written.last["status"]["conditions"]) == 2
 
 
 async def test_an_outdated_object_is_a_conflict(

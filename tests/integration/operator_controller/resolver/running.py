@@ -45,8 +45,10 @@ class RunningResolver:
         facts = ClusterFactsReader(client, self._definitions)
         solver = SolverProcess(worker, catalog_client.folder)
         self.resolver = Resolver(solver, catalog_client, self.informers.catalogs, facts)
-        self.reconciler = make_reconciler(client, self.informers, self.resolver)
-        make_controller(self.reconciler)
+        self.reconciler = make_reconciler(
+            client, self.informers, self.resolver, lambda name, delay: controller.enqueue_after(name, delay)
+        )
+        controller = make_controller(self.reconciler)
         self.woken: list[str] = []
         self._changed = asyncio.Event()
         self.resolver.connect(self.reconciler.read_request, lambda: (), self._wake)

@@ -51,11 +51,13 @@ def conditions(*rows: str) -> list[dict[str, Any]]:
     return [dict(zip(("type", "status", "reason", "message"), row.split(" ", 3), strict=True)) for row in rows]
 
 
-def pass_from(before: list[dict[str, Any]], after: list[dict[str, Any]], failure: str = "") -> EventChoice:
+def pass_from(
+    before: list[dict[str, Any]], after: list[dict[str, Any]], failure: str = "", *, is_owned: bool = False
+) -> EventChoice:
     """choose_events for the transitions from one to the other."""
     known = {each["type"]: (each["status"], each["reason"]) for each in before}
     changed = [Transition(**each) for each in after if known.get(each["type"]) != (each["status"], each["reason"])]
-    return choose_events(before, after, changed, failure)
+    return choose_events(before, after, changed, failure, is_owned=is_owned)
 
 
 def texts(choice: EventChoice) -> list[str]:
@@ -150,7 +152,7 @@ SERVED_WITH_PROBLEMS = [*SERVED, *conditions("Valid False ProblemsFound 3 blobs"
     [
         pytest.param(NEW, PENDING, [], id="the first conditions are not an Event"),
         pytest.param(PENDING, INSTALLING, [], id="the Event is that of the Bundle"),
-        pytest.param(INSTALLING, ROLLING_OUT, ["Normal InstallationSucceeded: done"], id="installed, and rolling out"),
+        pytest.param(INSTALLING, ROLLING_OUT, [], id="installed, and rolling out: the outcome is yet to come"),
         pytest.param(ROLLING_OUT, READY, ["Normal Succeeded: done"], id="an ordinary rollout ends"),
         pytest.param(READY, ROLLING_OUT, ["Normal Progressing: 0 of 1"], id="an ordinary rollout begins"),
         pytest.param(READY, READY, [], id="nothing changed"),
@@ -288,6 +290,24 @@ def test_one_event_per_outcome(before: list[dict[str, Any]], after: list[dict[st
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
+        pytest.param(ROLLING_OUT, READY, [], id="its success is a step of its owner's"),
+        pytest.param(PENDING, INSTALLING, [], id="and so is its progress"),
+        pytest.param(READY, ROLLING_OUT, ["Normal Progressing: 0 of 1"], id="that it is not Ready any more is its own"),
+        pytest.param(INSTALLING, REFUSED, ["Warning InstallFailed: Secret s is another's"], id="and so is a failure"),
+        pytest.param(
+            UNHEALTHY, READY, ["Normal Recovered: recovered from: d: no progress; done"], id="and the end of a failure"
+        ),
+    ],
+)
+def test_the_events_of_an_object_with_an_owner(
+    before: list[dict[str, Any]], after: list[dict[str, Any]], expected: list[str]
+) -> None:
+    assert texts(pass_from(before, after, is_owned=True)) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
         pytest.param(
             "Stalled True Blocked Secret s is another's",
             "Stalled True Blocked Role r is another's",
@@ -414,7 +434,7 @@ def test_a_recovery_names_the_failure_after_work_in_between() -> None:
     failed = pass_from(ROLLING_OUT, UNHEALTHY)
     assert failed.failure == "d: no progress"
     again = pass_from(UNHEALTHY, ROLLING_OUT, failed.failure)
-    assert texts(again) == ["Normal Progressing: 0 of 1"]
+    assert texts(again) == []
     assert texts(pass_from(ROLLING_OUT, READY, again.failure)) == [
         "Normal Recovered: recovered from: d: no progress; done"
     ]

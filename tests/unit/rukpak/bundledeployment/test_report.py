@@ -28,7 +28,6 @@ from olmkit.runtime.recorder import choose_events
 from rukpak.bundledeployment.health import Health
 from rukpak.bundledeployment.plan import (
     Activate,
-    AddFinalizer,
     Announce,
     Apply,
     ApplyBundle,
@@ -159,7 +158,7 @@ def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed()
     [
         pytest.param(
             world(raw(finalizers=[])),
-            Done(AddFinalizer()),
+            Done(ApplyBundle({}, is_new=True)),
             {
                 "HasValidBundle": "False/UnpackPending",
                 "Installed": "Unknown/InstallPending",
@@ -478,7 +477,14 @@ def test_what_is_superseded_in_a_moment_is_not_written(outcome: Done | Exception
     seen = inventoried(unpacked(world(raw(status={"observedGeneration": 1}))))
     since = seen.now if isinstance(outcome, BriefWait) else None
     assert report_of(seen, outcome) == BundleDeploymentReport(seen.deployment.status, brief_wait_since=since)
-    assert report_of(FIRST, outcome).status.observed_generation == 1
+    is_new = replace(seen, deployment=world().deployment)
+    assert report_of(is_new, outcome).status.observed_generation == (-1 if since else 1)
+
+
+def test_what_cannot_be_reversed_is_written_before_it_is_done() -> None:
+    seen = upgrading(rendered(digest="v2", storage="v2"))
+    assert report_of(seen, Done(Announce())).is_required
+    assert not report_of(seen, apply(seen)).is_required
 
 
 def test_a_conflict_reports_nothing() -> None:
@@ -637,8 +643,7 @@ def step(plan: Plan) -> Done:
 def test_an_installation_has_few_events_and_no_warning() -> None:
     assert events_after(
         [
-            (world(raw(finalizers=[])), step(AddFinalizer())),
-            (world(), step(ApplyBundle({}, is_new=True))),
+            (world(raw(finalizers=[])), step(ApplyBundle({}, is_new=True))),
             (pending(UnpackState.PENDING), Waiting(Reason.UNPACK_PENDING, "x", MINUTE)),
             (unpacked(), step(UpdateInventory(frozenset()))),
             (FIRST, apply(FIRST)),
@@ -646,7 +651,7 @@ def test_an_installation_has_few_events_and_no_warning() -> None:
             (ROLLING_OUT, Done(Keep())),
             (installed(), Done(Keep())),
         ]
-    ) == [("Normal", "InstallationSucceeded"), ("Normal", "Succeeded")]
+    ) == [("Normal", "Succeeded")]
 
 
 def test_an_upgrade_has_few_events_and_no_warning() -> None:
@@ -658,7 +663,7 @@ def test_an_upgrade_has_few_events_and_no_warning() -> None:
             (unwell(ROLLOUT, applied(seen)), Done(Activate())),
             (applied(seen), Done(Keep())),
         ]
-    ) == [("Normal", "Succeeded"), ("Normal", "Upgrading"), ("Normal", "Progressing"), ("Normal", "Succeeded")]
+    ) == [("Normal", "Succeeded"), ("Normal", "Upgrading"), ("Normal", "Succeeded")]
 
 
 def test_a_workload_that_fails_is_one_warning_and_its_recovery_one_event() -> None:

@@ -1,0 +1,81 @@
+"""Which statuses only report progress, and how long such a status is held back before it is written.
+
+Called by olmkit.runtime.publish. An object that is installed at once passes through many states, and most of them last for
+milliseconds. A state that is over before it is due is never written; an outcome is written at once, and so is a status that takes
+something back. Never writes, and has no clock. docs/decisions/0049.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from olmkit.runtime.recorder import failures_of
+
+FIRST_DELAY = timedelta(seconds=1)
+"""How long progress of an object is held back if its status does not report any yet."""
+NEXT_DELAY = timedelta(seconds=5)
+"""The same, if its status reports progress of this generation already."""
+MAX_DELAY = timedelta(seconds=20)
+"""The longest delay, however many objects are in progress."""
+MAX_WRITES_PER_SECOND = 3
+"""With more objects in progress, each of them waits longer, so that this many are written per second."""
+
+_PROGRESS, _RETRYING = "Reconciling", "Retrying"
+_STEPS = (_PROGRESS, "Resolved", "HasValidBundle")
+"""Conditions that become True on the way to an outcome."""
+_COMMON_FIELDS = frozenset({"conditions", "observedGeneration"})
+
+Status = Mapping[str, Any]
+
+
+def is_progress(before: Status, after: Status, fields: frozenset[str]) -> bool:
+    """Whether a status says no more than that work is in progress: nothing has failed, no outcome is reached, and none is lost.
+
+    `fields`: those that describe the work. If any other field changes, the status is more than progress.
+    """
+    old, new = before.get("conditions") or (), after.get("conditions") or ()
+    reconciling = next((entry for entry in new if entry["type"] == _PROGRESS and entry["status"] == "True"), None)
+    if reconciling is None or reconciling["reason"] == _RETRYING or failures_of(new):
+        return False
+    was, now = ({entry["type"] for entry in one if entry["status"] == "True"} for one in (old, new))
+    if was - now - {_PROGRESS} or now - was - set(_STEPS):
+        return False
+    names = (before.keys() | after.keys()) - fields - _COMMON_FIELDS
+    return all(before.get(name) == after.get(name) for name in names)
+
+
+@dataclass(frozen=True)
+class HeldProgress:
+    """Since when the progress of each object has been held back. `now` is a monotonic time in seconds."""
+
+    _since: OrderedDict[str, float] = field(default_factory=OrderedDict)
+    """uid -> the time, the oldest first."""
+
+    def remaining(self, uid: str, before: Status, generation: int, now: float) -> timedelta:
+        """How long the progress of the object is held back from now on; zero: it is due, and is held back no longer."""
+        while self._since and now - next(iter(self._since.values())) > 2 * MAX_DELAY.total_seconds():
+            self._since.popitem(last=False)  # it was deleted meanwhile, or nobody looked at it again
+        since = self._since.setdefault(uid, now)
+        conditions = before.get("conditions") or ()
+        is_reported = before.get("observedGeneration") == generation and any(
+            entry["type"] == _PROGRESS for entry in conditions
+        )
+        shared = timedelta(seconds=len(self._since) / MAX_WRITES_PER_SECOND)
+        delay = min(max(shared, NEXT_DELAY if is_reported else FIRST_DELAY), MAX_DELAY)
+        left = delay - timedelta(seconds=now - since)
+        if left > timedelta():
+            return left
+        del self._since[uid]
+        return timedelta()
+
+    def release(self, uid: str) -> None:
+        """Another status of the object is written, or none has to be."""
+        self._since.pop(uid, None)
+
+    def clear(self) -> None:
+        """Hold nothing back."""
+        self._since.clear()
