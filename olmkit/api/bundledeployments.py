@@ -120,7 +120,10 @@ class Reason(DescribedEnum):
     RETRYING = "Retrying", "Reconciling True: the last attempt failed and is retried"
     REMOVING = "Removing", "Reconciling True: being deleted; the message names what remains"
     DELETION_HELD = "DeletionHeld", "Reconciling True, Ready False: being deleted, which an annotation holds"
-    WAITING_FOR_KIND = "WaitingForKind", "Reconciling True: the cluster does not have a kind that the bundle requires"
+    WAITING_FOR_KIND = (
+        "WaitingForKind",
+        "Reconciling True: the cluster does not have a kind that the bundle requires, or is older than it requires",
+    )
     BLOCKED = "Blocked", "Stalled True; HasValidBundle False: the Bundle cannot be created"
 
 

@@ -32,7 +32,13 @@ RUNNING_DELAY = timedelta(seconds=30)
 def candidates(world: World) -> tuple[RenderedObject, ...]:
     """The CustomResourceDefinitions of the bundle that are to replace one on the cluster, and have to be compared with it."""
     content = world.content
-    if not isinstance(content, RenderedBundle) or content.faults or content.missing_kinds or CRD in world.unsynced:
+    if (
+        not isinstance(content, RenderedBundle)
+        or content.faults
+        or content.missing_kinds
+        or content.too_old
+        or CRD in world.unsynced
+    ):
         return ()
     if not is_enforced(world.deployment.spec.crd_upgrade_safety):
         return ()

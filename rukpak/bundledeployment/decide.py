@@ -172,7 +172,11 @@ def _blocker(world: World, evaluation: Evaluation) -> Plan | None:
         return None
     active = world.active_content
     is_upgrade = world.active_bundle not in (None, world.desired_bundle)
-    if is_upgrade and isinstance(active, RenderedBundle) and not (active.faults or active.missing_kinds):
+    if (
+        is_upgrade
+        and isinstance(active, RenderedBundle)
+        and not (active.faults or active.missing_kinds or active.too_old)
+    ):
         plan = prepare(world, active) or _apply(world, active, dry_run_first=False)
         if plan is not None:
             return plan

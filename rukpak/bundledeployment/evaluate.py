@@ -83,13 +83,11 @@ def _content_blocker(world: World) -> OlmError | None:
             return Blocked(error.reason if is_configuration else Reason.BUNDLE_LOAD_FAILED, error.message)
         case content if content.faults:
             return Blocked(Reason.BUNDLE_LOAD_FAILED, "; ".join(content.faults))
-        case content if content.missing_kinds:
-            text = f"needs kinds that this cluster does not have: {list_names(content.missing_kinds, '; ')}"
-            return Waiting(
-                Reason.WAITING_FOR_KIND,
-                text,
-                UNREACHABLE_RETRY_DELAY if content.unreachable_groups else WATCHED_RETRY_DELAY,
-            )
+        case content if content.missing_kinds or content.too_old:
+            kinds = f"needs kinds that this cluster does not have: {'; '.join(content.missing_kinds)}"
+            text = "; ".join(filter(None, [kinds if content.missing_kinds else "", content.too_old]))
+            delay = UNREACHABLE_RETRY_DELAY if content.unreachable_groups else WATCHED_RETRY_DELAY
+            return Waiting(Reason.WAITING_FOR_KIND, text, delay)
     return None
 
 

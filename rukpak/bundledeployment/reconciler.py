@@ -177,7 +177,10 @@ class BundleDeploymentReconciler:
         if bundle is None or not digest or bundle.unpack_state is not UnpackState.DONE:
             return MissingContent()
         options = InstallOptions.of(world.deployment.spec)
-        return await self.render_cache.rendered(bundle.name, world.name, digest, options)
+        content = await self.render_cache.rendered(bundle.name, world.name, digest, options)
+        if isinstance(content, RenderedBundle) and (content.missing_kinds or content.too_old):
+            self.rest_mapper.expect_changes()
+        return content
 
     async def _with_objects(self, world: World) -> World:
         interests = self.event_mapper.interests[world.name] = self._interests(world)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -32,10 +32,11 @@ from rukpak.bundledeployment.world import CRD, NAMESPACE
 from rukpak.format import BadBundle, Bundle, PlainBundle
 from rukpak.format.errors import INVALID_CONFIGURATION
 from rukpak.format.objects import BundleObject, ObjectKey, mapping, mappings
+from rukpak.render.cluster_info import ClusterInfo
 from rukpak.render.install_options import InstallOptions
 from rukpak.render.namespaces import default_namespace, install_namespace, namespace_error
 from rukpak.render.phases import NAMESPACES, phases
-from rukpak.render.preflight import ClusterInfo, Preflight, check
+from rukpak.render.preflight import Preflight, check
 from rukpak.render.renderer import RenderOptions, render
 from rukpak.render.scopes import Scopes
 
@@ -67,6 +68,7 @@ class _Entry:
     answers: Mapping[GroupKind, frozenset[str]]
     """The kinds that were looked up, and the versions that the cluster served."""
     failed_groups: frozenset[str]
+    remote_groups: frozenset[str]
     server_version: str
 
 
@@ -115,6 +117,7 @@ class RenderCache:
     def _is_current(self, known: _Entry) -> bool:
         return (
             known.failed_groups == self._rest_mapper.failed_groups
+            and known.remote_groups == self._rest_mapper.remote_groups
             and known.server_version == self._rest_mapper.server_version
             and all(self._rest_mapper.versions(kind) == versions for kind, versions in known.answers.items())
         )
@@ -123,7 +126,8 @@ class RenderCache:
         served = self._rest_mapper.recorded_lookups()
         failed, version = self._rest_mapper.failed_groups, self._rest_mapper.server_version
         cluster_info = ClusterInfo(served, failed, version, self._suite_namespaces)
-        render_work = _RenderWork(self._store, identity, cluster_info, self._rest_mapper.scopes())
+        remote = self._rest_mapper.remote_groups
+        render_work = _RenderWork(self._store, identity, cluster_info, remote, self._rest_mapper.scopes())
         async with self._render_limit:
             content, bodies = await asyncio.to_thread(render_work)
         if isinstance(content, MissingContent):
@@ -131,7 +135,7 @@ class RenderCache:
             return content
         if isinstance(content, Waiting):
             return content
-        self._remembered[identity] = _Entry(content, served.answers, failed, version)
+        self._remembered[identity] = _Entry(content, served.answers, failed, remote, version)
         while len(self._remembered) > MAX_RENDERED_BUNDLES:
             self._remembered.popitem(last=False)
         if bodies:
@@ -157,6 +161,7 @@ class _RenderWork:
     store: Store
     identity: _Identity
     cluster_info: ClusterInfo
+    remote_groups: Collection[str]
     scopes: Scopes
 
     def __call__(self) -> tuple[RenderedBundle | BadBundle | MissingContent | Waiting, dict[ObjectKey, bytes]]:
@@ -219,11 +224,17 @@ class _RenderWork:
             warnings=warnings,
             left_out=ready.left_out,
             missing_kinds=ready.missing,
+            too_old=ready.too_old,
             faults=ready.faults,
             unsupported=ready.unsupported,
-            absent_kinds=frozenset(kind for kind, versions in answers.items() if not versions),
-            unreachable_groups=frozenset(group for group, _ in answers).intersection(self.cluster_info.failed_groups),
+            absent_kinds=frozenset(kind for kind, versions in answers.items() if ready.missing or not versions),
+            unreachable_groups=frozenset(self._unreachable_groups(answers)),
         )
+
+    def _unreachable_groups(self, answers: Mapping[GroupKind, frozenset[str]]) -> Iterator[str]:
+        for (group, _), versions in answers.items():
+            if group in self.cluster_info.failed_groups or (group in self.remote_groups and not versions):
+                yield group
 
     def _external_namespaces(
         self, manifests: Sequence[BundleObject], included: Collection[str]

@@ -64,14 +64,17 @@ class RenderedBundle:
     """Objects whose kind the cluster does not serve and that are optional; not in the phases."""
     missing_kinds: tuple[str, ...] = ()
     """Kinds that the cluster has to serve first, for messages."""
+    too_old: str = ""
+    """That the cluster is too old for it, for messages; empty: it is not."""
     faults: tuple[str, ...] = ()
     """Why it can never be installed unchanged."""
     unsupported: tuple[str, ...] = ()
     """The part of the faults that hold on every cluster."""
     absent_kinds: frozenset[tuple[str, str]] = frozenset()
-    """Group-kinds that it was checked against and that the cluster does not serve."""
+    """Group-kinds that it was checked against and that the cluster does not serve; while kinds are missing, all that it was
+    checked against: they may be missing in one version only."""
     unreachable_groups: frozenset[str] = frozenset()
-    """Groups that it was checked against and whose API server is unavailable."""
+    """Groups that it was checked against and whose API server is unavailable, or does not show a kind yet."""
 
     def objects(self) -> Iterable[RenderedObject]:
         """All objects in order."""

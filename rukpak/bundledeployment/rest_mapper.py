@@ -39,26 +39,38 @@ class RestMapper:
         self._removed: set[GroupKind] = set()
         self._remote: dict[str, tuple[str, bool]] = {}
         self._discovered_at = 0.0
+        self._expects_changes = False
         self.server_version = ""
         crds.subscribe(self._crd_changed)
         api_services.subscribe(self._api_service_changed)
 
     async def refresh(self) -> None:
         """Repeat discovery if something may have changed that is not watched. Raises ApiError."""
-        if self.failed_groups and time.monotonic() - self._discovered_at > DISCOVERY_RETRY_SECONDS:
+        is_due = time.monotonic() - self._discovered_at > DISCOVERY_RETRY_SECONDS
+        if is_due and (self.failed_groups or self._expects_changes):
             self._discovered_at = time.monotonic()
+            self._expects_changes = False
             self._cache.invalidate()
         if self._cache.current is None or not self.server_version:
             self.server_version = await self._client.version()
             self._discovery = await self._cache.get()
             self._discovered_at = time.monotonic()
 
+    def expect_changes(self) -> None:
+        """Something waits for what no watch reports: a kind of Kubernetes itself or of an API server that has just become
+        available, or a newer version of Kubernetes. The next refresh repeats discovery, at most every few seconds."""
+        self._expects_changes = True
+
+    @property
+    def remote_groups(self) -> frozenset[str]:
+        """Groups of aggregated API servers."""
+        return frozenset(group for group, _ in self._remote.values())
+
     @property
     def failed_groups(self) -> frozenset[str]:
         """Groups of aggregated API servers that are unavailable: their APIServices report it earlier than discovery."""
-        remote = {group for group, _ in self._remote.values()}
         unavailable = {group for group, answers in self._remote.values() if not answers}
-        return frozenset(unavailable | (self._discovery.failed_groups & remote))
+        return frozenset(unavailable | (self._discovery.failed_groups & self.remote_groups))
 
     def kind_for(self, api_version: str, kind: str) -> Kind | None:
         """The kind as a manifest names it; None when exactly that is not served."""

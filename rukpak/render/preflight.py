@@ -7,7 +7,6 @@ monitoring, autoscaling or console tools that the cluster does not serve). Pure.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,8 @@ from olmkit.api.names import is_dns1123_label
 from rukpak.format.bundle import MAX_OBJECT_BYTES, Bundle, RegistryBundle
 from rukpak.format.objects import BundleObject, ObjectKey, mapping, mappings
 from rukpak.format.text import list_names
-from rukpak.render.namespaces import SUITE_NAMESPACES
+from rukpak.render import requirements
+from rukpak.render.cluster_info import ClusterInfo, kind_text
 
 OPTIONAL_GROUPS = frozenset({"monitoring.coreos.com", "autoscaling.k8s.io", "console.openshift.io"})
 """API groups whose objects are optional: an operator works without them."""
@@ -33,21 +33,6 @@ _CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _CSV = ("operators.coreos.com", "ClusterServiceVersion")
 _WEBHOOK_KINDS = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
 _LABEL_NAMES = frozenset({("", "Namespace"), ("", "Service")})
-_VERSION = re.compile(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:[-+].*)?")
-
-
-@dataclass(frozen=True)
-class ClusterInfo:
-    """Facts of the cluster, from discovery."""
-
-    served: Collection[tuple[str, str, str]]
-    """(group, version, kind) of all kinds that it serves."""
-    failed_groups: Collection[str] = frozenset()
-    """Groups whose API server does not answer, so that their kinds are unknown."""
-    server_version: str = ""
-    """gitVersion of the API server; "" when it is unknown, so that minKubeVersion is not checked."""
-    suite_namespaces: Collection[str] = SUITE_NAMESPACES
-    """The namespaces of the suite and of its keys."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +49,8 @@ class Preflight:
     """Optional objects whose kind the cluster does not serve."""
     missing: tuple[str, ...] = ()
     """Kinds that the cluster must serve first."""
+    too_old: str = ""
+    """That the cluster is too old for the bundle; empty: it is not."""
 
 
 def check(manifests: Sequence[BundleObject], bundle: Bundle, facts: ClusterInfo) -> Preflight:
@@ -80,8 +67,8 @@ def check(manifests: Sequence[BundleObject], bundle: Bundle, facts: ClusterInfo)
     not_supported = (*(unsupported(bundle) if isinstance(bundle, RegistryBundle) else ()), *obsolete(manifests))
     faults = [*not_supported, *_form_fault(csvs)]
     if isinstance(bundle, RegistryBundle):
-        faults += _kubernetes_version(bundle, facts.server_version)
-        missing |= set(_required(bundle, own, facts))
+        faults += filter(None, [requirements.invalid_version(bundle)])
+        missing |= set(requirements.missing_kinds(bundle, own, facts))
     faults += _object_faults(manifests, facts)
     return Preflight(
         manifests=tuple(manifest for manifest in manifests if manifest.key not in left_out),
@@ -89,6 +76,7 @@ def check(manifests: Sequence[BundleObject], bundle: Bundle, facts: ClusterInfo)
         unsupported=not_supported,
         left_out=tuple(sorted(left_out)),
         missing=tuple(sorted(missing)),
+        too_old=requirements.too_old(bundle, facts.server_version) if isinstance(bundle, RegistryBundle) else "",
     )
 
 
@@ -158,43 +146,8 @@ def _served(manifest: BundleObject, own: Collection[tuple[str, str, str]], facts
 
 
 def _missing_kind(manifest: BundleObject, facts: ClusterInfo) -> str:
-    kind = f"{manifest.kind} ({manifest.api_version})"
-    if manifest.group in facts.failed_groups:
-        return f"{kind}: the API server of group {manifest.group} does not answer"
-    others = sorted(
-        version for group, version, name in facts.served if (group, name) == (manifest.group, manifest.kind)
-    )
-    return f"{kind}: the cluster serves it as {', '.join(others)} only" if others else kind
-
-
-def _kubernetes_version(bundle: RegistryBundle, server_version: str) -> Iterator[str]:
-    wanted = str(bundle.spec.get("minKubeVersion") or "").strip()
-    if not wanted:
-        return
-    needed, present = _numbers(wanted), _numbers(server_version)
-    if needed is None:
-        yield f'minKubeVersion "{wanted}" of bundle "{bundle.csv_name}" is not a version such as 1.28.0'
-    elif present is not None and present < needed:
-        yield f'bundle "{bundle.csv_name}" needs Kubernetes {wanted} or newer, this cluster runs {server_version}'
-
-
-def _numbers(version: str) -> tuple[int, int, int] | None:
-    """Major, minor, patch; missing parts are 0, prereleases and build metadata do not count."""
-    match = _VERSION.fullmatch(version.strip())
-    if match is None:
-        return None
-    major, minor, patch = (int(part or 0) for part in match.groups())
-    return major, minor, patch
-
-
-def _required(bundle: RegistryBundle, own: Collection[tuple[str, str, str]], facts: ClusterInfo) -> Iterator[str]:
-    """Kinds that the CSV requires and that other bundles define."""
-    for field in ("customresourcedefinitions", "apiservicedefinitions"):
-        for item in (bundle.spec.get(field) or {}).get("required") or ():
-            group = item["group"] if "group" in item else item["name"].partition(".")[2]
-            kind = (group, item["version"], item["kind"])
-            if kind not in own and kind not in facts.served:
-                yield f'{item["kind"]} ({group}/{item["version"]}), which bundle "{bundle.csv_name}" requires'
+    kind = (manifest.group, manifest.version, manifest.kind)
+    return kind_text(kind) + facts.why_missing(kind)
 
 
 def _object_faults(manifests: Sequence[BundleObject], facts: ClusterInfo) -> Iterator[str]:

@@ -159,7 +159,7 @@ def _is_refused_by_the_api_server(refused: Refused) -> bool:
 
 
 def _is_written_for_older_clusters(refused: Refused) -> bool:
-    definition = re.search(r"CustomResourceDefinition\S* (\S+) is written as apiextensions.k8s.io/v1beta1", refused.why)
+    definition = re.search(r"serves CustomResourceDefinitions as v1 only: (\S+) \(v1beta1\)", refused.why)
     assert definition, refused.why
     folder = refused.folder_of_version(refused.why)
     texts = [path.read_text() for path in (folder / "manifests").iterdir()]
@@ -181,7 +181,7 @@ REASONS: dict[str, tuple[str, Check]] = {
     "needs a newer Kubernetes": (r"(needs|requires) Kubernetes ", _needs_a_newer_cluster),
     "needs an object that belongs to another": (r"already exists and belongs to", _is_taken),
     "has objects that the API server refuses": (r"is invalid: ", _is_refused_by_the_api_server),
-    "is written for older clusters": (r"which Kubernetes stopped serving", _is_written_for_older_clusters),
+    "is written for older clusters": (r"cannot run on Kubernetes 1.22 or newer", _is_written_for_older_clusters),
     "has no image": (r"not found: registry ", _has_no_image_in_the_registry),
     "needs kinds that are not served": (r"needs kinds that this cluster does not have", _lacks_the_kinds),
 }

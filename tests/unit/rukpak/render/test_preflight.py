@@ -8,7 +8,8 @@ import pytest
 from rukpak.format import Bundle, PlainBundle
 from rukpak.format.bundle import MAX_OBJECT_BYTES
 from rukpak.format.objects import BundleObject, ObjectKey
-from rukpak.render.preflight import MAX_ANNOTATIONS_BYTES, ClusterInfo, check, unsupported
+from rukpak.render.cluster_info import ClusterInfo
+from rukpak.render.preflight import MAX_ANNOTATIONS_BYTES, check, unsupported
 from tests.unit.rukpak.builders import Body, bundle, crd, csv, obj
 
 SERVED = {("", "v1", kind) for kind in ("Secret", "Namespace", "Service", "ConfigMap")} | {
@@ -162,49 +163,12 @@ def test_a_registry_bundle_that_is_to_be_installed_as_a_plain_one(
     assert missing_of(*bodies, facts=facts) == missing
 
 
-def test_kinds_that_the_csv_requires() -> None:
-    required = {
-        "required": [
-            {"name": "as.x.com", "version": "v1", "kind": "A"},
-            {"name": "things.example.com", "version": "v1", "kind": "Thing"},
-        ]
-    }
-    services = {"required": [{"name": "bs", "group": "y.com", "version": "v2", "kind": "B"}]}
-    asking = bundle(csv(customresourcedefinitions=required, apiservicedefinitions=services), crd())
-    assert missing_of(crd(), of=asking) == [
-        'A (x.com/v1), which bundle "things.v1.0.0" requires',
-        'B (y.com/v2), which bundle "things.v1.0.0" requires',
-    ]
-    served = SERVED | {("x.com", "v1", "A"), ("y.com", "v2", "B")}
-    assert missing_of(crd(), of=asking, facts=replace(FACTS, served=served)) == []
-
-
-@pytest.mark.parametrize(
-    ("wanted", "server", "fault"),
-    [
-        pytest.param("1.34.4", "v1.34.4", "", id="just enough"),
-        pytest.param("1.34", "v1.34.0", "", id="a short version"),
-        pytest.param("v1.19.0-0", "v1.19.0-eks-1", "", id="prereleases do not count"),
-        pytest.param(
-            "1.35.0",
-            "v1.34.4",
-            'bundle "things.v1.0.0" needs Kubernetes 1.35.0 or newer, this cluster runs v1.34.4',
-            id="too old",
-        ),
-        pytest.param("1.9.0", "v1.34.4", "", id="numbers, not text"),
-        pytest.param(
-            "latest",
-            "v1.34.4",
-            'minKubeVersion "latest" of bundle "things.v1.0.0" is not a version such as 1.28.0',
-            id="no version",
-        ),
-        pytest.param("1.35.0", "", "", id="the server's version is unknown"),
-        pytest.param("", "v1.34.4", "", id="nothing asked for"),
-    ],
-)
-def test_the_version_of_kubernetes(wanted: str, server: str, fault: str) -> None:
-    found = faults_of(of=bundle(csv(minKubeVersion=wanted)), facts=replace(FACTS, server_version=server))
-    assert found == ([fault] if fault else [])
+def test_an_obsolete_definition_is_not_waited_for() -> None:
+    old = crd() | {"apiVersion": "apiextensions.k8s.io/v1beta1"}
+    ready = check([BundleObject(old)], PLAIN, FACTS)
+    assert ready.missing == ()
+    assert ready.unsupported == ready.faults
+    assert len(ready.faults) == 1
 
 
 def webhook(*groups: str) -> Body:

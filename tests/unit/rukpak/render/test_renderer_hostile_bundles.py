@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rukpak.format import BadBundle, Bundle, from_json, read_plain, read_registry, to_json
+from rukpak.render.cluster_info import ClusterInfo
 from rukpak.render.namespaces import install_namespace
 from rukpak.render.phases import phases
-from rukpak.render.preflight import ClusterInfo, check
+from rukpak.render.preflight import check
 from rukpak.render.renderer import RenderOptions, render
 from tests.unit.rukpak import builders
 
