@@ -20,6 +20,7 @@ from olmctl.suite.preflight import check_permissions, uninstall_permissions
 from olmctl.suite.removal import CUSTOM_KINDS, Removal, custom_resources
 from olmctl.suite.watched import Watched
 from olmctl.terminal import clean
+from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.api import bundledeployments, operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object
@@ -81,10 +82,12 @@ async def _is_installed(session: Session, wanted: Sequence[Object], kept: Sequen
 
 
 async def _remove(session: Session, removal: Removal, manifests: Manifests, *, is_orphan: bool) -> None:
-    """The controllers go last: they complete the deletion of everything else. With `is_orphan` that is the deletions that have
+    """The webhooks go first: without a controller that answers, they would refuse. The controllers go last: they complete the
+    deletion of everything else. With `is_orphan` that is the deletions that have
     begun: nothing would complete them later."""
     is_chosen = removal.is_ending if is_orphan else _is_any
     await removal.check_controllers(is_chosen)
+    await removal.delete_objects([each for each in manifests.objects if each["kind"] == WEBHOOK_CONFIGURATIONS.kind])
     for kind in CUSTOM_KINDS:
         await removal.delete_custom_resources(kind, is_chosen)
     if not is_orphan:
