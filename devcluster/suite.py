@@ -145,9 +145,7 @@ class Suite(Services):
         """Have the API server ask the process, by its address on this machine. That of a cluster elsewhere cannot reach it."""
         if self._cluster.is_managed:
             self._delete_webhooks()  # those of manifests name a Service, and may not name a URL in addition
-            # `olm suite install` replaces what its own field manager has applied.
-            command = ("apply", "--server-side", "--force-conflicts", "--field-manager=olm", "--filename=-")
-            self._cluster.kubectl(*command, input=json.dumps(self._webhooks()))
+            self._apply(json.dumps(self._webhooks()))
 
     def _delete_webhooks(self) -> None:
         name = self._webhooks()["metadata"]["name"]

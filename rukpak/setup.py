@@ -21,7 +21,7 @@ from olmkit.runtime.source_secrets import SourceSecrets
 from olmkit.sources.access import Access
 from olmkit.store.store import Store
 from rukpak.admission.probe import AdmissionProbe
-from rukpak.admission.setup import serve_admission
+from rukpak.admission.setup import admission_probe, serve_admission
 from rukpak.bundle import events as bundle_events
 from rukpak.bundle.act import BundleActions
 from rukpak.bundle.garbage_collector import GarbageCollector
@@ -67,8 +67,8 @@ async def build(manager: Manager) -> None:
     )
     manager.on_close(jobs.close)
     bundles_controller = bundle_controller(manager, jobs, store)
-    admission = await serve_admission(manager)
-    bundle_deployment_controller(manager, store, memory, bundles_controller.enqueue, admission)
+    bundle_deployment_controller(manager, store, memory, bundles_controller.enqueue, admission_probe(manager))
+    await serve_admission(manager)
 
 
 def store_folder(settings: Settings) -> Path:

@@ -17,14 +17,14 @@ from olmkit.tls.setup import webhook_serving
 
 async def serve_webhooks(
     manager: Manager, service: TlsService, configuration: str, webhooks: Mapping[str, Validate]
-) -> int | None:
-    """Answer on every replica, before it is ready; returns the port, None if webhooks are disabled. Raises OlmError.
+) -> None:
+    """Answer on every replica, before it is ready, unless webhooks are disabled. Raises OlmError.
 
     `configuration` is the name of the ValidatingWebhookConfiguration that names the paths of `webhooks`.
     """
     address = manager.settings.webhook_bind_address
     if address == DISABLED_ADDRESS:
-        return None
+        return
     context, certificate = webhook_serving(manager, service, address)
     informer = manager.informer(WEBHOOK_CONFIGURATIONS, field_selector=f"metadata.name={configuration}")
     writer = CaBundleWriter(manager.client, informer, configuration, service.manager, lambda: certificate.ca_bundle)
@@ -32,4 +32,4 @@ async def serve_webhooks(
     manager.add_runnable(writer.run, every_replica=False)
     server = AdmissionServer(manager.name, webhooks)
     manager.on_close(server.close)
-    return await server.start(address, context)
+    await server.start(address, context)

@@ -28,7 +28,7 @@ from operator_controller.debug.server import RESOLUTIONS_PATH
 from rukpak.__main__ import add_flags as rukpak_flags
 from rukpak.admission.bundles import WEBHOOK
 from rukpak.admission.probe import CONFIGURATION
-from rukpak.admission.setup import BUNDLE_PATH
+from rukpak.admission.setup import BUNDLE_DEPLOYMENT_PATH, BUNDLE_PATH, OPERATOR_PATH
 from tests.cluster.devcluster.test_cluster import eventually
 
 CONFIG = REPOSITORY / "config"
@@ -129,7 +129,12 @@ def test_the_webhooks_reach_rukpak() -> None:
     assert configuration["metadata"]["name"] == CONFIGURATION
     asked = {each["name"]: each["clientConfig"]["service"] for each in configuration["webhooks"]}
     place = {"name": WEBHOOKS.name, "namespace": NAMESPACE, "port": port["port"]}
-    assert asked == {WEBHOOK: {**place, "path": BUNDLE_PATH}}
+    paths = {
+        WEBHOOK: BUNDLE_PATH,
+        "vbundledeployments.core.rukpak.io": BUNDLE_DEPLOYMENT_PATH,
+        "voperators.operators.operatorframework.io": OPERATOR_PATH,
+    }
+    assert asked == {name: {**place, "path": path} for name, path in paths.items()}
 
 
 def test_the_role_that_reads_resolutions_names_their_paths(installed: Cluster) -> None:

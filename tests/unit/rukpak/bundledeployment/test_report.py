@@ -839,12 +839,6 @@ def test_a_repair_of_what_is_installed_is_no_upgrade() -> None:
     assert brief(report_of(seen, apply(seen, last=2)))["Ready"] == "True/Succeeded"
 
 
-def test_a_webhook_that_does_not_answer_has_a_reason_of_its_own() -> None:
-    waiting = Waiting(Reason.WAITING_FOR_WEBHOOK, "waiting for the webhook", MINUTE)
-    found = brief(report_of(replace(installed(), bundles={}, content=MissingContent()), waiting))
-    assert (found["Ready"], found["Reconciling"]) == ("False/WaitingForWebhook", "True/WaitingForWebhook")
-
-
 def test_what_should_be_known_in_a_moment_is_said_when_it_is_not() -> None:
     settling = BriefWait(Reason.OBJECT_LOOKUP_FAILURE, "reading what there is of Cup", MINUTE)
     seen = installed()
