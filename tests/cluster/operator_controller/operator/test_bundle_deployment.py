@@ -1,4 +1,4 @@
-"""The pull secret of a BundleDeployment is that of the Catalog that its bundle is from."""
+"""The pull secret of a BundleDeployment is that of the Catalog of its bundle, and how it is installed is as the Operator says."""
 
 from __future__ import annotations
 
@@ -89,3 +89,41 @@ def test_the_pull_secret_of_a_deleted_catalog_stays(scene: Scene, secrets: tuple
     found = scene.get("bundledeployment", name)
     assert found["metadata"]["generation"] == generation
     assert found["spec"]["template"]["spec"]["source"]["image"]["pullSecret"] == secrets[0]
+
+
+def install_fields_of(deployment: dict[str, Any]) -> dict[str, Any]:
+    """How the BundleDeployment is to be installed."""
+    return {key: value for key, value in deployment["spec"].items() if key not in ("provisionerClassName", "template")}
+
+
+def installed_with(scene: Scene, name: str, fields: dict[str, Any]) -> None:
+    """Wait until the BundleDeployment has exactly these fields."""
+    scene.until(
+        BUNDLE_DEPLOYMENTS,
+        f"BundleDeployment {name} has {fields}",
+        lambda objects: name in objects and install_fields_of(objects[name]) == fields,
+    )
+
+
+def test_how_a_bundle_is_installed_is_handed_on_changed_and_removed(scene: Scene) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    name = scene.operator(scene.name, install={"namespace": "port", "watchNamespaces": ["a", "b"]})
+    scene.install(name, "1.0.0")
+    installed_with(scene, name, {"installNamespace": "port", "watchNamespaces": ["a", "b"]})
+    scene.ready_operator(name, "1.0.0")
+
+    config = {"env": [{"name": "LEVEL", "value": "debug"}], "affinity": {}}
+    change = {"watchNamespaces": [""], "config": config}
+    scene.patch_operator(name, {"install": change})
+    wanted = {"installNamespace": "port", "watchNamespaces": [""], "config": config}
+    installed_with(scene, name, wanted)
+    scene.operator_when(name, "it waits for the change", lambda o: not is_true(o, "Ready"))
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+
+    patch = {"spec": {"installNamespace": "elsewhere", "config": {"nodeSelector": {"a": "b"}}}}
+    scene.cluster.kubectl("patch", "bundledeployment", name, "--type=merge", "-p", json.dumps(patch))
+    installed_with(scene, name, wanted)
+
+    scene.patch_operator(name, {"install": None})
+    installed_with(scene, name, {})
