@@ -20,8 +20,6 @@ from olmkit.runtime.publish import ProgressRules, Publisher
 from olmkit.runtime.source_secrets import SourceSecrets
 from olmkit.sources.access import Access
 from olmkit.store.store import Store
-from rukpak.admission.probe import AdmissionProbe
-from rukpak.admission.setup import admission_probe, serve_admission
 from rukpak.bundle import events as bundle_events
 from rukpak.bundle.act import BundleActions
 from rukpak.bundle.garbage_collector import GarbageCollector
@@ -67,8 +65,7 @@ async def build(manager: Manager) -> None:
     )
     manager.on_close(jobs.close)
     bundles_controller = bundle_controller(manager, jobs, store)
-    bundle_deployment_controller(manager, store, memory, bundles_controller.enqueue, admission_probe(manager))
-    await serve_admission(manager)
+    bundle_deployment_controller(manager, store, memory, bundles_controller.enqueue)
 
 
 def store_folder(settings: Settings) -> Path:
@@ -102,15 +99,11 @@ def bundle_controller(manager: Manager, jobs: Jobs[UnpackResult], store: Store) 
 
 
 def bundle_deployment_controller(
-    manager: Manager,
-    store: Store,
-    memory: MemoryBudget,
-    on_missing_content: Callable[[str], None],
-    admission: AdmissionProbe | None = None,
+    manager: Manager, store: Store, memory: MemoryBudget, on_missing_content: Callable[[str], None]
 ) -> Controller:
-    """The controller of BundleDeployments, added to the manager. `store` holds the bundles that were unpacked; `memory` is the
-    budget of jobs; `on_missing_content` is called with the Bundle whose content is missing or damaged; no Bundle is created
-    before `admission` has found that its webhook answers.
+    """The controller of BundleDeployments, added to the manager. `store` holds the bundles that were unpacked;
+    `memory` is the budget of jobs;
+    `on_missing_content` is called with the Bundle whose content is missing or damaged.
     """
     informers = Informers(
         deployments=manager.informer(bundledeployments.KIND),
@@ -131,7 +124,6 @@ def bundle_deployment_controller(
         event_mapper,
         render_cache,
         memory,
-        admission,
         lambda name: controller.enqueue(name),
         lambda name, delay: controller.enqueue_after(name, delay),
     )
@@ -165,7 +157,6 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
     event_mapper: EventMapper,
     render_cache: RenderCache,
     memory: MemoryBudget,
-    admission: AdmissionProbe | None,
     enqueue: Callable[[str], None],
     enqueue_after: Callable[[str, timedelta], None],
 ) -> BundleDeploymentReconciler:
@@ -202,5 +193,4 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
         ),
         publisher,
         enqueue_after,
-        admission,
     )

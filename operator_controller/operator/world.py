@@ -252,15 +252,6 @@ class HoldDeletion:
 
 
 @dataclass(frozen=True)
-class ProtectDeployment:
-    """Protect the BundleDeployment from its deletion as the Operator is protected, or not."""
-
-    name: str
-    uid: str
-    is_protected: bool
-
-
-@dataclass(frozen=True)
 class RecordPlan:
     """Record the plan of a moving set on the BundleDeployment; "": remove the record."""
 
@@ -284,7 +275,6 @@ DependencyPlan = (
     | RequestCount
     | WithdrawCount
     | HoldDeletion
-    | ProtectDeployment
     | RecordPlan
     | DeleteDependency
 )

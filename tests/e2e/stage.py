@@ -23,20 +23,20 @@ _RESOURCES = {
 _WATCHED = {"Operator": OPERATORS, "Catalog": CATALOGS}
 
 
-class Stage:
-    """The objects and images of one test. `name` is their prefix."""
+class ClusterStage:
+    """The objects and images of one test. `name` is their prefix, `host` that of the references of its images."""
 
-    def __init__(self, cluster: Cluster, suite: Suite, name: str) -> None:
-        """Changes nothing yet."""
+    def __init__(self, cluster: Cluster, name: str, host: str = "") -> None:
+        """Changes nothing yet. `host` is by default the cluster's registry."""
         self.cluster = cluster
-        self.suite = suite
         self.name = name
+        self._host = host or cluster.registry
         self._watches: dict[str, Watch] = {}
         self._applied: list[tuple[str, str]] = []
 
     def repository(self, name: str = "") -> Catalog:
         """The catalog image of this test, to push to."""
-        return Catalog(Registry(self.cluster.registry), f"catalogs/{self.name}{name}:latest", self.cluster.registry)
+        return Catalog(Registry(self.cluster.registry), f"catalogs/{self.name}{name}:latest", self._host)
 
     def publish(self, content: Content, packages: Collection[str], without: Collection[str] = ()) -> Pushed:
         """Push these packages of a catalog, without some bundles, under this test's tag; a second call moves the tag."""
@@ -164,6 +164,15 @@ class Stage:
         finally:
             for watch in self._watches.values():
                 watch.close()
+
+
+class Stage(ClusterStage):
+    """A stage on which the controllers are processes of this machine."""
+
+    def __init__(self, cluster: Cluster, suite: Suite, name: str) -> None:
+        """Changes nothing yet."""
+        super().__init__(cluster, name)
+        self.suite = suite
 
 
 def is_observed(object_: Object) -> bool:

@@ -100,11 +100,16 @@ class OperatorProcess(Services):
             "ports": [{"name": port["name"], "port": self.port}],
         }
 
-    def has_loaded(self, found: CertificateSet) -> bool:
-        """Whether it serves the certificate of the set."""
+    def until_loaded(self, found: CertificateSet) -> None:
+        """Return when it serves the certificate of the set."""
         assert self.host is not None
-        served = ssl.get_server_certificate((self.host, self.port), timeout=10)
-        return ssl.PEM_cert_to_DER_cert(served) == found.leaf.certificate.public_bytes(Encoding.DER)
+        address = (self.host, self.port)
+        expected = found.leaf.certificate.public_bytes(Encoding.DER)
+
+        def is_served() -> bool:
+            return ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate(address, timeout=10)) == expected
+
+        self.until(self.bundle.package, "serving the other certificate", is_served)
 
 
 def _trusting(found: Object, bundle: str) -> Object:

@@ -1,1 +1,0 @@
-"""The admission webhooks of rukpak, and whether the API server asks them."""
