@@ -10,6 +10,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import Any
 
 import yaml
 
@@ -19,6 +21,7 @@ from devcluster.processes import REPOSITORY, process_tree_memory, python_environ
 from devcluster.services import Services, answers, free_address, port_of
 
 NAMESPACE = "olm-suite-system"
+WEBHOOKS = REPOSITORY / "config" / "webhook"
 # Name of the component and of its ServiceAccount -> Python package.
 COMPONENTS = {"catalogd": "catalogd", "rukpak": "rukpak", "operator-controller": "operator_controller"}
 
@@ -27,13 +30,14 @@ COMPONENTS = {"catalogd": "catalogd", "rukpak": "rukpak", "operator-controller":
 class Addresses:
     """The addresses of a controller, each as "127.0.0.1:port". Restarts do not change them.
 
-    `catalogs` is None for all but catalogd, `debug` for all but operator-controller.
+    `catalogs` is None for all but catalogd, `debug` for all but operator-controller, `webhooks` for all but rukpak.
     """
 
     metrics: str
     probes: str
     catalogs: str | None = None
     debug: str | None = None
+    webhooks: str | None = None
 
 
 class Suite(Services):
@@ -66,6 +70,8 @@ class Suite(Services):
 
     def start(self, *names: str) -> None:
         """Start the controllers of these names (default: all) and return when each answers its readiness probe."""
+        if "rukpak" in (names or COMPONENTS):
+            self._apply_webhooks()
         for name in names or COMPONENTS:
             if not self.is_running(name):
                 self._run(name)
@@ -125,6 +131,8 @@ class Suite(Services):
             ]
         if addresses.debug is not None:
             arguments += ["--debug-bind-address", addresses.debug]
+        if addresses.webhooks is not None:
+            arguments += ["--webhook-bind-address", addresses.webhooks if self._cluster.is_managed else "0"]
         return [*arguments, *self._more.get(component, ())]
 
     def _listening_address(self, name: str) -> str:
@@ -132,6 +140,31 @@ class Suite(Services):
         served = self.addresses[name].catalogs or ""
         is_proxied = name == "catalogd" and self._cluster.is_managed and self._machine_address is not None
         return f":{port_of(served)}" if is_proxied else served
+
+    def _apply_webhooks(self) -> None:
+        """Have the API server ask the process, by its address on this machine. That of a cluster elsewhere cannot reach it."""
+        if self._cluster.is_managed:
+            self._delete_webhooks()  # those of manifests name a Service, and may not name a URL in addition
+            self._apply(json.dumps(self._webhooks()))
+
+    def _delete_webhooks(self) -> None:
+        name = self._webhooks()["metadata"]["name"]
+        self._cluster.kubectl("delete", "validatingwebhookconfiguration", name, "--ignore-not-found")
+
+    def _webhooks(self) -> dict[str, Any]:
+        """The configuration of config/webhook with URLs in the place of the Service."""
+        found: dict[str, Any] = yaml.safe_load((WEBHOOKS / "rukpak.yaml").read_text())
+        for webhook in found["webhooks"]:
+            service = webhook["clientConfig"].pop("service")
+            webhook["clientConfig"]["url"] = f"https://{self.addresses['rukpak'].webhooks}{service['path']}"
+        return found
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        if self._cluster.is_managed:  # the cluster may be used without the suite
+            self._delete_webhooks()
 
     def _apply(self, manifests: str) -> None:
         self._cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", input=manifests)
@@ -145,4 +178,5 @@ class Suite(Services):
 def _addresses(name: str) -> Addresses:
     catalogs = free_address() if name == "catalogd" else None
     debug = free_address() if name == "operator-controller" else None
-    return Addresses(free_address(), free_address(), catalogs, debug)
+    webhooks = free_address() if name == "rukpak" else None
+    return Addresses(free_address(), free_address(), catalogs, debug, webhooks)

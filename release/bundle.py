@@ -4,7 +4,7 @@
     <folder>/bundle/metadata/        annotations.yaml
     <folder>/bundle.Dockerfile       the image of the bundle
     <folder>/catalog/olm-suite/      the file-based catalog: package olm-suite, channel alpha
-    <folder>/prerequisites.yaml      objects that registry+v1 cannot contain: namespaces, and Roles in other namespaces
+    <folder>/prerequisites.yaml      objects that registry+v1 cannot contain: namespaces, Roles in other namespaces, and webhooks
 
 rukpak refuses this bundle: a bundle must not bring objects of the suite itself. docs/install.md describes how it is used.
 Never connects to a cluster.
@@ -25,6 +25,7 @@ import yaml
 
 from olmctl.cluster.output import as_yaml
 from olmctl.suite.manifests import SYSTEM_NAMESPACE, Manifests
+from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.api.meta import Object
 from release.suite import CONFIG, SUITE
 
@@ -84,8 +85,10 @@ def bundle_objects(manifests: Manifests) -> list[Object]:
 
 
 def prerequisites(objects: Iterable[Object]) -> list[Object]:
-    """The objects that the bundle cannot contain: OLM would put Roles into the namespace of the bundle."""
-    outside = [each for each in objects if each["kind"] in ("Role", "RoleBinding") and not _is_own(each)]
+    """The objects that the bundle cannot contain: OLM would put Roles into the namespace of the bundle, and it supports no
+    webhook configurations other than those that it makes itself."""
+    kinds = ("Role", "RoleBinding", WEBHOOK_CONFIGURATIONS.kind)
+    outside = [each for each in objects if each["kind"] in kinds and not _is_own(each)]
     return [*(each for each in objects if each["kind"] == "Namespace"), *outside]
 
 
@@ -118,7 +121,7 @@ def _csv(manifests: Manifests) -> Object:
             "description": DESCRIPTION,
             "version": _version(manifests),
             "maturity": "alpha",
-            "minKubeVersion": "1.27.0",
+            "minKubeVersion": "1.28.0",
             "provider": {"name": SUITE},
             "keywords": ["operator", "catalog", "lifecycle", "olm"],
             "icon": [{"base64data": base64.b64encode(ICON.encode()).decode(), "mediatype": "image/svg+xml"}],

@@ -32,7 +32,7 @@ from release.templates import Placeholders, insert_before
 MONITORING_GROUP = "monitoring.coreos.com/"
 KEEP = {"helm.sh/resource-policy": "keep"}
 """The annotation of objects that `helm uninstall` leaves on the cluster."""
-MINIMUM_KUBERNETES = ">=1.27.0-0"
+MINIMUM_KUBERNETES = ">=1.28.0-0"
 _HELPERS = """\
 {{- define "olm-suite.image" -}}
 {{ .Values.image.repository }}{{ with .Values.image.tag }}:{{ . }}{{ end }}{{ with .Values.image.digest }}@{{ . }}{{ end }}

@@ -20,6 +20,8 @@ from olmkit.runtime.publish import ProgressRules, Publisher
 from olmkit.runtime.source_secrets import SourceSecrets
 from olmkit.sources.access import Access
 from olmkit.store.store import Store
+from rukpak.admission.probe import AdmissionProbe
+from rukpak.admission.setup import admission_probe, serve_admission
 from rukpak.bundle import events as bundle_events
 from rukpak.bundle.act import BundleActions
 from rukpak.bundle.garbage_collector import GarbageCollector
@@ -65,7 +67,8 @@ async def build(manager: Manager) -> None:
     )
     manager.on_close(jobs.close)
     bundles_controller = bundle_controller(manager, jobs, store)
-    bundle_deployment_controller(manager, store, memory, bundles_controller.enqueue)
+    bundle_deployment_controller(manager, store, memory, bundles_controller.enqueue, admission_probe(manager))
+    await serve_admission(manager)
 
 
 def store_folder(settings: Settings) -> Path:
@@ -99,11 +102,15 @@ def bundle_controller(manager: Manager, jobs: Jobs[UnpackResult], store: Store) 
 
 
 def bundle_deployment_controller(
-    manager: Manager, store: Store, memory: MemoryBudget, on_missing_content: Callable[[str], None]
+    manager: Manager,
+    store: Store,
+    memory: MemoryBudget,
+    on_missing_content: Callable[[str], None],
+    admission: AdmissionProbe | None = None,
 ) -> Controller:
-    """The controller of BundleDeployments, added to the manager. `store` holds the bundles that were unpacked;
-    `memory` is the budget of jobs;
-    `on_missing_content` is called with the Bundle whose content is missing or damaged.
+    """The controller of BundleDeployments, added to the manager. `store` holds the bundles that were unpacked; `memory` is the
+    budget of jobs; `on_missing_content` is called with the Bundle whose content is missing or damaged; no Bundle is created
+    before `admission` has found that its webhook answers.
     """
     informers = Informers(
         deployments=manager.informer(bundledeployments.KIND),
@@ -124,6 +131,7 @@ def bundle_deployment_controller(
         event_mapper,
         render_cache,
         memory,
+        admission,
         lambda name: controller.enqueue(name),
         lambda name, delay: controller.enqueue_after(name, delay),
     )
@@ -157,6 +165,7 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
     event_mapper: EventMapper,
     render_cache: RenderCache,
     memory: MemoryBudget,
+    admission: AdmissionProbe | None,
     enqueue: Callable[[str], None],
     enqueue_after: Callable[[str, timedelta], None],
 ) -> BundleDeploymentReconciler:
@@ -193,4 +202,5 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
         ),
         publisher,
         enqueue_after,
+        admission,
     )

@@ -131,7 +131,8 @@ def relocate(objects: Iterable[Object], system_namespace: str, keys_namespace: s
         metadata = each["metadata"]
         if each["kind"] == "Namespace":
             metadata["name"] = renamed.get(metadata["name"], metadata["name"])
-        for place in (metadata, *(each.get("subjects") or ())):
+        services = (webhook["clientConfig"]["service"] for webhook in each.get("webhooks") or ())
+        for place in (metadata, *(each.get("subjects") or ()), *services):
             if "namespace" in place:
                 place["namespace"] = renamed.get(place["namespace"], place["namespace"])
     for container in containers(objects):

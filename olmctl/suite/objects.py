@@ -13,6 +13,7 @@ from olmctl.cluster.installed_objects import NAMESPACE
 from olmctl.cluster.operator_state import condition, conditions, is_observed, is_true, part, text_at
 from olmctl.cluster.port_forward import POD
 from olmctl.suite.manifests import NAME_LABEL, PART_OF, PART_OF_LABEL, VERSION_LABEL, image_of
+from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.api import customresourcedefinitions
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import NotFound, OlmError
@@ -34,6 +35,7 @@ KINDS = (
     Kind(_RBAC, "v1", "Role", "roles", namespaced=True),
     Kind(_RBAC, "v1", "RoleBinding", "rolebindings", namespaced=True),
     Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", namespaced=True),
+    WEBHOOK_CONFIGURATIONS,
     Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True),
 )
 _KIND_OF = {(kind.api_version, kind.kind): kind for kind in KINDS}

@@ -22,8 +22,8 @@ from olmkit.runtime.lease import LEASE
 from olmkit.tls.managed_certificate import SECRET
 from olmkit.tls.service import CONFIG_MAP
 
-MINIMUM_KUBERNETES = (1, 27)
-"""CEL rules of the CRDs, and field ownership of status, need it."""
+MINIMUM_KUBERNETES = (1, 28)
+"""The match conditions of webhooks need it: an older version would ask them about every write."""
 REVIEW = Kind("authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews")
 _EVERY_KIND = Kind("*", "*", "*", "*")
 _ROLES = ("Role", "ClusterRole")

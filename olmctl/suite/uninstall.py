@@ -10,6 +10,7 @@ import click
 
 from olmctl.cluster.installed_objects import InstalledObject
 from olmctl.cluster.installed_objects import custom_resources as custom_resources_of
+from olmctl.cluster.operator_state import text_at
 from olmctl.cluster.session import Session, on_cluster, timeout_option
 from olmctl.commands import REFUSED, CommandError
 from olmctl.suite.installed import find_controllers
@@ -20,10 +21,12 @@ from olmctl.suite.preflight import check_permissions, uninstall_permissions
 from olmctl.suite.removal import CUSTOM_KINDS, Removal, custom_resources
 from olmctl.suite.watched import Watched
 from olmctl.terminal import clean
+from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.api import bundledeployments, operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object
 from olmkit.api.names import pluralize
+from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION, PROTECTED
 
 
 @click.command("uninstall")
@@ -81,10 +84,12 @@ async def _is_installed(session: Session, wanted: Sequence[Object], kept: Sequen
 
 
 async def _remove(session: Session, removal: Removal, manifests: Manifests, *, is_orphan: bool) -> None:
-    """The controllers go last: they complete the deletion of everything else. With `is_orphan` that is the deletions that have
+    """The webhooks go first: without a controller that answers, they would refuse. The controllers go last: they complete the
+    deletion of everything else. With `is_orphan` that is the deletions that have
     begun: nothing would complete them later."""
     is_chosen = removal.is_ending if is_orphan else _is_any
     await removal.check_controllers(is_chosen)
+    await removal.delete_objects([each for each in manifests.objects if each["kind"] == WEBHOOK_CONFIGURATIONS.kind])
     for kind in CUSTOM_KINDS:
         await removal.delete_custom_resources(kind, is_chosen)
     if not is_orphan:
@@ -124,6 +129,12 @@ def _consequences(
         yield from (f"  {each}" for each in counts or ["nothing: there is none of its objects"])
         if found[operators.KIND] or found[bundledeployments.KIND]:
             yield "All objects that these have installed are deleted, WITH THEIR CRDS, CUSTOM RESOURCES AND NAMESPACES."
+        if names := [clean(each["metadata"]["name"]) for each in found[operators.KIND] if _is_protected(each)]:
+            yield f"{pluralize(len(names), 'Operator')} protected from deletion, and deleted all the same: {', '.join(names)}."
+
+
+def _is_protected(operator: Object) -> bool:
+    return text_at(operator, "metadata", "annotations", DELETION_PROTECTION_ANNOTATION) == PROTECTED
 
 
 async def _installed_custom_resources(session: Session) -> list[str]:

@@ -124,6 +124,10 @@ class Reason(DescribedEnum):
         "WaitingForKind",
         "Reconciling True: the cluster does not have a kind that the bundle requires, or is older than it requires",
     )
+    WAITING_FOR_WEBHOOK = (
+        "WaitingForWebhook",
+        "Reconciling True: the webhook that guards Bundles does not answer, so that no Bundle is created",
+    )
     BLOCKED = "Blocked", "Stalled True; HasValidBundle False: the Bundle cannot be created"
 
 

@@ -17,6 +17,13 @@ FINALIZER = "operators.operatorframework.io/remove-bundle-deployment"
 """The finalizer of an Operator: its BundleDeployment is deleted before it."""
 APPROVED_VERSION_ANNOTATION = "operators.operatorframework.io/approved-version"
 """Annotation of an Operator with approval Manual: the version that may be installed."""
+DELETION_PROTECTION_ANNOTATION = "operators.operatorframework.io/deletion-protection"
+"""Annotation of an Operator: with the value `true` it cannot be deleted while custom resources exist that would be deleted too.
+
+operator-controller copies it to the BundleDeployment.
+"""
+PROTECTED = "true"
+"""The value of the annotation that protects; any other is as if there was none."""
 INSTALLED_FOR_LABEL = "operators.operatorframework.io/installed-for"
 """The label of an Operator that was created because another one requires its package. Nobody has taken it over."""
 MAX_DEPENDENCIES = 100

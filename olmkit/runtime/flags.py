@@ -36,6 +36,8 @@ class Settings:
     """Bytes of memory for all jobs together; None: what the limit of the container leaves. Only for components with jobs."""
     pull_secret: str = ""
     """The Secret of the system namespace with logins for all objects with a source. Only for components that fetch sources."""
+    webhook_bind_address: str = "0"
+    """Where admission webhooks are served. Only for components with webhooks."""
     extra: argparse.Namespace = field(default_factory=argparse.Namespace)
     """All flags as parsed, with those of the component."""
 
@@ -131,6 +133,15 @@ def add_pull_secret(parser: ArgumentParser, objects: str) -> None:
     )
 
 
+def add_webhook_bind_address(parser: ArgumentParser) -> None:
+    """The flag of components with admission webhooks."""
+    parser.add_argument(
+        "--webhook-bind-address",
+        default=":9443",
+        help="host:port of the admission webhooks, over HTTPS; 0 disables them, and nothing waits for their answers",
+    )
+
+
 def quantity(text: str) -> int:
     """Bytes, as a Kubernetes quantity: digits, and Ki, Mi or Gi. Raises ValueError."""
     found = re.fullmatch(r"([0-9]{1,15})(|Ki|Mi|Gi)", text)
@@ -158,5 +169,6 @@ def parse_settings(parser: ArgumentParser, argv: Sequence[str] | None) -> Settin
         log_level=flags.log_level,
         jobs_memory=getattr(flags, "jobs_memory", None),
         pull_secret=getattr(flags, "pull_secret", ""),
+        webhook_bind_address=getattr(flags, "webhook_bind_address", Settings.webhook_bind_address),
         extra=flags,
     )

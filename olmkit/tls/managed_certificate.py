@@ -14,7 +14,7 @@ import asyncio
 import base64
 import binascii
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -69,8 +69,19 @@ class ManagedCertificate:
         self._is_leading = is_leading
         self._sync_seconds = sync_seconds
         self._last_error = ""
+        self._publish_further: Callable[[bytes], Awaitable[None]] = _nothing_further
+        self._is_published_further = True
         self.ca_bundle = b""
         """The PEM of the trusted CAs, as of the last sync."""
+
+    def publish_to(self, publish: Callable[[bytes], Awaitable[None]]) -> None:
+        """Await it with the CAs whenever the leader has published them, before it serves a certificate of one of them.
+
+        It writes where clients read them that do not read the ConfigMap. While it raises ApiError no sync completes: the current
+        certificate stays in use, and a new CA issues none.
+        """
+        self._publish_further = publish
+        self._is_published_further = False
 
     async def load(self) -> None:
         """Serve the copy of the last run; without one, sync once, for 10 s at most."""
@@ -98,6 +109,10 @@ class ManagedCertificate:
         if (is_own or self._is_leading()) and published != certificates.ca_bundle():
             published = await self._publish(certificates)
         self.ca_bundle = certificates.ca_bundle()
+        if is_own or self._is_leading():
+            self._is_published_further = False
+            await self._publish_further(self.ca_bundle)
+            self._is_published_further = True
         is_known = contains_ca(published, certificates.ca)
         if self._tls.pair != certificates.leaf and (is_known or self._tls.pair is None):
             self._tls.use(certificates.leaf)
@@ -153,7 +168,8 @@ class ManagedCertificate:
             created = create(location.names, now, published)
             await self._replace(secret, created)
             return created, True
-        wanted = rotate(found, location.names, now, published) if self._is_leading() else found
+        known = published if self._is_published_further else b""
+        wanted = rotate(found, location.names, now, known) if self._is_leading() else found
         if wanted is not found:
             await self._replace(secret, wanted)
         return wanted, wanted is not found
@@ -204,6 +220,10 @@ class ManagedCertificate:
             return
         except (OSError, BadKeyPair) as error:
             log.warning("the cached serving certificate is not used", extra={"error": str(error)})
+
+
+async def _nothing_further(_: bytes) -> None:
+    """The ConfigMap is all that clients read."""
 
 
 def _name_metadata(name: str, namespace: str) -> Object:

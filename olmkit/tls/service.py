@@ -64,3 +64,11 @@ OPERATOR_SERVICE = TlsService(
     labels={"app.kubernetes.io/name": "operator-controller", "app.kubernetes.io/part-of": "olm-suite"},
 )
 """The Service of operator-controller's debug server."""
+RUKPAK_SERVICE = TlsService(
+    name="rukpak",
+    secret="rukpak-serving-cert",
+    config_map="rukpak-ca",
+    manager="rukpak",
+    labels={"app.kubernetes.io/name": "rukpak", "app.kubernetes.io/part-of": "olm-suite"},
+)
+"""The Service of rukpak's webhooks."""

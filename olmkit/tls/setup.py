@@ -3,7 +3,7 @@
 serving = await secure_serving(manager, CATALOG_SERVICE, flags.external_address or "")
 await server.start(address, ssl_context=serving.context, authorize=serving.authorize)
 
-and by operator_controller.setup, whose server always requires both.
+by operator_controller.setup, whose server always requires both, and by olmkit.admission.setup for webhooks.
 """
 
 from __future__ import annotations
@@ -79,6 +79,17 @@ def authenticated_serving(manager: Manager, service: TlsService) -> tuple[ssl.SS
     tls = ServerTls()
     manager.add_runnable(_managed_certificate(manager, service, tls, None).run)
     return tls.context, DelegatedAuth(manager.client).middleware
+
+
+def webhook_serving(
+    manager: Manager, service: TlsService, *addresses: str
+) -> tuple[ssl.SSLContext, ManagedCertificate]:
+    """A context for the API server's requests, which bring no token, and its certificate. The process is not ready without it."""
+    tls = ServerTls()
+    managed = _managed_certificate(manager, service, tls, None, *addresses)
+    manager.add_runnable(managed.run)
+    manager.add_ready_check("serving certificate", lambda: tls.pair is not None)
+    return tls.context, managed
 
 
 def _managed_certificate(

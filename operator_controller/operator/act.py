@@ -19,7 +19,7 @@ from olmkit.api.bundledeployments import (
     PLANNED_BUNDLE_ANNOTATION,
 )
 from olmkit.api.meta import Object
-from olmkit.api.operators import INSTALLED_FOR_LABEL
+from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION, INSTALLED_FOR_LABEL, PROTECTED
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
 from operator_controller.operator.bundle_deployment import foreign_fields
@@ -38,6 +38,7 @@ from operator_controller.operator.world import (
     Keep,
     ObservedBundleDeployment,
     Plan,
+    ProtectDeployment,
     RecordPlan,
     RemoveDependencyLabel,
     RemoveFinalizer,
@@ -93,6 +94,8 @@ class OperatorActions:
                 await self._annotate(name, uid, COUNT_ANNOTATION, None)
             case HoldDeletion():
                 await self.hold_deletion(plan)
+            case ProtectDeployment(name, uid, is_protected):
+                await self._annotate(name, uid, DELETION_PROTECTION_ANNOTATION, PROTECTED if is_protected else None)
             case RecordPlan(name, uid, record):
                 await self._annotate(name, uid, PLANNED_BUNDLE_ANNOTATION, record or None)
             case DeleteDependency(name, uid, resource_version):

@@ -20,6 +20,7 @@ from olmkit.runtime.reconciler import Decision
 from operator_controller.operator.bundle_deployment import with_deletion_policy
 from operator_controller.operator.dependencies import DeletionEvaluation, dependency_plan, evaluate_deletion, hold_plan
 from operator_controller.operator.evaluate import Evaluation, evaluate
+from operator_controller.operator.protection import protection_plan
 from operator_controller.operator.timing import RESOLUTION_GRACE_PERIOD
 from operator_controller.operator.world import (
     AddFinalizer,
@@ -41,7 +42,7 @@ def decide(world: World) -> Decision[Plan, Evaluation | DeletionEvaluation]:
         deletion = evaluate_deletion(world)
         return Decision(_decide_deletion(world, deletion), deletion)
     evaluation = evaluate(world)
-    plan = hold_plan(world) or dependency_plan(world) or evaluation.to_record
+    plan = hold_plan(world) or protection_plan(world) or dependency_plan(world) or evaluation.to_record
     return Decision(plan if plan is not None else _decide_installation(world, evaluation), evaluation)
 
 

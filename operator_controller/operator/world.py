@@ -252,6 +252,15 @@ class HoldDeletion:
 
 
 @dataclass(frozen=True)
+class ProtectDeployment:
+    """Protect the BundleDeployment from its deletion as the Operator is protected, or not."""
+
+    name: str
+    uid: str
+    is_protected: bool
+
+
+@dataclass(frozen=True)
 class RecordPlan:
     """Record the plan of a moving set on the BundleDeployment; "": remove the record."""
 
@@ -275,6 +284,7 @@ DependencyPlan = (
     | RequestCount
     | WithdrawCount
     | HoldDeletion
+    | ProtectDeployment
     | RecordPlan
     | DeleteDependency
 )

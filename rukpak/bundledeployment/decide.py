@@ -6,13 +6,15 @@ process that is killed between any two writes leaves a World from which the same
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import FINALIZER, ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.runtime.reconciler import Decision
+from rukpak.admission.bundles import WEBHOOK
 from rukpak.bundledeployment.crd_gate import next_check
 from rukpak.bundledeployment.drift import backs_off_until, is_contested
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
@@ -39,6 +41,7 @@ from rukpak.bundledeployment.waiting import (
     CONTENT_RETRY_DELAY,
     UNREACHABLE_RETRY_DELAY,
     WATCHED_RETRY_DELAY,
+    WEBHOOK_RETRY_DELAY,
     describe_deleting,
 )
 from rukpak.bundledeployment.world import BriefWait, DeletedWorld, World
@@ -135,7 +138,7 @@ def _restore_active_bundle(world: World, _: Evaluation) -> Plan | None:
     ):
         return None
     record = world.record(world.active_bundle)
-    return ApplyBundle(recorded_bundle_body(world, record), is_new=True) if record is not None else None
+    return _create_bundle(world, recorded_bundle_body(world, record)) if record is not None else None
 
 
 def _apply_bundle(world: World, _: Evaluation) -> Plan | None:
@@ -153,7 +156,7 @@ def _apply_bundle(world: World, _: Evaluation) -> Plan | None:
     body = desired_bundle_body(world)
     bundle = world.bundles.get(world.desired_bundle)
     if bundle is None:
-        return ApplyBundle(body, is_new=True)
+        return _create_bundle(world, body)
     if not bundle.is_deleting and differs(bundle, body["metadata"]):
         return ApplyBundle(body, is_new=False)
     return None
@@ -161,6 +164,14 @@ def _apply_bundle(world: World, _: Evaluation) -> Plan | None:
 
 def _check_existing_objects(world: World, _: Evaluation) -> Plan | None:
     return next_check(world)
+
+
+def _create_bundle(world: World, body: Mapping[str, Any]) -> ApplyBundle:
+    """Raise Waiting until the webhook answers that guards the spec of the Bundle from its creation on."""
+    if world.admission_problem:
+        text = f"waiting for the webhook {WEBHOOK}, which guards Bundles: {world.admission_problem}"
+        raise Waiting(Reason.WAITING_FOR_WEBHOOK, text, WEBHOOK_RETRY_DELAY)
+    return ApplyBundle(body, is_new=True)
 
 
 def _blocker(world: World, evaluation: Evaluation) -> Plan | None:

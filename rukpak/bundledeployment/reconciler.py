@@ -18,6 +18,7 @@ from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Reconciler
+from rukpak.admission.probe import AdmissionProbe
 from rukpak.bundledeployment import crd_gate, inventory, transforms
 from rukpak.bundledeployment.act import BundleDeploymentActions, Memory
 from rukpak.bundledeployment.count_schedule import NO_DELAY, count_request, is_count_wanted, time_to_count
@@ -77,6 +78,8 @@ class BundleDeploymentReconciler:
     publisher: Publisher
     enqueue_after: Callable[[str, timedelta], None]
     """Called with a key and the time to its next pass, in addition to what the pass returns."""
+    admission: AdmissionProbe | None = None
+    """Whether the webhook of Bundles is asked before one is created; None: there is none."""
 
     @property
     def memories(self) -> dict[str, Memory]:
@@ -145,12 +148,14 @@ class BundleDeploymentReconciler:
         other = self.informers.bundles.get(world.desired_bundle) if world.desired_bundle not in own else None
         active = world.active_bundle if world.active_bundle != world.desired_bundle else None
         known = {name: self._bundle(obj) for name, obj in own.items()}
+        is_complete = world.desired_bundle in own and (active is None or active in own)
         return replace(
             world,
             bundles=known,
             bundle_owner=_owner_of(other) if other else "",
             content=await self._content(world, known.get(world.desired_bundle)),
             active_content=await self._content(world, known.get(active) if active else None),
+            admission_problem=await self.admission.problem() if self.admission and not is_complete else "",
             is_active_name_taken=active is not None
             and active not in own
             and self.informers.bundles.get(active) is not None,

@@ -66,11 +66,17 @@ _RECONCILING_REASONS = {
     Reason.UNPACK_PENDING,
     Reason.UNPACK_FAILED,
     Reason.WAITING_FOR_KIND,
+    Reason.WAITING_FOR_WEBHOOK,
     Reason.REMOVING,
 }
 """Reasons of a Waiting that Reconciling reports as they are; any other is reported as Retrying."""
 
-_UNREPAIRABLE_REASONS = (Reason.UNPACK_PENDING, Reason.UNPACK_FAILED, Reason.WAITING_FOR_KIND)
+_UNREPAIRABLE_REASONS = (
+    Reason.UNPACK_PENDING,
+    Reason.UNPACK_FAILED,
+    Reason.WAITING_FOR_KIND,
+    Reason.WAITING_FOR_WEBHOOK,
+)
 """Reasons of a Waiting with which nothing that is installed can be repaired: Ready is False with them."""
 
 

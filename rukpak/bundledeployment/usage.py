@@ -35,7 +35,6 @@ LIST_PAGE = 20
 COUNT_PAGE = 500
 """Objects per request while custom resources are counted: metadata only, about 15 ms of the API server."""
 COUNT_TIMEOUT_SECONDS = 10.0
-"""Seconds for the count of all custom resources of a BundleDeployment."""
 BUSY_RETRY_SECONDS = 0.5
 NOT_INSTALLED_SELECTOR = f"!{OWNER_UID_LABEL}"
 """Selects custom resources that no BundleDeployment installed."""
@@ -59,6 +58,8 @@ class UsageReader:
     limit: asyncio.Semaphore
     max_counted: int = MAX_COUNTED_CUSTOM_RESOURCES
     """Custom resources of one kind that are counted."""
+    count_seconds: float = COUNT_TIMEOUT_SECONDS
+    """Seconds for the count of all custom resources of a BundleDeployment."""
 
     async def crd(self, name: str) -> Usage | ApiError:
         """The usage of a CustomResourceDefinition, or the error when it cannot be read."""
@@ -77,7 +78,7 @@ class UsageReader:
         """The custom resources of each CRD that the BundleDeployment of that uid installed, by group and kind, without those
         that a BundleDeployment installed. What cannot be counted is an entry without a count.
         """
-        deadline = asyncio.get_running_loop().time() + COUNT_TIMEOUT_SECONDS
+        deadline = asyncio.get_running_loop().time() + self.count_seconds
         installed = map(definition_of, self.crds.by_index(OWNER_INDEX, uid))
         definitions = [definition for definition in installed if definition is not None]
         counts = await asyncio.gather(*(self._custom_resources(definition, deadline) for definition in definitions))
@@ -96,7 +97,7 @@ class UsageReader:
         except ApiError as error:
             return _uncounted(definition, f"they cannot be listed: {error.message}")
         except TimeoutError:
-            return _uncounted(definition, f"they were not counted within {COUNT_TIMEOUT_SECONDS:g} s")
+            return _uncounted(definition, f"they were not counted within {self.count_seconds:g} s")
         is_truncated = count >= self.max_counted
         shown = min(count, self.max_counted)
         return CustomResourceCount(

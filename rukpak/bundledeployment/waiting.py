@@ -17,6 +17,8 @@ WATCHED_RETRY_DELAY = timedelta(minutes=10)
 UNREACHABLE_RETRY_DELAY = timedelta(seconds=20)
 """The delay while the API server of a kind is unavailable."""
 CONTENT_RETRY_DELAY = timedelta(seconds=30)
+WEBHOOK_RETRY_DELAY = timedelta(seconds=2)
+"""The delay until rukpak looks again whether its webhook answers: a dry run a second for all BundleDeployments, at most."""
 SYNC_POLL_DELAY = timedelta(seconds=2)
 """The delay after a BriefWait: an event usually ends it earlier."""
 MIN_POLL_DELAY = timedelta(seconds=2)

@@ -262,6 +262,8 @@ class World:
     """The owner of the Bundle of the desired name, when it is not this BundleDeployment."""
     is_active_name_taken: bool = False
     """The Bundle of the active name has another owner."""
+    admission_problem: str = ""
+    """Why the webhook that guards Bundles does not answer, when one has to be created; empty: it does, or is disabled."""
     derived_record: BundleRecord | None = None
     """What the active Bundle was, from the Operator's status; only when the Bundle is missing and status has no record of it."""
     content: Content = field(default_factory=MissingContent)

@@ -19,11 +19,16 @@ from devcluster.watch import Watch
 from olmkit.api.crd import CRD_DEFINITIONS
 from olmkit.jobs import Limits, MemoryBudget
 from olmkit.jobs.memory_budget import CONTROLLER_MEMORY_BYTES
-from olmkit.runtime.flags import Settings, add_jobs_memory, make_parser, parse_settings, quantity
+from olmkit.runtime.flags import Settings, make_parser, parse_settings, quantity
 from olmkit.tls.service import CATALOG_SERVICE as SERVICE
 from olmkit.tls.service import OPERATOR_SERVICE as DEBUG
+from olmkit.tls.service import RUKPAK_SERVICE as WEBHOOKS
 from operator_controller.__main__ import add_flags as operator_flags
 from operator_controller.debug.server import RESOLUTIONS_PATH
+from rukpak.__main__ import add_flags as rukpak_flags
+from rukpak.admission.bundles import WEBHOOK
+from rukpak.admission.probe import CONFIGURATION
+from rukpak.admission.setup import BUNDLE_DEPLOYMENT_PATH, BUNDLE_PATH, OPERATOR_PATH
 from tests.cluster.devcluster.test_cluster import eventually
 
 CONFIG = REPOSITORY / "config"
@@ -61,7 +66,7 @@ def _review(cluster: Cluster, spec: dict[str, Any]) -> bool:
 
 FLAGS: Mapping[str, Callable[[ArgumentParser], None]] = {
     "catalogd": catalog_flags,
-    "rukpak": add_jobs_memory,
+    "rukpak": rukpak_flags,
     "operator-controller": operator_flags,
 }
 
@@ -113,6 +118,25 @@ def test_the_service_of_operator_controller_is_its_debug_port() -> None:
     assert f"--debug-bind-address=:{named[port['targetPort']]}" in container["args"]
 
 
+def test_the_webhooks_reach_rukpak() -> None:
+    container = manifest("rukpak", "Deployment")["spec"]["template"]["spec"]["containers"][0]
+    service = manifest("rukpak", "Service")
+    assert service["metadata"]["name"] == WEBHOOKS.name
+    (port,) = service["spec"]["ports"]
+    named = {each["name"]: each["containerPort"] for each in container["ports"]}
+    assert f"--webhook-bind-address=:{named[port['targetPort']]}" in container["args"]
+    configuration = yaml.safe_load((CONFIG / "webhook" / "rukpak.yaml").read_text())
+    assert configuration["metadata"]["name"] == CONFIGURATION
+    asked = {each["name"]: each["clientConfig"]["service"] for each in configuration["webhooks"]}
+    place = {"name": WEBHOOKS.name, "namespace": NAMESPACE, "port": port["port"]}
+    paths = {
+        WEBHOOK: BUNDLE_PATH,
+        "vbundledeployments.core.rukpak.io": BUNDLE_DEPLOYMENT_PATH,
+        "voperators.operators.operatorframework.io": OPERATOR_PATH,
+    }
+    assert asked == {name: {**place, "path": path} for name, path in paths.items()}
+
+
 def test_the_role_that_reads_resolutions_names_their_paths(installed: Cluster) -> None:
     role = json.loads(installed.kubectl("get", "clusterrole", "olm-suite-resolution-reader", "-o", "json"))
     (rule,) = role["rules"]
@@ -144,7 +168,7 @@ def test_everything_of_config_default_is_accepted(installed: Cluster) -> None:
     ("name", "open_to_all", "open_to_scrapers"),
     [
         pytest.param("catalogd", ["catalogs"], ["metrics"], id="catalogd is open to all pods"),
-        pytest.param("rukpak", [], ["metrics"], id="rukpak serves no clients"),
+        pytest.param("rukpak", ["webhooks"], ["metrics"], id="the API server may be anywhere"),
         pytest.param("operator-controller", ["debug"], ["metrics"], id="the debug port requires a token"),
     ],
 )
@@ -166,7 +190,8 @@ def test_the_pods_of_the_controllers_are_admitted_as_restricted(installed: Clust
     try:
         installed.kubectl("wait", "--for=condition=Available", "deployment", "--all", "-n", NAMESPACE, "--timeout=60s")
     finally:
-        installed.kubectl("delete", "-k", str(CONFIG / "manager"), "--wait=false")
+        for folder in ("webhook", "manager"):
+            installed.kubectl("delete", "-k", str(CONFIG / folder), "--wait=false")
 
 
 def test_the_sample_objects_are_accepted(installed: Cluster) -> None:

@@ -3,10 +3,12 @@
 The package is snapscheduler of the corpus, or our own hello-operator where there is no corpus.
 """
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -248,3 +250,34 @@ def _assert_runs(stage: Stage, name: str, image: str, version: str) -> None:
 def _edges(entries: Sequence[dict[str, object]]) -> list[dict[str, object]]:
     """Channel entries without empty fields, by name."""
     return sorted(({k: v for k, v in entry.items() if v} for entry in entries), key=lambda entry: str(entry["name"]))
+
+
+def test_a_bundle_is_immutable(stage: Stage, example: Example) -> None:
+    """7.2.3.3.1, with an image in the place of the guide's git repository."""
+    if not stage.cluster.is_managed:
+        pytest.skip("the API server of a cluster elsewhere cannot ask rukpak on this machine")
+    pushed = example.publish(stage)
+    first, second = (example.image(pushed, version) for version in example.versions[:2])
+    body: dict[str, Any] = {
+        "apiVersion": "core.rukpak.io/v1alpha1",
+        "kind": "Bundle",
+        "metadata": {"name": stage.name},
+        "spec": {
+            "source": {"type": "image", "image": {"ref": first}},
+            "provisionerClassName": "core-rukpak-io-registry",
+        },
+    }
+    name = body["metadata"]["name"]
+    kubectl = stage.cluster.kubectl
+    assert kubectl("apply", "-f", "-", input=json.dumps(body)) == f"bundle.core.rukpak.io/{name} created\n"
+    try:
+        patch = json.dumps({"spec": {"source": {"image": {"ref": second}}}})
+        with pytest.raises(DevclusterError) as refused:
+            kubectl("patch", "bundle", name, "--type=merge", "-p", patch)
+        assert str(refused.value).endswith(
+            ": Error from server (bundle.spec is immutable): "
+            'admission webhook "vbundles.core.rukpak.io" denied the request: bundle.spec is immutable'
+        )
+        assert kubectl("apply", "-f", "-", input=json.dumps(body)) == f"bundle.core.rukpak.io/{name} unchanged\n"
+    finally:
+        kubectl("delete", "bundle", name)

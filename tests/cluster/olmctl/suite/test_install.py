@@ -180,7 +180,7 @@ def test_an_older_suite_is_upgraded_and_what_it_had_is_deleted(olm: Olm, bare_cl
     assert [line for line in out.splitlines() if line.endswith(" deleted")] == ["service/leftover deleted"]
     services = bare_cluster.kubectl("get", "services", "-n", SYSTEM_NAMESPACE, "-o", "name").split()
     assert set(services) == {
-        f"service/{name}" for name in ("catalogd-catalogserver", "operator-controller", "of-a-person")
+        f"service/{name}" for name in ("catalogd-catalogserver", "operator-controller", "rukpak", "of-a-person")
     }
     bare_cluster.kubectl("delete", "service", "of-a-person", "-n", SYSTEM_NAMESPACE)
 

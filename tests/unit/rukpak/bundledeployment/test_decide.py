@@ -144,6 +144,23 @@ def test_the_desired_bundle_body_is_made_as_the_template_says() -> None:
     ]
 
 
+NO_WEBHOOK = "the API server does not ask it"
+
+
+def test_no_bundle_is_made_before_the_webhook_that_guards_it_answers() -> None:
+    for seen in (world(), without_active()):
+        assert isinstance(plan_of(seen), ApplyBundle)
+        text = f"waiting for the webhook vbundles.core.rukpak.io, which guards Bundles: {NO_WEBHOOK}"
+        with pytest.raises(Waiting, match=f"^{re.escape(text)}$") as caught:
+            plan_of(replace(seen, admission_problem=NO_WEBHOOK))
+        assert caught.value.after <= timedelta(seconds=2)
+
+
+def test_a_bundle_that_exists_needs_no_webhook() -> None:
+    for seen in (installed(), unpacked(world())):
+        assert plan_of(replace(seen, admission_problem=NO_WEBHOOK)) == plan_of(seen)
+
+
 def without_active(**other: Any) -> World:
     """In the middle of an upgrade the active Bundle is gone; its record is known."""
     seen = upgrading()

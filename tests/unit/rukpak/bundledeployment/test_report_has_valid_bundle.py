@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
+from olmkit.api.bundledeployments import Reason
 from olmkit.api.conditions import find_condition
+from olmkit.errors import Waiting
 from rukpak.bundledeployment.decide import decide
 from rukpak.bundledeployment.plan import Done, Keep
+from rukpak.bundledeployment.rendered_bundle import MissingContent
 from rukpak.bundledeployment.report import report
 from rukpak.format import BadBundle
-from tests.unit.rukpak.bundledeployment.worlds import raw, unpacked, world
+from tests.unit.rukpak.bundledeployment.worlds import installed, raw, report_of, unpacked, world
 
 
 @pytest.mark.parametrize("provisioner", ["core-rukpak-io-helm", "core-rukpak-io-registry"])
@@ -51,3 +55,12 @@ def test_a_bundle_that_cannot_be_installed_as_spec_says(active: str, ready: str)
     assert found["Installed"].startswith("True/InstallationSucceeded" if active else "False/InstallFailed watch less")
     assert found["Ready"] == ready
     assert "Stalled" in found
+
+
+def test_a_webhook_that_does_not_answer_has_a_reason_of_its_own() -> None:
+    """An installed Bundle was deleted, and is not created again yet."""
+    waiting = Waiting(Reason.WAITING_FOR_WEBHOOK, "waiting for the webhook", timedelta(seconds=2))
+    written = report_of(replace(installed(), bundles={}, content=MissingContent()), waiting).status.conditions
+    found = {each.type: f"{each.status}/{each.reason}" for each in written}
+    assert found["HasValidBundle"] == "False/UnpackPending"
+    assert (found["Ready"], found["Reconciling"]) == ("False/WaitingForWebhook", "True/WaitingForWebhook")

@@ -1,0 +1,22 @@
+"""Keeps the protection from deletion on the BundleDeployment as on its Operator.
+
+Deleting the BundleDeployment would delete the same custom resources. rukpak answers the API server for both, and looks at the
+Operator first; the annotation of the BundleDeployment only has the API server ask. Called by decide. Pure.
+"""
+
+from __future__ import annotations
+
+from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION, PROTECTED
+from operator_controller.operator.world import ProtectDeployment, World
+
+
+def protection_plan(world: World) -> ProtectDeployment | None:
+    """Add the annotation to the BundleDeployment, or remove it; None: it is as it should be."""
+    deployment = world.owned_bundle_deployment
+    if deployment is None:
+        return None
+    metadata = deployment.model.metadata
+    is_protected = world.operator.metadata.annotations.get(DELETION_PROTECTION_ANNOTATION) == PROTECTED
+    if (metadata.annotations.get(DELETION_PROTECTION_ANNOTATION) == PROTECTED) == is_protected:
+        return None
+    return ProtectDeployment(metadata.name, metadata.uid, is_protected)

@@ -1,0 +1,1 @@
+"""The admission webhooks of rukpak, and whether the API server asks them."""

@@ -1,0 +1,127 @@
+"""Which deletions of Operators and BundleDeployments are denied: those of protected ones whose custom resources exist.
+
+Called by rukpak.admission.setup; the API server asks only about objects with the annotation that are not being deleted yet
+(config/webhook). rukpak answers for Operators too, because no other controller may list the custom resources of all kinds. A
+BundleDeployment of an Operator is as protected as that Operator. A deletionPolicy that keeps custom resources leaves nothing to
+protect. What cannot be counted counts as used. Never writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from olmkit.admission.review import AdmissionRequest, Denial
+from olmkit.api import bundledeployments, operators
+from olmkit.api.bundledeployments import CustomResourceCount
+from olmkit.api.meta import Kind, Object
+from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION, PROTECTED
+from olmkit.errors import ApiError, NotFound
+from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Informer
+from rukpak.bundledeployment.rest_mapper import RestMapper
+from rukpak.bundledeployment.usage import UsageReader
+from rukpak.format.text import list_names
+
+FORBIDDEN = "Forbidden"
+CASCADE = "Cascade"
+"""The default of deletionPolicy: custom resources are deleted too."""
+MAX_COUNTED = 500
+"""Custom resources of one kind that are counted: one request for each kind."""
+COUNT_SECONDS = 5.0
+"""Seconds for counting. The API server waits 10 s (config/webhook)."""
+MAX_CONCURRENT_REQUESTS = 4
+"""Requests of all counts together: anyone who reaches the port can have rukpak count."""
+
+
+def is_protected(obj: Object) -> bool:
+    """Whether the object has the annotation, and is not being deleted."""
+    metadata = obj["metadata"]
+    return (
+        "deletionTimestamp" not in metadata
+        and (metadata.get("annotations") or {}).get(DELETION_PROTECTION_ANNOTATION) == PROTECTED
+    )
+
+
+def denial_of(kind: Kind, name: str, counts: Iterable[CustomResourceCount]) -> Denial | None:
+    """Why the deletion is denied; None: there are no custom resources that would be deleted too."""
+    used = [_text(entry) for entry in counts if entry.count != 0]
+    if not used:
+        return None
+    text = (
+        f"{kind.kind} {name} is protected: its deletion would delete {list_names(used)}. Delete them first, or remove the "
+        f"protection: kubectl annotate {kind.plural}.{kind.group} {name} {DELETION_PROTECTION_ANNOTATION}-"
+    )
+    return Denial(FORBIDDEN, text)
+
+
+def _text(entry: CustomResourceCount) -> str:
+    resource = f"{entry.plural or entry.kind}.{entry.group}"
+    if entry.count is None:
+        return f"an unknown number of {resource} ({entry.message})"
+    return f"{entry.count}{' or more' if entry.truncated else ''} {resource}"
+
+
+@dataclass(frozen=True)
+class DeletionProtection:
+    """Answers on every replica, from its informers and from lists of custom resources."""
+
+    client: Client
+    deployments: Informer
+    crds: Informer
+    rest_mapper: RestMapper
+    usage: UsageReader
+
+    @classmethod
+    def of(cls, client: Client, deployments: Informer, crds: Informer, rest_mapper: RestMapper) -> DeletionProtection:
+        """With a counter of its own, so that an answer does not wait for installations."""
+        limit = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
+        usage = UsageReader(client, rest_mapper, crds, limit, MAX_COUNTED, COUNT_SECONDS)
+        return cls(client, deployments, crds, rest_mapper, usage)
+
+    async def validate_operator(self, request: AdmissionRequest) -> Denial | None:
+        """Why an Operator is not deleted; None: it is."""
+        if request.obj is not None or request.old is None or not is_protected(request.old):
+            return None
+        uid = request.old["metadata"]["uid"]
+        owned = [obj for obj in self.deployments.objects.values() if (_operator_of(obj) or {}).get("uid") == uid]
+        return await self._denial(operators.KIND, request.old, owned)
+
+    async def validate_bundle_deployment(self, request: AdmissionRequest) -> Denial | None:
+        """Why a BundleDeployment is not deleted; None: it is, or its Operator is being deleted or not protected."""
+        if request.obj is not None or request.old is None or not is_protected(request.old):
+            return None
+        owner = _operator_of(request.old)
+        if owner is not None:
+            try:
+                operator = await self.client.get(operators.KIND, owner["name"])
+            except NotFound:
+                return None
+            except ApiError as error:
+                return Denial(FORBIDDEN, f"its Operator {owner['name']} cannot be read: {error.message}")
+            if operator["metadata"]["uid"] != owner["uid"] or not is_protected(operator):
+                return None
+        return await self._denial(bundledeployments.KIND, request.old, [request.old])
+
+    async def _denial(self, kind: Kind, obj: Object, deployments: Sequence[Object]) -> Denial | None:
+        name = obj["metadata"]["name"]
+        if self.deployments.stale or self.crds.stale:
+            text = f"{kind.kind} {name} is protected, and its custom resources cannot be counted now: try again"
+            return Denial(FORBIDDEN, text)
+        uids = [
+            each["metadata"]["uid"] for each in deployments if each["spec"].get("deletionPolicy", CASCADE) == CASCADE
+        ]
+        try:
+            await self.rest_mapper.refresh()
+            counted = [await self.usage.custom_resources(uid) for uid in uids]
+        except ApiError as error:
+            text = f"{kind.kind} {name} is protected, and its custom resources cannot be counted: {error.message}"
+            return Denial(FORBIDDEN, text)
+        return denial_of(kind, name, [entry for counts in counted for entry in counts])
+
+
+def _operator_of(deployment: Object) -> Object | None:
+    """The owner reference of the Operator that the BundleDeployment is of."""
+    owners = deployment["metadata"].get("ownerReferences") or ()
+    return next((each for each in owners if each.get("controller") and each["kind"] == operators.KIND.kind), None)

@@ -1,0 +1,171 @@
+"""Protected Operators and BundleDeployments on the real API server: deleted by kubectl in every way, refused while in use."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+
+from olmkit.api import bundledeployments, operators
+from olmkit.api.meta import controller_reference
+from olmkit.errors import Forbidden, Unavailable
+from olmkit.runtime.client import Client
+from tests.cluster.rukpak.admission.conftest import Object, Place
+from tests.cluster.rukpak.harness import READY, definition, gone, kind_of, namespace, plain, thing
+
+ANNOTATION = "operators.operatorframework.io/deletion-protection"
+
+
+def annotated(value: str | None) -> Object:
+    return {"metadata": {"annotations": {ANNOTATION: value}}}
+
+
+@dataclass
+class Fleet:
+    """A bundle with a CRD, installed by a BundleDeployment of an Operator, and two custom resources. Nothing is protected yet."""
+
+    place: Place
+    client: Client
+
+    @property
+    def name(self) -> str:
+        return self.place.at.name
+
+    async def protect(self, value: str | None = "true") -> None:
+        """Annotate both, as operator-controller does."""
+        for kind in (operators.KIND, bundledeployments.KIND):
+            await self.client.patch(kind, self.name, annotated(value))
+
+    async def remove_custom_resources(self) -> None:
+        boat = kind_of(self.place.at.group)
+        for name in ("a", "b"):
+            await self.client.delete(boat, name, self.name)
+            assert await self.place.at.when(boat, name, self.name, gone) is None
+
+    def refusal(self, kind: str, webhook: str, plural: str) -> str:
+        """What kubectl prints."""
+        return (
+            f'Error from server (Forbidden): admission webhook "{webhook}" denied the request: {kind} {self.name} is '
+            f"protected: its deletion would delete 2 boats.{self.place.at.group}. Delete them first, or remove the "
+            f"protection: kubectl annotate {plural} {self.name} {ANNOTATION}-"
+        )
+
+    @property
+    def operator_refusal(self) -> str:
+        plural = "operators.operators.operatorframework.io"
+        return self.refusal("Operator", "voperators.operators.operatorframework.io", plural)
+
+
+@pytest.fixture
+async def fleet(place: Place) -> AsyncIterator[Fleet]:
+    at = place.at
+    async with place.rukpak() as client:
+        await place.configure()
+        await place.answers()
+        body = {"apiVersion": operators.KIND.api_version, "kind": operators.KIND.kind, "metadata": {"name": at.name}}
+        operator = await at.create(operators.KIND, {**body, "spec": {"packageName": "boats"}})
+        deployment = at.body(at.push(plain(namespace(at.name), definition(at.group))))
+        owner = controller_reference(operators.KIND, at.name, operator["metadata"]["uid"])
+        deployment["metadata"]["ownerReferences"] = [owner]
+        await client.apply(bundledeployments.KIND, deployment, "test")
+        await at.until(READY)
+        boat = kind_of(at.group)
+        for name in ("a", "b"):
+            await client.create(boat, thing(boat, name, at.name))
+        try:
+            yield Fleet(place, client)
+        finally:
+            for kind in (operators.KIND, bundledeployments.KIND):
+                with contextlib.suppress(Exception):
+                    await at.client.patch(kind, at.name, annotated(None))
+                    await at.client.delete(kind, at.name)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(["delete", "operators.operators.operatorframework.io", "NAME"], id="kubectl delete"),
+        pytest.param(
+            ["delete", "operators.operators.operatorframework.io", "NAME", "--cascade=foreground"],
+            id="in the foreground",
+        ),
+        pytest.param(
+            ["delete", "operators.operators.operatorframework.io", "NAME", "--cascade=orphan"], id="without dependents"
+        ),
+        pytest.param(
+            ["delete", "operators.operators.operatorframework.io", "NAME", "--grace-period=0", "--force"], id="by force"
+        ),
+        pytest.param(["delete", "--raw=/apis/operators.operatorframework.io/v1alpha1/operators"], id="the collection"),
+    ],
+)
+async def test_a_protected_operator_in_use_is_not_deleted(way: list[str], fleet: Fleet) -> None:
+    await fleet.protect()
+    printed = await fleet.place.kubectl(*(fleet.name if word == "NAME" else word for word in way))
+    assert printed.endswith(fleet.operator_refusal)
+    for kind in (operators.KIND, bundledeployments.KIND):
+        assert "deletionTimestamp" not in (await fleet.client.get(kind, fleet.name))["metadata"]
+
+
+async def test_its_bundle_deployment_is_not_deleted_either(fleet: Fleet) -> None:
+    await fleet.protect()
+    printed = await fleet.place.kubectl("delete", "bundledeployment", fleet.name)
+    plural = "bundledeployments.core.rukpak.io"
+    assert printed.endswith(fleet.refusal("BundleDeployment", "vbundledeployments.core.rukpak.io", plural))
+
+
+async def test_without_custom_resources_it_is_deleted(fleet: Fleet) -> None:
+    await fleet.protect()
+    await fleet.remove_custom_resources()
+    await fleet.client.delete(operators.KIND, fleet.name)
+    assert await fleet.place.at.find(operators.KIND, fleet.name) is None
+    await fleet.place.at.until(gone)  # the garbage collector deletes it, although it is protected
+
+
+async def test_a_deletion_that_keeps_custom_resources_is_not_refused(fleet: Fleet) -> None:
+    await fleet.protect()
+    await fleet.client.patch(bundledeployments.KIND, fleet.name, {"spec": {"deletionPolicy": "KeepCRDs"}})
+    await fleet.place.at.until(lambda raw: raw is not None and raw["spec"].get("deletionPolicy") == "KeepCRDs")
+    await fleet.client.delete(operators.KIND, fleet.name)
+    await fleet.place.at.until(gone)
+    assert await fleet.place.at.find(kind_of(fleet.place.at.group), "a", fleet.name) is not None
+
+
+async def test_without_the_annotation_it_is_deleted(fleet: Fleet) -> None:
+    """operator-controller removes the annotation of the BundleDeployment a moment later: that of the Operator counts."""
+    await fleet.protect()
+    await fleet.client.patch(operators.KIND, fleet.name, annotated(None))
+    await fleet.client.delete(operators.KIND, fleet.name)
+    await fleet.place.at.until(gone)
+
+
+async def test_without_rukpak_only_what_is_protected_stays(place: Place) -> None:
+    """Removing the annotation does not need rukpak either."""
+    client = place.at.client
+    async with place.rukpak():
+        await place.configure()
+        await place.answers()
+    for suffix, value in (("-a", "true"), ("-b", "false")):
+        name = f"{place.at.name}{suffix}"
+        body: Object = {
+            "apiVersion": operators.KIND.api_version,
+            "kind": operators.KIND.kind,
+            "metadata": {"name": name},
+        }
+        body["metadata"]["annotations"] = {ANNOTATION: value}
+        await place.at.create(operators.KIND, {**body, "spec": {"packageName": "boats"}})
+    await client.delete(operators.KIND, f"{place.at.name}-b")
+    with pytest.raises((Unavailable, Forbidden), match=r"failed calling webhook .*voperators"):
+        await client.delete(operators.KIND, f"{place.at.name}-a")
+    await client.patch(operators.KIND, f"{place.at.name}-a", annotated(None))
+    await client.delete(operators.KIND, f"{place.at.name}-a")
+
+
+async def test_counting_many_kinds_at_once_answers_in_time(fleet: Fleet) -> None:
+    """Many requests at once share a few connections to the API server."""
+    await fleet.protect()
+    command = ("delete", "operators.operators.operatorframework.io", fleet.name)
+    printed = await asyncio.gather(*(fleet.place.kubectl(*command) for _ in range(8)))
+    assert all(each.endswith(fleet.operator_refusal) for each in printed)

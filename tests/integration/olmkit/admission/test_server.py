@@ -1,0 +1,80 @@
+"""The webhook server over TLS: what it answers, and what it survives."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from olmkit.admission.review import AdmissionRequest, Denial
+from olmkit.admission.server import MAX_REVIEW_BYTES, AdmissionServer
+from tests.integration.tls import contexts_in
+
+Answer = tuple[int, Any]
+
+
+async def deny_deletions(request: AdmissionRequest) -> Denial | None:
+    """Denies a deletion, and fails for an object without a spec."""
+    if request.obj is not None:
+        assert "spec" in request.obj
+    return Denial("it stays") if request.obj is None else None
+
+
+class Site:
+    """A client of the server."""
+
+    def __init__(self, session: aiohttp.ClientSession, port: int) -> None:
+        self.session, self.url = session, f"https://127.0.0.1:{port}"
+
+    async def post(self, body: bytes | io.BytesIO | None = None, path: str = "/things", **request: Any) -> Answer:
+        named = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
+        review = {**named, "request": {"uid": "u", "operation": "CREATE", **request}}
+        given: dict[str, Any] = {"json": review} if body is None else {"data": body}
+        async with self.session.post(self.url + path, **given) as answer:
+            return answer.status, await answer.json()
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    served, trusted = contexts_in(tmp_path)
+    server = AdmissionServer("example", {"/things": deny_deletions})
+    port = await server.start("127.0.0.1:0", served)
+    try:
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trusted)) as session:
+            yield Site(session, port)
+    finally:
+        await server.close()
+
+
+async def test_requests_are_allowed_and_denied(site: Site) -> None:
+    thing = {"metadata": {"name": "a"}, "spec": {}}
+    status, review = await site.post(object=thing)
+    assert (status, review["response"]) == (200, {"uid": "u", "allowed": True})
+    status, review = await site.post(operation="DELETE", oldObject=thing)
+    assert (status, review["response"]["allowed"], review["response"]["status"]["reason"]) == (200, False, "it stays")
+
+
+async def test_what_is_no_review_is_an_error_of_the_client(site: Site) -> None:
+    assert await site.post(b"hello") == (400, {"error": "the body is not JSON"})
+    assert (await site.post(path="/others"))[0] == 404
+    async with site.session.get(f"{site.url}/things") as answer:
+        assert answer.status == 405
+
+
+async def test_a_body_that_is_too_large_is_not_read(site: Site) -> None:
+    """The client gets 413, or finds the connection closed while it still sends."""
+    try:
+        status, _ = await site.post(io.BytesIO(b"x" * (MAX_REVIEW_BYTES + 1)))
+    except aiohttp.ClientOSError:
+        status = 413
+    assert status == 413
+    assert (await site.post(object={"metadata": {}, "spec": {}}))[0] == 200
+
+
+async def test_a_validator_that_fails_allows_nothing(site: Site) -> None:
+    """The API server then decides by the failurePolicy of the webhook."""
+    assert await site.post(object={"metadata": {}}) == (500, {"error": "internal error, see the log of example"})

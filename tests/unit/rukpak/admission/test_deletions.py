@@ -1,0 +1,63 @@
+"""What is said when a protected object is deleted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from olmkit.admission.review import Denial
+from olmkit.api import bundledeployments, operators
+from olmkit.api.bundledeployments import CustomResourceCount
+from rukpak.admission.deletions import FORBIDDEN, denial_of, is_protected
+
+ANNOTATION = "operators.operatorframework.io/deletion-protection"
+
+
+def count(plural: str, number: int | None, **other: Any) -> CustomResourceCount:
+    return CustomResourceCount(group="example.com", kind=plural.capitalize(), plural=plural, count=number, **other)
+
+
+@pytest.mark.parametrize(
+    ("counts", "listed"),
+    [
+        pytest.param([], None, id="no CRDs"),
+        pytest.param([count("cups", 0), count("boats", 0)], None, id="nothing is in use"),
+        pytest.param([count("cups", 3), count("boats", 0)], "3 cups.example.com", id="one kind is in use"),
+        pytest.param([count("cups", 3), count("boats", 1)], "1 boats.example.com, 3 cups.example.com", id="two are"),
+        pytest.param([count("cups", 500, truncated=True)], "500 or more cups.example.com", id="counting stopped"),
+        pytest.param(
+            [count("cups", None, message="no answer")],
+            "an unknown number of cups.example.com (no answer)",
+            id="what cannot be counted counts as used",
+        ),
+    ],
+)
+def test_the_custom_resources_are_named_with_what_to_do(counts: list[CustomResourceCount], listed: str | None) -> None:
+    for kind, name in (
+        (operators.KIND, "operators.operators.operatorframework.io"),
+        (bundledeployments.KIND, "bundledeployments.core.rukpak.io"),
+    ):
+        text = (
+            f"{kind.kind} ship is protected: its deletion would delete {listed}. Delete them first, or remove the "
+            f"protection: kubectl annotate {name} ship {ANNOTATION}-"
+        )
+        assert denial_of(kind, "ship", counts) == (Denial(FORBIDDEN, text) if listed else None)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        pytest.param({}, False, id="no annotations"),
+        pytest.param({"annotations": {"other": "true"}}, False, id="another annotation"),
+        pytest.param({"annotations": {ANNOTATION: "false"}}, False, id="another value"),
+        pytest.param({"annotations": {ANNOTATION: "true"}}, True, id="protected"),
+        pytest.param(
+            {"annotations": {ANNOTATION: "true"}, "deletionTimestamp": "2026-01-01T00:00:00Z"},
+            False,
+            id="being deleted already",
+        ),
+    ],
+)
+def test_an_annotation_protects_until_the_deletion_begins(metadata: dict[str, Any], expected: bool) -> None:
+    assert is_protected({"metadata": metadata}) is expected
