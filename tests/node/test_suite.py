@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -77,6 +80,18 @@ def test_a_catalog_is_served_over_tls_by_the_name_of_its_service(
         *("python", "-c", GET_PACKAGES, authority, address),
     )
     assert answer.split() == ["200", "True"]
+
+
+def test_olm_shows_what_runs(cluster: Cluster, suite: PodSuite, served: Object) -> None:
+    def olm(*arguments: str) -> str:
+        command = [sys.executable, "-m", "olmctl", *arguments]
+        environment = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig)}
+        return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+    rows = [line.split() for line in olm("suite", "status").splitlines()]
+    states = {row[0]: row[3] for row in rows if row[2:3] == ["Deployment"]}
+    assert states == dict.fromkeys(COMPONENTS, "Available")
+    assert OPERATOR in olm("search")
 
 
 def test_an_operator_is_resolved_from_it_and_its_bundle_applied(
