@@ -158,6 +158,9 @@ def _detached_owner(options: ClusterOptions, writing: int) -> int:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nowhere, descriptor)
+    # Such as the lock of a script, which would be held as long as the cluster runs.
+    for first, end in ((3, writing), (writing + 1, os.sysconf("SC_OPEN_MAX"))):
+        os.closerange(first, end)
     pipe = os.fdopen(writing, "w", buffering=1)
 
     def ready() -> None:

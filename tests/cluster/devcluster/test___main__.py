@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -27,9 +27,13 @@ def environment(cluster: Cluster, tmp_path: Path) -> Iterator[dict[str, str]]:
         run(python_environment({**os.environ, **chosen}), "down", "--name", folder.name)
 
 
-def run(environment: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(
+    environment: Mapping[str, str], *arguments: str, inherited: Sequence[int] = ()
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "devcluster", *arguments]
-    return subprocess.run(command, env=dict(environment), capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, env=dict(environment), capture_output=True, text=True, check=False, pass_fds=inherited
+    )
 
 
 def run_folder(environment: Mapping[str, str], name: str) -> Path:
@@ -59,8 +63,13 @@ def routes() -> str:
 
 
 def test_up_status_env_down(environment: dict[str, str]) -> None:
-    up = run(environment, "up", "--detach", "--name", "shell")
+    reading, writing = os.pipe()
+    up = run(environment, "up", "--detach", "--name", "shell", inherited=[writing])
     assert up.returncode == 0, up.stderr
+    # The cluster holds nothing that the shell has open, such as a lock.
+    os.close(writing)
+    assert select.select([reading], [], [], 30)[0], "the cluster has the other end"
+    os.close(reading)
     assert 'eval "$(python -m devcluster env --name shell)"' in up.stdout
     table = run(environment, "status").stdout
     assert [line.split()[:3] for line in table.splitlines()[1:3]] == [
