@@ -30,9 +30,11 @@ from rukpak.bundle.unpack_request import UNPACK, UnpackResult
 from rukpak.bundledeployment import transforms
 from rukpak.bundledeployment.act import BundleDeploymentActions
 from rukpak.bundledeployment.applier import Applier
+from rukpak.bundledeployment.certificate_secrets import CertificateSecrets
 from rukpak.bundledeployment.conflict_watch import ConflictWatch
 from rukpak.bundledeployment.crd_changes import CrdChangeReader
 from rukpak.bundledeployment.deleter import Deleter
+from rukpak.bundledeployment.endpoint_probe import EndpointProbe
 from rukpak.bundledeployment.events import UID_INDEX, EventMapper
 from rukpak.bundledeployment.existing_objects import ExistingObjectsChecker
 from rukpak.bundledeployment.informers import Informers
@@ -190,8 +192,10 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
         event_mapper,
         usage,
         CrdChangeReader(client, render_cache, limit),
+        EndpointProbe(client),
         BundleDeploymentActions(
             Applier(client, rest_mapper, render_cache, inventory, informers, event_mapper.name_of, limit),
+            CertificateSecrets(client, inventory, event_mapper.name_of, limit),
             Deleter(client, rest_mapper, informers, limit, usage),
             inventory,
             event_mapper,

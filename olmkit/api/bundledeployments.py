@@ -46,6 +46,14 @@ MAX_DELETION_HOLD_LENGTH = 1024
 MAX_COUNTED_CUSTOM_RESOURCES = 10_000
 """Custom resources of one kind that are counted."""
 MAX_COUNT_MESSAGE_BYTES = 1024
+CERTIFICATE_ANNOTATION = "core.rukpak.io/certificate-digest"
+"""The annotation with the digest of a serving certificate: of its Secret, and of the pods that were started with it."""
+AUTHORITIES_ANNOTATION = "core.rukpak.io/certificate-authorities-digest"
+"""The annotation of a Secret with the digest of the certificate authorities that clients of its certificate trust."""
+NOT_AFTER_ANNOTATION = "core.rukpak.io/certificate-not-after"
+"""The annotation of a Secret with the time at which its serving certificate expires."""
+ROTATION_ANNOTATION = "core.rukpak.io/certificate-rotation"
+"""The annotation of a Secret with the last step of the rotation of its serving certificate, while that is in progress."""
 TEMPLATE_HASH_LABEL = "core.rukpak.io/bundle-template-hash"
 """The label of a Bundle with the hash of the template that it was created from."""
 OWNER_KIND_LABEL = "core.rukpak.io/owner-kind"

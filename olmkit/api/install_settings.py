@@ -80,3 +80,10 @@ class InstallSettings(Model):
         ),
     )
     config: DeploymentConfig | None = Field(default=None, description="Changes of the operator's Deployments.")
+    certificates: Literal["Self", "CertManager", "None"] | None = Field(
+        default=None,
+        description=(
+            "Who issues the serving certificates of webhooks and API services of the bundle. Self: rukpak issues and rotates "
+            "them. CertManager: cert-manager, which has to be installed. None: the bundle brings its own. Default: Self."
+        ),
+    )

@@ -1,8 +1,8 @@
 """A self-signed certificate authority and the serving certificate that it issues: creation and rotation.
 
-Called by managed_certificate.py. Reads and writes nothing; the caller passes `now`. The same CA renews the certificate.
-A CA near its end is replaced in three steps, each at least CA_OVERLAP after the previous one, so that no client is served a
-certificate that it does not trust yet:
+Called by managed_certificate.py; rukpak.certificates uses `make_ca` and `issue` for what bundles serve. Reads and writes nothing;
+the caller passes `now`. The same CA renews the certificate. A CA near its end is replaced in three steps, each at least
+CA_OVERLAP after the previous one, so that no client is served a certificate that it does not trust yet:
 
     ca                     issues, trusted
     ca + next              next is trusted too               (trust the new CA)
@@ -130,10 +130,10 @@ def _still_valid(bundle: bytes, now: datetime) -> bytes:
     return b"".join(each.public_bytes(Encoding.PEM) for each in found[:2])
 
 
-def make_ca(now: datetime) -> KeyPair:
+def make_ca(now: datetime, name_prefix: str = "catalogd CA", lifetime: timedelta = CA_LIFETIME) -> KeyPair:
     """A new CA with a unique name."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = _common_name(f"catalogd CA {secrets.token_hex(4)}")
+    name = _common_name(f"{name_prefix} {secrets.token_hex(4)}")
     public = key.public_key()
     usage = x509.KeyUsage(
         digital_signature=True,
@@ -147,7 +147,7 @@ def make_ca(now: datetime) -> KeyPair:
         decipher_only=False,
     )
     builder = (
-        _builder(name, name, public, now, CA_LIFETIME)
+        _builder(name, name, public, now, lifetime)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
@@ -155,13 +155,19 @@ def make_ca(now: datetime) -> KeyPair:
     return _sign(builder, key, key)
 
 
-def issue(ca: KeyPair, names: Iterable[str], now: datetime) -> KeyPair:
+def issue(
+    ca: KeyPair,
+    names: Iterable[str],
+    now: datetime,
+    common_name: str = "catalogd",
+    lifetime: timedelta = LEAF_LIFETIME,
+) -> KeyPair:
     """A certificate of the CA for a server with these host names and addresses. It expires no later than its CA."""
     key = ec.generate_private_key(ec.SECP256R1())
     signer = _signing_key(ca)
-    lifetime = min(LEAF_LIFETIME, ca.not_after - now)
+    lifetime = min(lifetime, ca.not_after - now)
     builder = (
-        _builder(_common_name("catalogd"), ca.certificate.subject, key.public_key(), now, lifetime)
+        _builder(_common_name(common_name), ca.certificate.subject, key.public_key(), now, lifetime)
         .add_extension(general_names(names), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)

@@ -10,8 +10,10 @@ from datetime import datetime, timedelta
 
 from rukpak.bundledeployment.applier import Applier
 from rukpak.bundledeployment.apply_errors import MAX_RETRY_DELAY
+from rukpak.bundledeployment.certificate_secrets import CertificateSecrets, Known
 from rukpak.bundledeployment.conflict_watch import ConflictWatch
 from rukpak.bundledeployment.deleter import Deleter
+from rukpak.bundledeployment.endpoint_probe import Refusals
 from rukpak.bundledeployment.events import EventMapper
 from rukpak.bundledeployment.existing_objects import ExistingObjectsChecker
 from rukpak.bundledeployment.inventory import Inventory
@@ -32,6 +34,7 @@ from rukpak.bundledeployment.plan import (
     Release,
     RemoveFinalizer,
     UpdateInventory,
+    WriteCertificates,
 )
 from rukpak.bundledeployment.pod_watch import PodWatch
 from rukpak.bundledeployment.render_cache import RenderCache
@@ -79,6 +82,8 @@ class Memory:
 
     uid: str
     last_applied: dict[ObjectKey, LastApplied] = field(default_factory=dict)
+    certificates: Known = field(default_factory=dict)
+    refusals: Refusals = field(default_factory=Refusals)
     failed_deletions: dict[str, int] = field(default_factory=dict)
     """How often the API server refused to delete an object, by its uid, while the BundleDeployment is being deleted."""
     foreign_objects: dict[str, ForeignObjects] = field(default_factory=dict)
@@ -99,6 +104,7 @@ class BundleDeploymentActions:
     """Acts for all BundleDeployments; `memories` by name."""
 
     applier: Applier
+    certificates: CertificateSecrets
     deleter: Deleter
     inventory: Inventory
     event_mapper: EventMapper
@@ -140,6 +146,8 @@ class BundleDeploymentActions:
                 return Done(plan, NO_DELAY, written=await self.applier.update_inventory(world, plan))
             case ApplyBundle():
                 return await self.applier.apply_bundle(world, plan)
+            case WriteCertificates():
+                return await self.certificates.write(world, plan, memory.last_applied, memory.certificates)
             case Apply():
                 return await self.applier.apply(world, plan, memory.last_applied)
             case CheckExistingObjects():

@@ -32,6 +32,7 @@ from rukpak.bundledeployment.rest_mapper import RestMapper
 from rukpak.bundledeployment.shared_namespaces import namespace_body
 from rukpak.bundledeployment.template import foreign_annotations
 from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, LastApplied, World, manager_name
+from rukpak.certificates.injection import inject
 from rukpak.format.objects import ObjectKey
 
 DELETED = "it was deleted"
@@ -219,4 +220,7 @@ def _body(current: _ApplyPass, item: RenderedObject) -> Object:
     elif crd is not None and crd.released_by and not crd.owner_uid:
         uid = crd.uid
     metadata.update(apply_precondition(uid))
+    endpoint = current.plan.content.certified.get(item.key)
+    if endpoint is not None:
+        inject(body, world.certificates[endpoint.secret_key])
     return body

@@ -15,6 +15,7 @@ from olmkit.api.conditions import find_condition
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.runtime.reconciler import Decision
 from rukpak.admission.bundles import WEBHOOK
+from rukpak.bundledeployment.certificates import rotate, until_rotation
 from rukpak.bundledeployment.crd_gate import next_check
 from rukpak.bundledeployment.drift import backs_off_until, is_contested
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
@@ -188,7 +189,7 @@ def _blocker(world: World, evaluation: Evaluation) -> Plan | None:
         and isinstance(active, RenderedBundle)
         and not (active.faults or active.missing_kinds or active.too_old)
     ):
-        plan = prepare(world, active) or _apply(world, active, dry_run_first=False)
+        plan = prepare(world, active) or _apply(world, active, dry_run_first=False) or rotate(world, active)
         if plan is not None:
             return plan
     if evaluation.blocker.reason == Reason.UNPACK_PENDING and world.active_bundle == world.desired_bundle:
@@ -222,6 +223,10 @@ def _activate(world: World, _: Evaluation) -> Plan | None:
     return Activate() if world.active_bundle != world.desired_bundle else None
 
 
+def _rotate(world: World, _: Evaluation) -> Plan | None:
+    return rotate(world, _content(world))
+
+
 # --- objects and Bundles that are no longer needed
 
 
@@ -241,7 +246,7 @@ def _prune(world: World, _: Evaluation) -> Plan | None:
 
 def _shrink_inventory(world: World, _: Evaluation) -> Plan | None:
     """Kinds that cannot be read now stay: objects of them may exist."""
-    kinds = {item.key[:2] for item in _content(world).objects()} | {key[:2] for key in world.owned}
+    kinds = {key[:2] for key in (*_content(world).keys, *world.owned)}
     kept = world.inventory & (kinds | set(world.unreachable_kinds))
     return UpdateInventory(frozenset(kept)) if kept != world.inventory else None
 
@@ -276,7 +281,7 @@ def _requeue(world: World, _: Evaluation) -> Plan | None:
         if is_contested(world, item)
     ]
     deadline = next_deadline(world)
-    times += [deadline] if deadline is not None else []
+    times += [*until_rotation(world, _content(world)), *([deadline] if deadline is not None else [])]
     return Keep(min(times)) if times else None
 
 
@@ -299,6 +304,7 @@ RULES: tuple[Rule, ...] = (
     _announce,
     _install,
     _activate,
+    _rotate,
     _require_readable,
     _prune,
     _shrink_inventory,

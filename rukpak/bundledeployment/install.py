@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from olmkit.api.bundledeployments import CREATED_LABEL, FINALIZER, Reason
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.errors import Waiting
+from rukpak.bundledeployment.certificates import issue
 from rukpak.bundledeployment.drift import is_up_to_date
 from rukpak.bundledeployment.plan import Apply, PhaseStep, Plan, UpdateInventory
 from rukpak.bundledeployment.ready_message import is_under_way
@@ -20,7 +23,11 @@ from rukpak.bundledeployment.waiting import (
 from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, World
 from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names
-from rukpak.render.phases import CUSTOM_RESOURCES, phase_of
+from rukpak.render.endpoints import Endpoint
+from rukpak.render.phases import ADMISSION, CUSTOM_RESOURCES, NAMESPACES, phase_of
+
+ENDPOINT_RETRY_DELAY = timedelta(seconds=5)
+"""The delay until an endpoint that cannot be called is asked again; a change of its Deployment usually comes first."""
 
 
 def prepare(world: World, content: RenderedBundle) -> Plan | None:
@@ -29,7 +36,7 @@ def prepare(world: World, content: RenderedBundle) -> Plan | None:
 
     Raises Waiting or BriefWait until their objects are known and no Namespace of the bundle is being deleted.
     """
-    kinds = frozenset(item.key[:2] for item in content.objects()) - {NAMESPACE}
+    kinds = frozenset(key[:2] for key in content.keys) - {NAMESPACE}
     if not kinds <= world.inventory or FINALIZER not in world.deployment.metadata.finalizers:
         return UpdateInventory(world.inventory | kinds)
     require_synced(world, kinds)
@@ -67,15 +74,48 @@ def apply_objects(world: World, content: RenderedBundle, *, dry_run_first: bool)
     """
     steps: list[PhaseStep] = []
     for number, phase in enumerate(content.phases, 1):
+        certificates = issue(world, content) if phase.name != NAMESPACES else None
+        if certificates is not None:
+            return Apply(content, tuple(steps), dry_run_first) if steps else certificates
         pending = tuple(item for item in phase.objects if _is_pending(world, content, item))
-        if pending:
-            steps.append(PhaseStep(number, pending, all(_is_new(world, content, item) for item in pending)))
-        gate = _gate(world, phase, is_pending=bool(pending))
+        callable_now = tuple(item for item in pending if not _problem(world, content, item))
+        if callable_now:
+            steps.append(PhaseStep(number, callable_now, all(_is_new(world, content, item) for item in callable_now)))
+        gate = _gate(world, phase, is_pending=bool(pending)) or _endpoint_gate(world, content, pending)
         if gate is not None and not steps:
             raise gate
         if gate is not None:
             break
     return Apply(content, tuple(steps), dry_run_first) if steps else None
+
+
+def awaited_endpoints(world: World, content: RenderedBundle) -> tuple[Endpoint, ...]:
+    """The endpoints whose clients are applied next, if they can be called: everything before is up to date."""
+    for phase in content.phases:
+        pending = {item.key for item in phase.objects if _is_pending(world, content, item)}
+        if phase.name == ADMISSION:
+            return tuple(endpoint for endpoint in content.called_endpoints if endpoint.clients & pending)
+        if pending:
+            return ()
+    return ()
+
+
+def _problem(world: World, content: RenderedBundle, item: RenderedObject) -> str:
+    """Why the endpoint of a webhook or an API service cannot be called; empty for other objects."""
+    if phase_of(item.key) != ADMISSION:
+        return ""
+    endpoints = (endpoint for endpoint in content.called_endpoints if item.key in endpoint.clients)
+    problems = (world.endpoint_problems.get(endpoint.deployment, "not asked yet") for endpoint in endpoints)
+    return next(filter(None, problems), "")
+
+
+def _endpoint_gate(world: World, content: RenderedBundle, pending: tuple[RenderedObject, ...]) -> Waiting | None:
+    """A webhook or an API service is applied when its endpoint can be called: before that it would only reject requests."""
+    late = {item.key: problem for item in pending if (problem := _problem(world, content, item))}
+    if not late:
+        return None
+    text = f"{list_names(map(str, sorted(late)))}: {list_names(set(late.values()), '; ')}"
+    return Waiting(Reason.RETRYING, text, ENDPOINT_RETRY_DELAY)
 
 
 def _is_pending(world: World, content: RenderedBundle, item: RenderedObject) -> bool:

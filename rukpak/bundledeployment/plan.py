@@ -14,7 +14,9 @@ from typing import Any
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle, RenderedObject
 from rukpak.bundledeployment.retention import Retention
 from rukpak.bundledeployment.world import BundleInfo, CustomResource, LabeledObject, NamespaceInfo
+from rukpak.certificates.serving_certificate import Step
 from rukpak.format.objects import ObjectKey
+from rukpak.render.endpoints import Endpoint
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,24 @@ class CheckExistingObjects:
     """Digest of what is checked."""
     versions: tuple[tuple[str, str], ...]
     """(CustomResourceDefinition, version)."""
+
+
+@dataclass(frozen=True)
+class CertificateWrite:
+    """A step of the certificate of an endpoint."""
+
+    endpoint: Endpoint
+    step: Step
+    why: str = ""
+    """Why a certificate is issued."""
+
+
+@dataclass(frozen=True)
+class WriteCertificates:
+    """Write the Secrets with serving certificates, one step each."""
+
+    content: RenderedBundle
+    writes: tuple[CertificateWrite, ...]
 
 
 @dataclass(frozen=True)
@@ -156,6 +176,7 @@ Plan = (
     | Announce
     | ForgetNotes
     | Apply
+    | WriteCertificates
     | Activate
     | Prune
     | DeleteObjects

@@ -31,8 +31,7 @@ class Candidates:
 
 def obsolete_objects(world: World, content: RenderedBundle) -> list[LabeledObject]:
     """Objects of the BundleDeployment that are not in `content`, also those that are being deleted, sorted by key."""
-    wanted = {item.key for item in content.objects()}
-    return [entry for key, entry in sorted(world.owned.items()) if key not in wanted]
+    return [entry for key, entry in sorted(world.owned.items()) if key not in content.keys]
 
 
 def candidates(world: World, content: RenderedBundle) -> Candidates:

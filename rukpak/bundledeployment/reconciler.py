@@ -21,13 +21,16 @@ from olmkit.runtime.reconciler import Reconciler
 from rukpak.admission.probe import AdmissionProbe
 from rukpak.bundledeployment import crd_gate, inventory, transforms
 from rukpak.bundledeployment.act import BundleDeploymentActions, Memory
+from rukpak.bundledeployment.certificates import with_certificates
 from rukpak.bundledeployment.count_schedule import NO_DELAY, count_request, is_count_wanted, time_to_count
 from rukpak.bundledeployment.crd_changes import CrdChangeReader
 from rukpak.bundledeployment.decide import decide, prune_candidates
-from rukpak.bundledeployment.evaluate import Evaluation
+from rukpak.bundledeployment.endpoint_probe import EndpointProbe
+from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.events import EventMapper, Interests, controller_references
 from rukpak.bundledeployment.finalize import kept_namespaces, unlisted_namespaces
 from rukpak.bundledeployment.informers import MEMBER_INDEX, RELEASED_INDEX, Informers
+from rukpak.bundledeployment.install import awaited_endpoints
 from rukpak.bundledeployment.inventory import OWNER_INDEX, Inventory
 from rukpak.bundledeployment.namespace_finalizers import Holders, blocking_finalizers
 from rukpak.bundledeployment.notes import restored
@@ -74,6 +77,7 @@ class BundleDeploymentReconciler:
     event_mapper: EventMapper
     usage: UsageReader
     crd_changes: CrdChangeReader
+    endpoint_probe: EndpointProbe
     actions: BundleDeploymentActions
     publisher: Publisher
     enqueue_after: Callable[[str, timedelta], None]
@@ -122,10 +126,11 @@ class BundleDeploymentReconciler:
         if deployment.metadata.deleting:
             return await self._with_counts(await self._with_removal(await self._with_objects(world), memory), memory)
         world = await self._with_objects(await self._with_record(await self._with_bundles(world)))
+        world = await self._with_certificates(world, memory)
         if not memory.last_applied:
             memory.last_applied.update(restored(world))
             world = replace(world, last_applied=dict(memory.last_applied))
-        world = await self._with_pods(await self._with_crds(world), memory)
+        world = await self._with_endpoints(await self._with_pods(await self._with_crds(world), memory), memory)
         return await self._with_counts(replace(world, usage=await self._usage(world)), memory)
 
     async def publish(self, world: World | DeletedWorld, status_report: BundleDeploymentReport | None) -> None:
@@ -213,6 +218,27 @@ class BundleDeploymentReconciler:
         if world.active_bundle == world.desired_bundle or not isinstance(world.content, RenderedBundle):
             return frozenset()
         return self.inventory.taken(world.uid, (item.key for item in world.content.objects()))
+
+    async def _with_certificates(self, world: World, memory: Memory) -> World:
+        """The World with the serving certificates of its bundles, on which the digests of objects depend."""
+        contents = (world.content, world.active_content)
+        known = await self.actions.certificates.read(world, contents, memory.certificates)
+        content, active = (
+            with_certificates(each, known) if isinstance(each, RenderedBundle) else each for each in contents
+        )
+        return replace(world, certificates=known, content=content, active_content=active)
+
+    async def _with_endpoints(self, world: World, memory: Memory) -> World:
+        """The World with the endpoints that the next phase waits for."""
+        applied = world.content if evaluate(world).blocker is None else world.active_content
+        awaited = awaited_endpoints(world, applied) if isinstance(applied, RenderedBundle) else ()
+        problems = {
+            endpoint.deployment: await self.endpoint_probe.problem(
+                endpoint, world.certificates.get(endpoint.secret_key), memory.refusals, world.now
+            )
+            for endpoint in awaited
+        }
+        return replace(world, endpoint_problems=problems)
 
     def _interests(self, world: World) -> Interests:
         contents = [content for content in (world.content, world.active_content) if isinstance(content, RenderedBundle)]

@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import orjson
@@ -29,10 +29,11 @@ from rukpak.bundledeployment.rendered_bundle import (
 )
 from rukpak.bundledeployment.rest_mapper import GroupKind, RecordedLookups, RestMapper
 from rukpak.bundledeployment.world import CRD, NAMESPACE
-from rukpak.format import BadBundle, Bundle, PlainBundle
+from rukpak.format import BadBundle, Bundle, PlainBundle, RegistryBundle
 from rukpak.format.errors import INVALID_CONFIGURATION
 from rukpak.format.objects import BundleObject, ObjectKey, mapping, mappings
 from rukpak.render.cluster_info import ClusterInfo
+from rukpak.render.endpoints import endpoints_of
 from rukpak.render.install_options import InstallOptions
 from rukpak.render.namespaces import default_namespace, install_namespace, namespace_error
 from rukpak.render.phases import NAMESPACES, phases
@@ -181,11 +182,21 @@ class _RenderWork:
     def _prepared(self, content: Bundle) -> tuple[RenderedBundle, dict[ObjectKey, bytes]]:
         namespace, warnings = self._namespace(content)
         options = self.identity.options
-        targets = options.watch_namespaces or None
-        manifests = render(content, RenderOptions(namespace, targets, scopes=self.scopes, config=options.config))
+        wanted = RenderOptions(
+            namespace,
+            options.watch_namespaces or None,
+            certificates=options.certificates,
+            scopes=self.scopes,
+            config=options.config,
+        )
+        manifests = render(content, wanted)
         ready = check(manifests, content, self.cluster_info)
         bodies = {item.key: orjson.dumps(item.body, option=orjson.OPT_SORT_KEYS) for item in ready.manifests}
-        return self._rendered(namespace, warnings, ready, bodies), bodies
+        rendered = self._rendered(namespace, warnings, ready, bodies)
+        if isinstance(content, RegistryBundle):
+            endpoints = endpoints_of(content, namespace, options.certificates)
+            rendered = replace(rendered, endpoints=tuple(endpoints.values()))
+        return rendered, bodies
 
     def _namespace(self, content: Bundle) -> tuple[str, tuple[str, ...]]:
         given, suite_namespaces = self.identity.options.namespace, self.cluster_info.suite_namespaces

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from olmkit.errors import OlmError
 from rukpak.format.objects import ObjectKey
+from rukpak.render.endpoints import CertificateMode, Endpoint
 from rukpak.render.install_options import InstallOptions
 
 
@@ -21,7 +22,7 @@ class RenderedObject:
     key: ObjectKey
     api_version: str
     digest: str
-    """Hash of the body; two renders with equal digests need no write in between."""
+    """Hash of the body, in a World also of what is written into it of a certificate; between equal ones no write is needed."""
     storage: str = ""
     """The version that objects of a CRD are stored in; empty for other kinds."""
 
@@ -75,15 +76,43 @@ class RenderedBundle:
     checked against: they may be missing in one version only."""
     unreachable_groups: frozenset[str] = frozenset()
     """Groups that it was checked against and whose API server is unavailable, or does not show a kind yet."""
+    endpoints: tuple[Endpoint, ...] = ()
+    """Its Deployments that the API server calls."""
 
     def objects(self) -> Iterable[RenderedObject]:
-        """All objects in order."""
+        """All rendered objects in order."""
         return (item for phase in self.phases for item in phase.objects)
 
     @cached_property
     def namespace_names(self) -> frozenset[str]:
         """Namespaces that it contains or writes to."""
         return frozenset(item.name for item in self.namespaces)
+
+    @cached_property
+    def keys(self) -> frozenset[ObjectKey]:
+        """Of all objects: those that are rendered, and the Secrets that rukpak makes."""
+        return frozenset(item.key for item in self.objects()) | self.secret_keys
+
+    @cached_property
+    def own_endpoints(self) -> tuple[Endpoint, ...]:
+        """The endpoints whose certificates rukpak issues."""
+        return tuple(endpoint for endpoint in self.endpoints if endpoint.certificates is CertificateMode.SELF)
+
+    @cached_property
+    def called_endpoints(self) -> tuple[Endpoint, ...]:
+        """The endpoints that are waited for: not those of a bundle with certificates of its own, which may need its clients to
+        make them."""
+        return tuple(endpoint for endpoint in self.endpoints if endpoint.certificates is not CertificateMode.NONE)
+
+    @cached_property
+    def secret_keys(self) -> frozenset[ObjectKey]:
+        """The Secrets with certificates that rukpak makes."""
+        return frozenset(endpoint.secret_key for endpoint in self.own_endpoints)
+
+    @cached_property
+    def certified(self) -> Mapping[ObjectKey, Endpoint]:
+        """The objects that get a part of such a certificate, with their endpoints."""
+        return {key: one for one in self.own_endpoints for key in (*one.clients, one.deployment_key)}
 
     @cached_property
     def external_namespaces(self) -> frozenset[str]:

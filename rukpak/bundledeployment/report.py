@@ -38,6 +38,7 @@ from rukpak.bundledeployment.plan import (
     RemoveFinalizer,
     UpdateInventory,
     Verb,
+    WriteCertificates,
 )
 from rukpak.bundledeployment.progress import MORE, HealthEvaluation, evaluate_health
 from rukpak.bundledeployment.ready_message import Outcome, is_under_way, ready_message
@@ -150,7 +151,9 @@ def _is_passing(world: World, outcome: Outcome) -> bool:
         return outcome.plan.steps[-1].phase == len(outcome.plan.content.phases)
     if isinstance(outcome, Done) and isinstance(outcome.plan, DeleteBundles):
         return any(bundle in world.changed_bundles for bundle in outcome.plan.bundles)
-    return isinstance(outcome, Done) and isinstance(outcome.plan, UpdateInventory | CheckExistingObjects)
+    return isinstance(outcome, Done) and isinstance(
+        outcome.plan, UpdateInventory | CheckExistingObjects | WriteCertificates
+    )
 
 
 def _repairs(world: World, outcome: Outcome) -> tuple[PendingEvent, ...]:

@@ -57,4 +57,9 @@ def service_of(webhook: Any) -> tuple[str, str] | None:
 
 def has_endpoint(entry: Any) -> bool:
     """Whether an endpoint of an EndpointSlice is ready; one without the condition is."""
-    return any(mapping(each.get("conditions")).get("ready") is not False for each in mappings(entry.get("endpoints")))
+    return any(map(is_ready, mappings(entry.get("endpoints"))))
+
+
+def is_ready(endpoint: Any) -> bool:
+    """Whether an endpoint is ready; one without the condition is."""
+    return mapping(endpoint.get("conditions")).get("ready") is not False

@@ -30,6 +30,7 @@ from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, Waiting
 from rukpak.bundledeployment.health_result import Health
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent
+from rukpak.certificates.serving_certificate import ServingCertificate
 from rukpak.crd_safety.problem import InvalidObject, Problem
 from rukpak.format.objects import ObjectKey
 
@@ -303,6 +304,10 @@ class World:
     usage: Mapping[str, Usage | ApiError] = field(default_factory=dict)
     """The usage of CustomResourceDefinitions and Namespaces that are no longer in the bundle, by uid; an error if it could not
     be read."""
+    certificates: Mapping[ObjectKey, ServingCertificate] = field(default_factory=dict)
+    """What is in the Secrets with its serving certificates, as far as they exist and were read."""
+    endpoint_problems: Mapping[str, str] = field(default_factory=dict)
+    """Deployment -> why the API server cannot call it yet, empty if it can; of those that the next phase waits for."""
     last_applied: Mapping[ObjectKey, LastApplied] = field(default_factory=dict)
     pod_problems: Mapping[ObjectKey, str] = field(default_factory=dict)
     """Why pods of a workload do not run, one sentence for each workload that has been unhealthy for a while."""

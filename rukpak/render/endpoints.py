@@ -78,6 +78,16 @@ class Endpoint:
         return name_with_suffix(self.service, "cert")
 
     @property
+    def secret_key(self) -> ObjectKey:
+        """The key of the Secret."""
+        return ObjectKey("", "Secret", self.namespace, self.certificate)
+
+    @property
+    def deployment_key(self) -> ObjectKey:
+        """The key of the Deployment."""
+        return ObjectKey("apps", "Deployment", self.namespace, self.deployment)
+
+    @property
     def common_name(self) -> str:
         """The host name of the Service without the domain of the cluster."""
         return f"{self.service}.{self.namespace}"

@@ -13,6 +13,7 @@ import orjson
 
 from olmkit.api.bundledeployments import BundleDeploymentSpec
 from olmkit.api.meta import without_nulls
+from rukpak.render.endpoints import CertificateMode
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class InstallOptions:
 
     config_json: bytes = b"{}"
     """Changes of the Deployments, as JSON with sorted keys."""
+    certificates: CertificateMode = CertificateMode.SELF
+    """Who issues the serving certificates."""
 
     @classmethod
     def of(cls, spec: BundleDeploymentSpec) -> InstallOptions:
@@ -35,6 +38,7 @@ class InstallOptions:
             spec.install_namespace or "",
             tuple(sorted(set(spec.watch_namespaces or ()))),
             orjson.dumps(config, option=orjson.OPT_SORT_KEYS),
+            CertificateMode(spec.certificates or CertificateMode.SELF),
         )
 
     @property

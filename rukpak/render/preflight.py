@@ -1,8 +1,8 @@
 """Checks whether a rendered bundle can be installed in a cluster, before anything is written.
 
-Called by rukpak.bundledeployment.render_cache; olmctl.bundle.render uses `unsupported`. The result lists faults (the bundle can
-never be installed as it is), missing kinds (the cluster does not serve them yet) and objects that are left out (optional kinds of
-monitoring, autoscaling or console tools that the cluster does not serve). Pure.
+Called by rukpak.bundledeployment.render_cache. The result lists faults (the bundle can never be installed as it is), missing
+kinds (the cluster does not serve them yet) and objects that are left out (optional kinds of monitoring, autoscaling or console
+tools that the cluster does not serve). Pure.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Preflight:
     faults: tuple[str, ...] = ()
     """The reasons why the bundle can never be installed as it is."""
     unsupported: tuple[str, ...] = ()
-    """The part of the faults that apply to every cluster: features that rukpak does not support."""
+    """The part of the faults that apply to every cluster."""
     left_out: tuple[ObjectKey, ...] = ()
     """Optional objects whose kind the cluster does not serve."""
     missing: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ def check(manifests: Sequence[BundleObject], bundle: Bundle, facts: ClusterInfo)
     missing = {
         _missing_kind(manifest, facts) for manifest in absent if manifest.key not in left_out and manifest not in csvs
     }
-    not_supported = (*(unsupported(bundle) if isinstance(bundle, RegistryBundle) else ()), *obsolete(manifests))
+    not_supported = obsolete(manifests)
     faults = [*not_supported, *_form_fault(csvs)]
     if isinstance(bundle, RegistryBundle):
         faults += filter(None, [requirements.invalid_version(bundle)])
@@ -78,25 +78,6 @@ def check(manifests: Sequence[BundleObject], bundle: Bundle, facts: ClusterInfo)
         missing=tuple(sorted(missing)),
         too_old=requirements.too_old(bundle, facts.server_version) if isinstance(bundle, RegistryBundle) else "",
     )
-
-
-def unsupported(bundle: RegistryBundle) -> tuple[str, ...]:
-    """Messages about features that the bundle needs and rukpak does not support: webhooks and API services."""
-    name = bundle.csv_name
-    sentences: list[str] = []
-    if bundle.webhooks:
-        hooks = list_names({webhook["generateName"] for webhook in bundle.webhooks})
-        sentences.append(
-            f'bundle "{name}" has webhooks ({hooks}), which are not supported yet: choose a version of the package without '
-            "webhooks if it has one, or install its manifests as a plain+v0 bundle that brings its own certificates"
-        )
-    if bundle.owned_api_services:
-        services = list_names({f"{item['version']}.{item['group']}" for item in bundle.owned_api_services})
-        sentences.append(
-            f'bundle "{name}" owns API services ({services}), which are not supported yet: choose a version of the package '
-            "without them if it has one, or install its manifests as a plain+v0 bundle that brings its own certificates"
-        )
-    return tuple(sentences)
 
 
 def obsolete(manifests: Iterable[BundleObject]) -> tuple[str, ...]:

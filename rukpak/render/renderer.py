@@ -184,6 +184,7 @@ def _generate(bundle: RegistryBundle, options: RenderOptions, targets: tuple[str
         yield serving.with_certificate(configured, endpoints)
     yield from webhooks.configurations(bundle, endpoints, targets)
     if not options.upstream:
+        serving.check_secrets(endpoints.values(), bundle.others)
         yield from api_services.api_service_objects(bundle, endpoints)
     yield from serving.services(endpoints.values(), deployments, () if options.upstream else bundle.others)
     yield from serving.certificate_objects(endpoints.values())

@@ -92,6 +92,18 @@ def services(endpoints: Iterable[Endpoint], deployments: Iterable[Body], given: 
             )
 
 
+def check_secrets(endpoints: Iterable[Endpoint], given: Iterable[Body]) -> None:
+    """Raises BadBundle if one of the `given` objects of the bundle is the Secret of a certificate that rukpak issues."""
+    names = {body["metadata"]["name"] for body in given if (body["apiVersion"], body["kind"]) == ("v1", "Secret")}
+    for endpoint in endpoints:
+        if endpoint.certificates is CertificateMode.SELF and endpoint.certificate in names:
+            raise BadBundle(
+                BUNDLE_LOAD_FAILED,
+                f"the bundle contains the Secret {endpoint.certificate}, in which the serving certificate of Deployment "
+                f"{endpoint.deployment} is issued: rename it, or set certificates to None if it is that certificate",
+            )
+
+
 def _service(endpoint: Endpoint, deployment: Body) -> Body:
     selector = _match_labels(deployment)
     ports = [port.body for port in endpoint.ports]

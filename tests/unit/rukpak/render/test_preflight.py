@@ -9,7 +9,7 @@ from rukpak.format import Bundle, PlainBundle
 from rukpak.format.bundle import MAX_OBJECT_BYTES
 from rukpak.format.objects import BundleObject, ObjectKey
 from rukpak.render.cluster_info import ClusterInfo
-from rukpak.render.preflight import MAX_ANNOTATIONS_BYTES, check, unsupported
+from rukpak.render.preflight import MAX_ANNOTATIONS_BYTES, check
 from tests.unit.rukpak.builders import Body, bundle, crd, csv, obj
 
 SERVED = {("", "v1", kind) for kind in ("Secret", "Namespace", "Service", "ConfigMap")} | {
@@ -301,20 +301,3 @@ def test_objects_that_are_fine(body: Body) -> None:
 def test_two_objects_of_one_name_are_refused() -> None:
     twice = obj("v1", "Secret", "s", "n")
     assert faults_of(twice, twice) == ["Secret n/s is there 2 times"]
-
-
-def test_of_many_webhooks_a_few_are_named() -> None:
-    hooks = [{"type": "ValidatingAdmissionWebhook", "generateName": f"{number}.example.com"} for number in range(100)]
-    (message,) = unsupported(bundle(csv(webhookdefinitions=hooks)))
-    assert "and 95 more" in message
-    assert len(message) < 400
-
-
-def test_webhooks_and_api_services_are_refused_by_name() -> None:
-    hooks = [{"type": "ValidatingAdmissionWebhook", "generateName": name} for name in ("b", "a", "b")]
-    services = {"owned": [{"name": "bs", "group": "y.com", "version": "v2", "kind": "B"}]}
-    first, second = unsupported(bundle(csv(webhookdefinitions=hooks, apiservicedefinitions=services)))
-    assert first.startswith('bundle "things.v1.0.0" has webhooks (a, b), which are not supported yet: choose')
-    assert second.startswith('bundle "things.v1.0.0" owns API services (v2.y.com), which are not supported yet: choose')
-    assert unsupported(bundle()) == ()
-    assert first in faults_of(of=bundle(csv(webhookdefinitions=hooks)))

@@ -1,0 +1,159 @@
+"""Reads and writes the Secrets with the serving certificates of BundleDeployments.
+
+Called by reconciler, which makes the World, and by act. A Secret is read when its resourceVersion is a new one, and of what it
+contains only a ServingCertificate is kept: no private key is cached, logged, or put into a message. A Secret is created only if
+none exists, and changed only if it is still the one that was observed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from olmkit.api.bundledeployments import OWNER_UID_LABEL, Reason
+from olmkit.api.meta import Object, apply_precondition
+from olmkit.errors import ApiError, NotFound
+from olmkit.runtime.client import Client
+from olmkit.runtime.source_secrets import SECRETS
+from olmkit.tls.key_pair import BadKeyPair
+from rukpak.bundledeployment import transforms
+from rukpak.bundledeployment.apply_errors import CHANGED_RETRY_DELAY, ApplyErrors
+from rukpak.bundledeployment.drift import next_applied
+from rukpak.bundledeployment.inventory import Inventory
+from rukpak.bundledeployment.plan import CertificateWrite, Done, ObjectChange, Verb, WriteCertificates
+from rukpak.bundledeployment.rendered_bundle import Content, RenderedBundle
+from rukpak.bundledeployment.world import BriefWait, LastApplied, World, manager_name
+from rukpak.certificates import secrets
+from rukpak.certificates.serving_certificate import ServingCertificate, Step
+from rukpak.format.objects import ObjectKey
+from rukpak.render.endpoints import Endpoint
+
+DELETED = "it was deleted"
+"""Why a certificate is issued again."""
+
+Known = dict[ObjectKey, tuple[tuple[str, str], ServingCertificate]]
+"""Secret -> its uid and resourceVersion, and what was in it then."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class CertificateSecrets:
+    """For all BundleDeployments; `limit` is shared with whoever else sends requests."""
+
+    client: Client
+    inventory: Inventory
+    name_of: Callable[[str], str]
+    """The name of the BundleDeployment of a uid, empty when there is none."""
+    limit: asyncio.Semaphore
+
+    async def read(
+        self, world: World, contents: Iterable[Content], known: Known
+    ) -> dict[ObjectKey, ServingCertificate]:
+        """What is in the Secrets of the bundles, without those that do not exist or cannot be read now."""
+        rendered = [content for content in contents if isinstance(content, RenderedBundle)]
+        endpoints = {endpoint.secret_key: endpoint for content in rendered for endpoint in content.own_endpoints}
+        for key in known.keys() - endpoints.keys():
+            del known[key]
+        for key, endpoint in endpoints.items():
+            entry = world.owned.get(key)
+            if entry is None:
+                known.pop(key, None)
+            elif key not in known or known[key][0] != (entry.uid, entry.resource_version):
+                await self._read(endpoint, known)
+        return {key: certificate for key, (_, certificate) in known.items()}
+
+    async def _read(self, endpoint: Endpoint, known: Known) -> None:
+        key = endpoint.secret_key
+        known.pop(key, None)
+        try:
+            async with self.limit:
+                live = await self.client.get(SECRETS, key.name, key.namespace)
+        except ApiError:
+            return  # the next pass tries again
+        known[key] = _identity(live), secrets.read(live, endpoint.host_names)
+
+    async def write(
+        self, world: World, plan: WriteCertificates, last_applied: dict[ObjectKey, LastApplied], known: Known
+    ) -> Done:
+        """Take a step with each of the certificates. Raises ApplyRejected, Waiting, BriefWait, or the ApiError of a request that
+        may yet succeed."""
+        changes = [await self._write(world, write, last_applied, known) for write in plan.writes]
+        return Done(plan, timedelta(), changes=tuple(changes))
+
+    async def _write(
+        self, world: World, write: CertificateWrite, last_applied: dict[ObjectKey, LastApplied], known: Known
+    ) -> ObjectChange:
+        endpoint, key = write.endpoint, write.endpoint.secret_key
+        live = await self._observed(world, endpoint)
+        try:
+            data = secrets.changed(live, write.step, endpoint.host_names, datetime.now(UTC))
+            annotations = secrets.annotations_of(data, endpoint.host_names, write.step)
+        except BadKeyPair as error:
+            raise BriefWait(Reason.RETRYING, f"{key}: {error}", CHANGED_RETRY_DELAY) from None
+        metadata = {
+            "name": key.name,
+            "namespace": key.namespace,
+            "labels": {OWNER_UID_LABEL: world.uid},
+            "annotations": annotations,
+            **(_precondition(live) if live is not None else apply_precondition(None)),
+        }
+        body = {
+            "apiVersion": SECRETS.api_version,
+            "kind": SECRETS.kind,
+            "metadata": metadata,
+            "type": "kubernetes.io/tls",
+            "data": secrets.encoded(data),
+        }
+        manager = manager_name(world.name)
+        try:
+            async with self.limit:
+                result = await self.client.apply(SECRETS, body, manager)
+        except ApiError as error:
+            await ApplyErrors(self.client, self.name_of).explain(world.uid, SECRETS, body, error)
+            raise
+        self.inventory.record_write(SECRETS, result)
+        known[key] = _identity(result), secrets.read(result, endpoint.host_names)
+        last = last_applied.get(key)
+        entry = transforms.applied_fields(result).get(manager, "")
+        last_applied[key] = next_applied(last, known[key][1].digest, entry, datetime.now(UTC))
+        change = _change(write, world, is_known=last is not None)
+        log.info("%s", change)
+        return change
+
+    async def _observed(self, world: World, endpoint: Endpoint) -> Object | None:
+        """The Secret as the World has it; None if there is none. Raises BriefWait if it is another one by now."""
+        key = endpoint.secret_key
+        if key not in world.owned:
+            return None
+        try:
+            async with self.limit:
+                live = await self.client.get(SECRETS, key.name, key.namespace)
+        except NotFound:
+            live = None
+        if live is None or secrets.read(live, endpoint.host_names) != world.certificates.get(key):
+            raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)
+        return live
+
+
+def _identity(secret: Object) -> tuple[str, str]:
+    return secret["metadata"]["uid"], secret["metadata"]["resourceVersion"]
+
+
+def _precondition(secret: Object) -> dict[str, str]:
+    uid, resource_version = _identity(secret)
+    return {"uid": uid, "resourceVersion": resource_version}
+
+
+def _change(write: CertificateWrite, world: World, *, is_known: bool) -> ObjectChange:
+    key = write.endpoint.secret_key
+    if write.step is not Step.ISSUE:
+        return ObjectChange(key, Verb.CHANGED, f"it {write.step}")
+    if key not in world.owned:
+        bundle = f"bundle {world.desired_bundle}"
+        return ObjectChange(key, Verb.RECREATED, DELETED) if is_known else ObjectChange(key, Verb.CREATED, bundle)
+    is_broken = bool(world.certificates[key].problem)
+    return ObjectChange(key, Verb.REVERTED if is_broken else Verb.CHANGED, write.why)

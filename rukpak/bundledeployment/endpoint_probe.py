@@ -1,0 +1,112 @@
+"""Whether the API server can call the endpoints of a bundle: a pod is ready, and completes a TLS handshake.
+
+Called by rukpak.bundledeployment.reconciler before webhooks and API services are applied, and not while they are up to date.
+Whether a handshake can be tried at all is not known: this process may be outside the network of the pods. So an address to
+which there is no route, or that does not answer in time, counts as able by the readiness of its pod; one that refuses the
+connection does so after a while. A server with a certificate that its clients do not trust is never able. Never writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from olmkit.api.meta import Object
+from olmkit.errors import ApiError
+from olmkit.runtime.api_server_addresses import ENDPOINT_SLICES
+from olmkit.runtime.client import Client
+from rukpak.bundledeployment.webhook_endpoints import SERVICE_LABEL, is_ready
+from rukpak.certificates.serving_certificate import ServingCertificate
+from rukpak.format.objects import mappings
+from rukpak.render.endpoints import Endpoint
+
+HANDSHAKE_TIMEOUT_SECONDS = 2.0
+REFUSAL_PATIENCE = timedelta(minutes=1)
+"""How long connections may be refused by an endpoint that is ready, before it counts as able to be called."""
+MAX_ADDRESSES = 3
+"""Addresses of one endpoint that are tried."""
+
+
+@dataclass
+class Refusals:
+    """Since when connections to the endpoints of one BundleDeployment have been refused, by the name of the Deployment."""
+
+    since: dict[str, datetime] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EndpointProbe:
+    """Asks the endpoints of all BundleDeployments."""
+
+    client: Client
+
+    async def problem(
+        self, endpoint: Endpoint, certificate: ServingCertificate | None, refusals: Refusals, now: datetime
+    ) -> str:
+        """Why the endpoint cannot be called, empty if it can. Without a certificate any one is accepted: another issues it."""
+        try:
+            selector = f"{SERVICE_LABEL}={endpoint.service}"
+            slices, _ = await self.client.list(ENDPOINT_SLICES, endpoint.namespace, selector)
+        except ApiError as error:
+            return f"the endpoints of Service {endpoint.service} cannot be read: {error.message}"
+        addresses = list(dict.fromkeys(_addresses(slices, endpoint)))[:MAX_ADDRESSES]
+        if not addresses:
+            refusals.since.pop(endpoint.deployment, None)
+            return f"no pod of Deployment {endpoint.deployment} is ready"
+        context = _context(certificate)
+        results = await asyncio.gather(*(_handshake(*address, endpoint, context) for address in addresses))
+        if not all(results):
+            refusals.since.pop(endpoint.deployment, None)
+            return ""
+        untrusted = [result for result in results if isinstance(result, ssl.SSLError)]
+        if untrusted:
+            return (
+                f"the certificate that Deployment {endpoint.deployment} serves is not the one of Secret {endpoint.certificate} "
+                f"({_reason(untrusted[0])}): if it brings its own, set certificates to None"
+            )
+        since = refusals.since.setdefault(endpoint.deployment, now)
+        return "" if now - since >= REFUSAL_PATIENCE else f"Deployment {endpoint.deployment} refuses connections"
+
+
+def _addresses(slices: list[Object], endpoint: Endpoint) -> Iterator[tuple[str, int]]:
+    """Addresses of ready pods with the target ports, if their numbers are known, else with all ports of the Service."""
+    targets = {port.target for port in endpoint.ports}
+    for each in slices:
+        ports = [port["port"] for port in mappings(each.get("ports")) if port.get("port")]
+        chosen = [port for port in ports if port in targets] or ports
+        for entry in mappings(each.get("endpoints")):
+            if is_ready(entry):
+                yield from ((address, port) for address in entry.get("addresses") or () for port in chosen)
+
+
+def _context(certificate: ServingCertificate | None) -> ssl.SSLContext:
+    if certificate is not None and certificate.authorities:
+        return ssl.create_default_context(cadata=certificate.authorities)
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+async def _handshake(address: str, port: int, endpoint: Endpoint, context: ssl.SSLContext) -> Exception | None:
+    """Why the handshake failed; None if it succeeded, or if there is no way to the address."""
+    try:
+        async with asyncio.timeout(HANDSHAKE_TIMEOUT_SECONDS):
+            name = f"{endpoint.common_name}.svc"
+            _, writer = await asyncio.open_connection(address, port, ssl=context, server_hostname=name)
+    except (ssl.SSLError, ConnectionError) as error:
+        return error
+    except OSError:  # a timeout is one too
+        return None
+    writer.close()
+    with suppress(OSError, TimeoutError):
+        async with asyncio.timeout(HANDSHAKE_TIMEOUT_SECONDS):
+            await writer.wait_closed()
+    return None
+
+
+def _reason(error: ssl.SSLError) -> str:
+    return getattr(error, "verify_message", "") or (error.reason or "").lower().replace("_", " ") or "no handshake"

@@ -1,0 +1,157 @@
+"""Secrets with serving certificates: what is in them, and what each step of a rotation writes.
+
+Called by rukpak.bundledeployment.certificate_secrets. Each certificate has an authority of its own, whose key is dropped as soon
+as it has issued: nobody can issue another one with what is stored. Private keys are returned in the data of a Secret and nowhere
+else. Reads and writes nothing; the caller passes `now`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from olmkit.api.bundledeployments import (
+    AUTHORITIES_ANNOTATION,
+    CERTIFICATE_ANNOTATION,
+    NOT_AFTER_ANNOTATION,
+    ROTATION_ANNOTATION,
+)
+from olmkit.tls.certificate_authority import issue, make_ca
+from olmkit.tls.key_pair import BadKeyPair, KeyPair, names_of, read_certificates
+from rukpak.certificates.serving_certificate import LIFETIME, ServingCertificate, Step
+
+CERTIFICATE, KEY = "tls.crt", "tls.key"
+"""Keys of the data that the pods mount."""
+AUTHORITIES = "ca.crt"
+"""PEM of the certificate authorities that clients trust."""
+NEXT_CERTIFICATE, NEXT_KEY = "next.crt", "next.key"
+"""Keys of the data that the pods do not mount: the next certificate, while its authority is only trusted."""
+MAX_COMMON_NAME = 64
+"""Characters of a common name, by X.509. Clients compare the other names only."""
+MAX_OLD_AUTHORITIES = 3
+"""Earlier authorities that stay trusted when a certificate is replaced at once."""
+
+Data = dict[str, bytes]
+
+
+def read(secret: Mapping[str, Any], host_names: Iterable[str]) -> ServingCertificate:
+    """What is in a Secret, for a server of these host names. Never raises for its content."""
+    try:
+        return _read(_decoded(secret), host_names)
+    except BadKeyPair as error:
+        return ServingCertificate(problem=str(error))
+
+
+def _read(data: Data, host_names: Iterable[str]) -> ServingCertificate:
+    pair = KeyPair.read(data.get(CERTIFICATE, b""), data.get(KEY, b""))
+    authorities = read_certificates(data.get(AUTHORITIES, b""))
+    following = _next(data, authorities)
+    issuers = [each for each in authorities if _is_issued_by(pair, each)]
+    if not issuers:
+        raise BadKeyPair("none of its certificate authorities has issued it")
+    missing = sorted(set(host_names) - set(names_of(pair.certificate)))
+    if missing:
+        raise BadKeyPair(f"it is not for {missing[0]}")
+    used = issuers + [each for each in authorities if following is not None and _is_issued_by(following, each)]
+    return ServingCertificate(
+        digest=digest(pair.certificate.fingerprint(SHA256())),
+        authorities=_pem(authorities).decode(),
+        not_before=pair.certificate.not_valid_before_utc,
+        not_after=min(pair.not_after, max(each.not_valid_after_utc for each in issuers)),
+        has_next=following is not None,
+        has_old_authority=any(each not in used for each in authorities),
+    )
+
+
+def changed(secret: Mapping[str, Any] | None, step: Step, host_names: tuple[str, ...], now: datetime) -> Data:
+    """The data of a Secret after a step; `secret` is as it is, None if there is none. `host_names` begins with the common name.
+
+    Raises BadKeyPair if what the step needs is not there.
+    """
+    data = _decoded(secret or {})
+    authorities = _readable(data.get(AUTHORITIES, b""))
+    pair = {name: data[name] for name in (CERTIFICATE, KEY) if name in data}
+    if step is Step.ISSUE:
+        made, authority = _issue(host_names, now)
+        kept = [each for each in authorities if each.not_valid_after_utc > now][:MAX_OLD_AUTHORITIES]
+        return {CERTIFICATE: made.chain, KEY: made.key, AUTHORITIES: _pem([authority, *kept])}
+    if step is Step.TRUST:
+        made, authority = _issue(host_names, now)
+        following = {NEXT_CERTIFICATE: made.chain, NEXT_KEY: made.key}
+        return pair | following | {AUTHORITIES: _pem([*authorities, authority])}
+    if step is Step.SWITCH:
+        following = {CERTIFICATE: data.get(NEXT_CERTIFICATE, b""), KEY: data.get(NEXT_KEY, b"")}
+        KeyPair.read(following[CERTIFICATE], following[KEY])
+        return following | {AUTHORITIES: _pem(authorities)}
+    own = KeyPair.read(data.get(CERTIFICATE, b""), data.get(KEY, b""))
+    return pair | {AUTHORITIES: _pem([each for each in authorities if _is_issued_by(own, each)])}
+
+
+def annotations_of(data: Data, host_names: Iterable[str], step: Step) -> dict[str, str]:
+    """The annotations of a Secret with this data, written by this step: facts for people, without a key."""
+    known = _read(data, host_names)
+    facts = {
+        CERTIFICATE_ANNOTATION: known.digest,
+        AUTHORITIES_ANNOTATION: digest(known.authorities.encode()),
+        NOT_AFTER_ANNOTATION: f"{known.not_after:%Y-%m-%dT%H:%M:%SZ}",
+    }
+    return facts | ({ROTATION_ANNOTATION: step.value} if known.has_next or known.has_old_authority else {})
+
+
+def digest(content: bytes) -> str:
+    """A short digest, for comparisons."""
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def encoded(data: Data) -> dict[str, str]:
+    """The data as a Secret has it."""
+    return {name: base64.b64encode(content).decode() for name, content in data.items()}
+
+
+def _decoded(secret: Mapping[str, Any]) -> Data:
+    return {name: base64.b64decode(content or "") for name, content in (secret.get("data") or {}).items()}
+
+
+def _readable(text: bytes) -> list[x509.Certificate]:
+    try:
+        return read_certificates(text)
+    except BadKeyPair:
+        return []
+
+
+def _next(data: Data, authorities: list[x509.Certificate]) -> KeyPair | None:
+    """The next certificate; None if there is none that can be used: another one is issued then."""
+    if NEXT_CERTIFICATE not in data:
+        return None
+    try:
+        following = KeyPair.read(data[NEXT_CERTIFICATE], data.get(NEXT_KEY, b""))
+    except BadKeyPair:
+        return None
+    return following if any(_is_issued_by(following, each) for each in authorities) else None
+
+
+def _issue(host_names: tuple[str, ...], now: datetime) -> tuple[KeyPair, x509.Certificate]:
+    """A certificate, and that of the authority that issued it."""
+    authority = make_ca(now, "rukpak CA", LIFETIME)
+    name = host_names[0] if len(host_names[0]) <= MAX_COMMON_NAME else host_names[0].partition(".")[0]
+    return issue(authority, host_names, now, name[:MAX_COMMON_NAME], LIFETIME), authority.certificate
+
+
+def _is_issued_by(pair: KeyPair, authority: x509.Certificate) -> bool:
+    try:
+        pair.certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def _pem(certificates: Iterable[x509.Certificate]) -> bytes:
+    return b"".join(each.public_bytes(Encoding.PEM) for each in certificates)

@@ -1,0 +1,89 @@
+"""What is known of the serving certificate in a Secret, and the next step of its rotation.
+
+Read by rukpak.certificates.secrets, part of the World of a BundleDeployment. Contains no private key. A rotation takes three
+writes of the Secret, and each is decided from its content alone, so that it continues after the process is killed:
+
+    certificate                    its authority is trusted
+    certificate + next             the authority of the next one is trusted too      TRUST
+    next as certificate + old      the authority of the old one is still trusted     SWITCH
+    certificate                    only its own authority is trusted                 DROP
+
+Between TRUST and SWITCH every client has the new authorities, between SWITCH and DROP every pod the new certificate. A
+certificate that cannot be served is replaced at once (ISSUE). Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+LIFETIME = timedelta(days=730)
+"""How long a certificate and its authority are valid, as in OLM v0."""
+ROTATION_LEAD = timedelta(days=30)
+"""The time before the end of a certificate at which its rotation begins. OLM v0 has one day, which a weekend exceeds."""
+SETTLE_TIME = timedelta(seconds=10)
+"""The time from the last write to a client of a certificate to the next step: API servers follow their watches within it."""
+
+
+class Step(StrEnum):
+    """What is written into a Secret."""
+
+    ISSUE = "issued"
+    TRUST = "trusts the next certificate"
+    SWITCH = "serves the next certificate"
+    DROP = "trusts only its own authority"
+
+
+@dataclass(frozen=True)
+class ServingCertificate:
+    """The certificate in a Secret."""
+
+    problem: str = ""
+    """Why it cannot be served, at any time; empty: it can."""
+    digest: str = ""
+    """Digest of the certificate; pods have it in an annotation."""
+    authorities: str = ""
+    """PEM of the certificate authorities that clients trust."""
+    not_before: datetime = datetime.min
+    not_after: datetime = datetime.max
+    has_next: bool = False
+    """Whether the next certificate is there, and its authority is trusted."""
+    has_old_authority: bool = False
+    """Whether an authority is trusted that issued neither this certificate nor the next one."""
+
+    def problem_at(self, now: datetime) -> str:
+        """Why it cannot be served now; empty: it can."""
+        if self.problem:
+            return self.problem
+        if now > self.not_after:
+            return "it has expired"
+        return "it is not valid yet" if now < self.not_before else ""
+
+    @property
+    def rotates_at(self) -> datetime:
+        """When the next rotation begins."""
+        return self.not_after - ROTATION_LEAD
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """How far the content of a Secret has reached those who use it."""
+
+    last_write: datetime | None
+    """The time of the last write to a client; None: a client does not have the authorities yet."""
+    is_complete: bool
+    """Whether all pods have the certificate."""
+
+
+def next_step(known: ServingCertificate, rollout: Rollout, now: datetime) -> Step | timedelta:
+    """The next step of the rotation, or the time until there may be one, at most until it begins."""
+    if known.problem_at(now):
+        return Step.ISSUE
+    if not known.has_next and not known.has_old_authority:
+        return Step.TRUST if now >= known.rotates_at else known.rotates_at - now
+    step, is_reached = (Step.SWITCH, True) if known.has_next else (Step.DROP, rollout.is_complete)
+    if rollout.last_write is None or not is_reached:
+        return known.not_after - now
+    settled = rollout.last_write + SETTLE_TIME
+    return step if now >= settled else settled - now
