@@ -1,35 +1,29 @@
 """What the Catalogs of the cluster offer of a package, as operator-controller sees it: the same rules, in the same words.
 
-Called by search.py, show.py, install.py and graph.py. Reads Catalogs, and with refused_features() the package from catalogd. What
-cannot be read is left out: operator-controller decides then.
+Called by search.py, show.py, install.py and graph.py. Reads Catalogs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pydantic import ValidationError
 
-from olmctl.cluster.catalogd import CatalogReadError, read_catalog
 from olmctl.cluster.packages import PackageEntry, package_objects
 from olmctl.cluster.session import Session
 from olmctl.commands import NOT_FOUND, CommandError
 from olmctl.terminal import clean
 from olmkit.api import catalogs
 from olmkit.api.catalogs import Catalog
-from olmkit.errors import ApiError, OlmError
+from olmkit.errors import OlmError
 from operator_controller.resolve.catalog_status import not_served_message, package_names, served_digest
 from operator_controller.resolve.explain import explain
 from operator_controller.resolve.formatting import join_names
-from operator_controller.resolve.operator_answer import selected_bundle
-from operator_controller.resolve.package import DEFAULT_MEDIA_TYPE, InvalidDocument, PackageTooLarge, read_package
 from operator_controller.resolve.resolution import Resolution
-from operator_controller.resolve.resolver import permitted, with_alternatives
+from operator_controller.resolve.resolver import permitted
 from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest, Snapshot
 from operator_controller.resolve.unread_catalogs import unread_note
-from operator_controller.resolve.unsupported_features import unsupported_features
-from operator_controller.resolve.version_range import MastermindsRange
 
 
 async def offered_entries(session: Session, package: str, catalog: str | None = None) -> list[PackageEntry]:
@@ -89,38 +83,6 @@ def _why_empty(found: CatalogOffer) -> str:
         case CatalogState.PENDING:
             return unread_note(found.state, found.catalog, found.message)
     return f'catalog "{found.catalog}" offers no packages'
-
-
-async def refused_features(
-    session: Session, entries: Sequence[PackageEntry], channel: str = "", versions: MastermindsRange | None = None
-) -> str:
-    """What rukpak refuses in the bundle that is chosen for such a request, and which versions it does not refuse; "" if nothing,
-    or if it is not known. `entries` are the package in the catalogs that count."""
-    request = PackageRequest(entries[0].name, channel, versions)
-    try:
-        priorities = {each.metadata.name: each.spec.priority for each in await _catalogs(session)}
-        offers = [await _read_offer(session, each, priorities.get(each.catalog, 0)) for each in entries]
-    except (ApiError, OlmError, CatalogReadError, InvalidDocument, PackageTooLarge):
-        return ""
-    return refused_text(request, offers)
-
-
-def refused_text(request: PackageRequest, offers: Iterable[CatalogOffer]) -> str:
-    """The same for what the catalogs offer."""
-    snapshot = Snapshot(request, tuple(offers))
-    result = permitted(snapshot)
-    if not result.choices:
-        return ""
-    chosen = with_alternatives(result.choices[-1], snapshot, result.catalogs)
-    bundle = selected_bundle(chosen.candidate)
-    if bundle.media_type != DEFAULT_MEDIA_TYPE:
-        return ""
-    return clean(unsupported_features(bundle, tuple(map(str, chosen.without_certificates))))
-
-
-async def _read_offer(session: Session, entry: PackageEntry, priority: int) -> CatalogOffer:
-    document = await read_catalog(session, entry.catalog, "api/v1/resolution", {"package": entry.name})
-    return CatalogOffer(entry.catalog, priority, package=read_package(document))
 
 
 async def _catalogs(session: Session) -> list[Catalog]:

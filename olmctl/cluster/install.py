@@ -8,17 +8,17 @@ from typing import Any
 
 import click
 
-from olmctl.cluster.catalog_offers import offered_entries, refused_features
+from olmctl.cluster.catalog_offers import offered_entries
 from olmctl.cluster.completion import CHANNEL, PACKAGE, VERSION, CompletingCommand
 from olmctl.cluster.list import RESOURCE
-from olmctl.cluster.offered_versions import check_version, requested_versions
+from olmctl.cluster.offered_versions import check_version
 from olmctl.cluster.operator_state import part, text_at
 from olmctl.cluster.output import output_option, print_object, without_managed_fields
 from olmctl.cluster.packages import check_channel, installed_packages
 from olmctl.cluster.required_operators import is_dependency
 from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster, wait_options
 from olmctl.cluster.waiting import wait_for_operator
-from olmctl.commands import REFUSED, CommandError, ObjectName, warn
+from olmctl.commands import REFUSED, CommandError, ObjectName
 from olmkit.api import operators
 from olmkit.api.catalogs import NAME_LABEL
 from olmkit.api.meta import Object
@@ -147,8 +147,7 @@ async def _check_claim(session: Session, request: Request) -> None:
 
 
 async def _check(session: Session, request: Request, catalog: str | None, previous: Object | None) -> None:
-    """Raises CommandError if no catalog, or not the one that is named, has the package, its channel or its version. Warns of what
-    rukpak would refuse in a bundle that is not installed yet."""
+    """Raises CommandError if no catalog, or not the one that is named, has the package, its channel or its version."""
     try:
         entries = await offered_entries(session, request.package, catalog)
     except CommandError as error:
@@ -156,10 +155,6 @@ async def _check(session: Session, request: Request, catalog: str | None, previo
     channel, version = (request.spec.get(key, "") for key in ("channel", "version"))
     check_channel(entries, channel)
     await check_version(session, entries, version, previous)
-    if not text_at(previous, "status", "installed", "version"):
-        refused = await refused_features(session, entries, channel, requested_versions(version))
-        if refused:
-            warn(refused)
 
 
 def _print(request: Request, previous: Object | None, applied: Object, output: str | None) -> None:

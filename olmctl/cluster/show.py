@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
-from olmctl.cluster.catalog_offers import offered_entries, refused_features
+from olmctl.cluster.catalog_offers import offered_entries
 from olmctl.cluster.completion import PACKAGE
 from olmctl.cluster.operator_state import installed, part, text_at
 from olmctl.cluster.output import Column, output_option, print_object, print_table
@@ -30,33 +30,32 @@ _COLUMNS = (Column("CHANNEL"), Column("HEAD"), Column("VERSION"), Column("ENTRIE
 @on_cluster
 async def show(session: Session, package: str, catalog: str | None, output: str | None) -> int:
     """Show PACKAGE: its description, channels and versions, and whether it is installed."""
-    entries, refused = [], {}
+    entries = []
     for each in await offered_entries(session, package, catalog):
         entry, problem = await with_summary(session, each)
         entries.append(entry)
-        refused[each.catalog] = "" if problem else await refused_features(session, [each])
         if problem:
             warn(f"{NO_SUMMARIES} {clean(problem)}")
     operators = await installed_packages(session)
     if output:
-        values = [_value(each, operators, refused[each.catalog]) for each in entries]
+        values = [_value(each, operators) for each in entries]
         print_object({"packages": values}, output)
         return 0
     for number, entry in enumerate(entries):
         if number:
             print()
-        _print(entry, operators.get(package, ()), refused[entry.catalog])
+        _print(entry, operators.get(package, ()))
     return 0
 
 
-def _value(entry: PackageEntry, operators: Mapping[str, list[Object]], refused: str) -> Object:
-    value = {**as_value(entry, operators), **({"refused": refused} if refused else {})}
+def _value(entry: PackageEntry, operators: Mapping[str, list[Object]]) -> Object:
+    value = as_value(entry, operators)
     value["description"] = text_at(entry.obj, "spec", "description") or value.get("description", "")
     return {**value, "defaultChannel": text_at(entry.obj, "spec", "defaultChannel"), "channels": list(_channels(entry))}
 
 
-def _print(entry: PackageEntry, operators: Sequence[Object], refused: str) -> None:
-    for name, text in (*_facts(entry, operators), ("Refused", refused)):
+def _print(entry: PackageEntry, operators: Sequence[Object]) -> None:
+    for name, text in _facts(entry, operators):
         if text:
             print(f"{name + ':':<14} {clean(text)}")
     print()

@@ -140,10 +140,11 @@ class Bundle:
         return REGISTRY_V1
 
     def cluster_requirements(self) -> ClusterRequirements:
-        """The requirements in its olm.csv.metadata, else in the CSV among its objects. Only the latter names webhooks."""
-        found = requirements_of_csv(each.value for each in self.properties if each.type == BUNDLE_OBJECT)
+        """The requirements in its olm.csv.metadata, else in the CSV among its objects."""
         metadata = self._csv_metadata()
-        return found if metadata is None else requirements_of_metadata(metadata, found.webhooks)
+        if metadata is not None:
+            return requirements_of_metadata(metadata)
+        return requirements_of_csv(each.value for each in self.properties if each.type == BUNDLE_OBJECT)
 
     def display_names(self) -> dict[str, str]:
         """Names for people of the kinds that its olm.csv.metadata describes, by `<group>/<version>/<kind>`.

@@ -5,7 +5,6 @@ Called by olmkit.fbc.catalog. Nothing here has been checked before: values of an
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -15,26 +14,18 @@ from olmkit.gocompat.fields import field
 MAX_DISPLAY_NAMES, MAX_DISPLAY_NAME_LENGTH = 1_000, 100
 """Names of kinds of one bundle, and characters of each; longer ones are cut."""
 
-_API_SERVICES = re.compile(rb"apiservicedefinitions\"?\s*:\s*(?!\{\s*\}|\s)")
-"""Matches the text of a CSV with API services; most CSVs have an empty list of them."""
-
 
 class ClusterRequirements(NamedTuple):
     """What a bundle requires of a cluster; "" and () where it requires nothing, or its requirements are unknown."""
 
     min_kube_version: str = ""
-    api_services: tuple[str, ...] = ()
-    """The API services that the bundle owns: `<version>.<group>`."""
-    webhooks: tuple[str, ...] = ()
-    """The generateNames of the webhooks."""
     native_apis: tuple[tuple[str, str, str], ...] = ()
     """Group, version and kind of the native APIs that it requires, each once."""
 
 
-def requirements_of_metadata(metadata: Mapping[str, Any], webhooks: tuple[str, ...]) -> ClusterRequirements:
-    """The requirements in an olm.csv.metadata, which does not contain the webhooks."""
-    services = _owned_services(metadata, "apiServiceDefinitions")
-    return ClusterRequirements(_text(metadata, "minKubeVersion"), services, webhooks, _native_apis(metadata))
+def requirements_of_metadata(metadata: Mapping[str, Any]) -> ClusterRequirements:
+    """The requirements in an olm.csv.metadata."""
+    return ClusterRequirements(_text(metadata, "minKubeVersion"), _native_apis(metadata))
 
 
 def requirements_of_csv(values: Iterable[Any]) -> ClusterRequirements:
@@ -43,9 +34,7 @@ def requirements_of_csv(values: Iterable[Any]) -> ClusterRequirements:
     spec = csv.get("spec") if csv is not None else None
     if not isinstance(spec, Mapping):
         return ClusterRequirements()
-    webhooks = {str(field(each, "generateName")) for each in _listed(spec, "webhookdefinitions")}
-    services = _owned_services(spec, "apiservicedefinitions")
-    return ClusterRequirements(_text(spec, "minKubeVersion"), services, tuple(sorted(webhooks)), _native_apis(spec))
+    return ClusterRequirements(_text(spec, "minKubeVersion"), _native_apis(spec))
 
 
 def display_names_of_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
@@ -63,8 +52,7 @@ def display_names_of_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 def _has_requirements(text: bytes) -> bool:
     """Whether this text of a CSV may contain requirements. Most CSVs do not, and are not parsed."""
-    known = (b"minKubeVersion", b"webhookdefinitions", b"nativeAPIs")
-    return any(each in text for each in known) or _API_SERVICES.search(text) is not None
+    return any(each in text for each in (b"minKubeVersion", b"nativeAPIs"))
 
 
 def _native_apis(spec: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
@@ -72,10 +60,6 @@ def _native_apis(spec: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
         (_text(each, "group"), _text(each, "version"), _text(each, "kind")) for each in _listed(spec, "nativeAPIs")
     )
     return tuple(dict.fromkeys(found))
-
-
-def _owned_services(spec: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    return tuple(sorted({f"{field(each, 'version')}.{field(each, 'group')}" for each in _owned(spec, key)}))
 
 
 def _owned(spec: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:

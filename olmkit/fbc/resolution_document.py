@@ -66,8 +66,6 @@ def bundle_part(bundle: Bundle, checked: tuple[str, str] | None = None) -> dict[
         "nativeAPIs": [
             {"group": group, "version": version, "kind": kind} for group, version, kind in needed.native_apis
         ],
-        "apiServices": needed.api_services,
-        "webhooks": needed.webhooks,
         "displayNames": bundle.display_names(),
     }
     return {**part, **{key: value for key, value in requirements.items() if value}}

@@ -5,8 +5,6 @@ Called by evaluate.py. Chooses no bundle and plans nothing. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
 from olmkit.api.bundles import digest_of_reference
@@ -18,7 +16,6 @@ from operator_controller.operator.world import World
 from operator_controller.resolve.answer import Answer, SelectedBundle
 from operator_controller.resolve.formatting import first_names
 from operator_controller.resolve.package import DEFAULT_MEDIA_TYPE
-from operator_controller.resolve.unsupported_features import unsupported_features
 
 
 def resolution_blocker(world: World, answer: Answer) -> OlmError:
@@ -57,16 +54,13 @@ def unknown_media_type(world: World, bundle: SelectedBundle) -> OlmError | None:
     return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, message)
 
 
-def unsupported_content(world: World, bundle: SelectedBundle, without_certificates: Sequence[str]) -> OlmError | None:
-    """What rukpak would reject after unpacking, according to the catalog, or to an earlier rejection of the same image."""
+def rejected_content(world: World, bundle: SelectedBundle) -> OlmError | None:
+    """What rukpak would reject after unpacking, according to an earlier rejection of the same image."""
     running = world.running
     if bundle.media_type != DEFAULT_MEDIA_TYPE or (running is not None and running.name == bundle.name):
         return None
     rejection = world.rejected_images.get(digest_of_reference(bundle.image), "")
-    if rejection:
-        return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, rejection)
-    message = unsupported_features(bundle, without_certificates)
-    return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, message) if message else None
+    return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, rejection) if rejection else None
 
 
 def bundle_deployment_blocker(world: World, bundle: SelectedBundle | None) -> OlmError | None:

@@ -19,9 +19,9 @@ from operator_controller.operator.approval import Hold, find_hold
 from operator_controller.operator.blockers import (
     awaited_content,
     bundle_deployment_blocker,
+    rejected_content,
     resolution_blocker,
     unknown_media_type,
-    unsupported_content,
 )
 from operator_controller.operator.bundle_deployment import (
     bundle_deployment_for,
@@ -266,7 +266,7 @@ def _evaluate_answer(world: World, answer: Answer) -> Evaluation:
         bundle,
         bundle.image,
         unknown_media_type(world, bundle)
-        or unsupported_content(world, bundle, answer.versions_without_certificates)
+        or rejected_content(world, bundle)
         or bundle_deployment_blocker(world, bundle),
         short_reason=answer.short_reason,
     )

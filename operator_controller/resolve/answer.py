@@ -64,8 +64,6 @@ class SelectedBundle:
     channel: str
     properties: str = "[]"
     """JSON of the kinds that it provides and of its requirements."""
-    webhooks: tuple[str, ...] = ()
-    api_services: tuple[str, ...] = ()
     deprecation: str = ""
 
 
@@ -172,8 +170,6 @@ class Answer:
     """The bundle of CHOSEN."""
     target_version: str = ""
     """Where the upgrade steps lead; the version of `bundle` if one step is enough."""
-    versions_without_certificates: tuple[str, ...] = ()
-    """If the bundle needs certificates: the versions that need none and can be installed now, ascending."""
     catalog_state: CatalogState | None = None
     """State of the catalog of a KEPT bundle; None if it was deleted."""
     followed_catalog: FollowedCatalog | None = None

@@ -25,7 +25,6 @@ from operator_controller.resolve.package_graph import reachable
 from operator_controller.resolve.problem import Goal
 from operator_controller.resolve.refusal import Refusals
 from operator_controller.resolve.resolution import Chosen, Resolution
-from operator_controller.resolve.resolver import with_alternatives
 from operator_controller.resolve.undecided import undecided_message
 from operator_controller.resolve.universe import ComponentUniverse
 
@@ -150,8 +149,6 @@ class AnswerMaker:
         )
 
     def _explained(self, operator: OperatorRequest, domain: PackageDomain, choice: Chosen | None) -> Answer:
-        if choice is not None:
-            choice = with_alternatives(choice, domain.snapshot, domain.permitted.catalogs)
         return make_answer(operator, _resolution(domain, choice))
 
     def _undecided(self) -> str:

@@ -54,7 +54,6 @@ def make_answer(operator: OperatorRequest, resolution: Resolution) -> Answer:
         is_final=resolution.is_final,
         bundle=selected_bundle(chosen.candidate) if chosen else None,
         target_version=str(chosen.target.version) if chosen else "",
-        versions_without_certificates=tuple(map(str, chosen.without_certificates)) if chosen else (),
         catalog_state=outcome.catalog_state if isinstance(outcome, Kept) else None,
         followed_catalog=_followed_catalog(successor) if successor else None,
         successor_note=explanation.successor_note,
@@ -77,7 +76,5 @@ def selected_bundle(candidate: Candidate) -> SelectedBundle:
         catalog=candidate.catalog,
         channel=candidate.channel,
         properties=bundle.recorded_properties,
-        webhooks=bundle.webhooks,
-        api_services=bundle.api_services,
         deprecation=candidate.deprecation,
     )

@@ -113,9 +113,6 @@ class Bundle:
     """Kinds that the cluster must serve without it."""
     display_names: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Names for people of kinds that it may provide, by `<group>/<version>/<kind>`. Its provided kinds need not have one."""
-    api_services: tuple[str, ...] = ()
-    """API services that it owns, as far as its catalog lists them."""
-    webhooks: tuple[str, ...] = ()
 
     @property
     def dependencies(self) -> tuple[Property, ...]:
@@ -138,11 +135,6 @@ class Bundle:
     def with_image(self, image: str) -> Bundle:
         """The same bundle from another registry."""
         return replace(self, image=image)
-
-    @property
-    def needs_certificates(self) -> bool:
-        """Whether its catalog lists webhooks or API services, which rukpak does not install yet."""
-        return bool(self.webhooks or self.api_services)
 
     @cached_property
     def recorded_properties(self) -> str:
@@ -294,8 +286,6 @@ def _bundle(item: Any, common_names: Mapping[str, str]) -> Bundle:
             kind for value in _list(bundle, "nativeAPIs") if (kind := _group_version_kind(value)) is not None
         ),
         display_names={**common_names, **own_names} if own_names else common_names,
-        api_services=_texts(bundle, "apiServices"),
-        webhooks=_texts(bundle, "webhooks"),
     )
 
 

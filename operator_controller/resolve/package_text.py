@@ -105,8 +105,6 @@ class _BundleText(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     min_kube_version: str = ""
     native_apis: tuple[_KindValue, ...] = msgspec.field(default=(), name="nativeAPIs")
     display_names: dict[str, str] = msgspec.field(default_factory=dict)
-    api_services: tuple[str, ...] = ()
-    webhooks: tuple[str, ...] = ()
     properties: tuple[_PropertyText, ...] = ()
 
 
@@ -327,8 +325,6 @@ class _TextBundle(Bundle):
             min_kube_version=text.min_kube_version,
             native_apis=tuple(kind.known for kind in text.native_apis if kind.kind) if text.native_apis else (),
             display_names={**common_names, **text.display_names} if text.display_names else common_names,
-            api_services=text.api_services,
-            webhooks=text.webhooks,
         )
         if not is_unusual:
             keep_constraints(self, BundleConstraints(tuple(dict.fromkeys(_constraints(text)))))
@@ -357,8 +353,6 @@ class _TextBundle(Bundle):
             self.min_kube_version,
             self.native_apis,
             self.display_names,
-            self.api_services,
-            self.webhooks,
         )
 
 

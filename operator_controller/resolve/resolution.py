@@ -17,13 +17,11 @@ from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogSta
 class Chosen:
     """Install `candidate`. `target` is where the upgrade steps lead; it is the candidate itself if one step is enough.
 
-    `without_certificates`: if the candidate needs certificates, the versions that need none and can be installed now, ascending.
     `is_best`: no permitted candidate is better; else the requirements of bundles keep out what is.
     """
 
     candidate: Candidate
     target: Candidate
-    without_certificates: tuple[Version, ...] = ()
     is_best: bool = True
 
 

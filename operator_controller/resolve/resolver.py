@@ -293,29 +293,3 @@ def _no_direct_upgrade(running: RunningBundle, wanted: Candidate, catalog: Catal
     direct = {channel: names & by_name.keys() for channel, names in direct_upgrades(catalog.channels, start).items()}
     possible = {channel: tuple(sorted({by_name[name] for name in names})) for channel, names in direct.items() if names}
     return NoDirectUpgrade(wanted, tuple(by_name[name] for name in path), possible)
-
-
-# --- what cannot be installed
-
-
-def with_alternatives(chosen: Chosen, snapshot: Snapshot, catalogs: Sequence[CatalogCandidates]) -> Chosen:
-    """If the bundle needs certificates, adds the versions that need none and can be installed now.
-
-    Such a bundle is refused by operator/evaluate.py; the running bundle is not refused again.
-    """
-    candidate, running = chosen.candidate, snapshot.running
-    if not candidate.bundle.needs_certificates or (running is not None and candidate.bundle.name == running.name):
-        return chosen
-    own = [catalog for catalog in catalogs if catalog.offer.catalog == candidate.catalog]
-    others = {one.version for catalog in own for one in _without_certificates(catalog, running)}
-    return replace(chosen, without_certificates=tuple(sorted(others)))
-
-
-def _without_certificates(catalog: CatalogCandidates, running: RunningBundle | None) -> Iterable[Candidate]:
-    """The candidates that can be installed now and need no certificates, whatever version is requested."""
-    usable = [one for one in catalog.candidates if not one.bundle.needs_certificates]
-    if running is None:
-        return usable
-    steps = direct_upgrades(catalog.channels, UpgradeStart(running.name, running.version)).values()
-    names = frozenset[str]().union(*steps)
-    return [one for one in usable if one.bundle.name in names or is_same_bundle(one, running)]

@@ -1,4 +1,4 @@
-"""What is said about a package that no Catalog offers, and about one that rukpak would refuse."""
+"""What is said about a package that no Catalog offers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ from typing import Any
 
 import pytest
 
-from olmctl.cluster.catalog_offers import refused_text, why_not_offered, why_nothing_is_offered
+from olmctl.cluster.catalog_offers import why_not_offered, why_nothing_is_offered
 from olmkit.api.catalogs import Catalog
-from operator_controller.resolve.package import read_package
-from operator_controller.resolve.snapshot import CatalogOffer, PackageRequest
-from operator_controller.resolve.version_range import MastermindsRange
 from tests.unit.operator_controller.operator.worlds import catalog
 
 
@@ -92,47 +89,3 @@ def test_why_there_are_no_packages() -> None:
         'catalog "a" offers no packages; catalog "b" is ignored: its spec.availability is Unavailable; '
         'catalog "c" is not served yet: no such tag'
     )
-
-
-def offered(*bundles: dict[str, Any]) -> CatalogOffer:
-    entries = [{"name": each["name"]} for each in bundles]
-    channels = [{"name": "stable", "entries": entries}]
-    document = {"package": "party", "defaultChannel": "stable", "channels": channels, "bundles": list(bundles)}
-    return CatalogOffer("c", package=read_package(document))
-
-
-def bundle(version: str, **more: Any) -> dict[str, Any]:
-    return {"name": f"party.v{version}", "version": version, "image": f"i@sha256:{'0' * 64}", **more}
-
-
-HOOKS = {"webhooks": ["vparty.kb.io"]}
-SERVICES = {"apiServices": ["v1.party.example.com"]}
-AS_PLAIN = "install its manifests as a plain+v0 bundle that brings its own certificates"
-
-
-@pytest.mark.parametrize(
-    ("bundles", "version", "text"),
-    [
-        pytest.param([bundle("1.0.0", **HOOKS), bundle("2.0.0")], "", "", id="the newest has none"),
-        pytest.param(
-            [bundle("1.0.0"), bundle("2.0.0", **HOOKS)], "",
-            'bundle "party.v2.0.0" has webhooks (vparty.kb.io), which are not supported yet: choose a version for which the '
-            f"catalog names none (1.0.0), or {AS_PLAIN}",
-            id="the newest has webhooks",
-        ),
-        pytest.param(
-            [bundle("2.0.0", **SERVICES)], "",
-            'bundle "party.v2.0.0" owns API services (v1.party.example.com), which are not supported yet: catalog "c" offers '
-            f"no version without them that can be installed now; {AS_PLAIN}",
-            id="all versions own API services",
-        ),
-        pytest.param([bundle("1.0.0"), bundle("2.0.0", **HOOKS)], "1.x", "", id="the version asked for has none"),
-        pytest.param([bundle("2.0.0", **HOOKS)], "1.x", "", id="no version is chosen"),
-        pytest.param(
-            [bundle("1.0.0", mediaType="plain+v0", **HOOKS)], "", "", id="a plain bundle brings its own certificates"
-        ),
-    ],
-)  # fmt: skip
-def test_what_rukpak_would_refuse_is_said_beforehand(bundles: list[dict[str, Any]], version: str, text: str) -> None:
-    versions = MastermindsRange.parse(version) if version else None
-    assert refused_text(PackageRequest("party", "", versions), [offered(*bundles)]) == text

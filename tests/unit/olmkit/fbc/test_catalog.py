@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import pickle
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -215,72 +214,6 @@ def test_media_types(properties: list[Mapping[str, Any]], media_type: str) -> No
 
 def encoded(text: str) -> dict[str, Any]:
     return {"type": "olm.bundle.object", "value": {"data": base64.b64encode(text.encode()).decode()}}
-
-
-SERVICE = {"name": "cups", "group": "m.example.com", "version": "v1", "kind": "Cup"}
-
-
-@pytest.mark.parametrize(
-    ("properties", "api_services", "webhooks"),
-    [
-        pytest.param([], (), (), id="nothing is given"),
-        pytest.param(
-            [{"type": "olm.csv.metadata", "value": {"apiServiceDefinitions": {"owned": [SERVICE]}}}],
-            ("v1.m.example.com",),
-            (),
-            id="CSV metadata names API services",
-        ),
-        pytest.param(
-            [{"type": "olm.csv.metadata", "value": {"apiServiceDefinitions": {"required": [SERVICE]}}}],
-            (),
-            (),
-            id="those of others that it needs are no owned ones",
-        ),
-        pytest.param(
-            [
-                encoded(
-                    json.dumps(
-                        {
-                            "kind": "ClusterServiceVersion",
-                            "spec": {
-                                "apiservicedefinitions": {"owned": [SERVICE]},
-                                "webhookdefinitions": [{"generateName": "v.cups"}, {"generateName": "m.cups"}, 5],
-                            },
-                        }
-                    )
-                )
-            ],
-            ("v1.m.example.com",),
-            ("m.cups", "v.cups"),
-            id="a CSV among the objects names both",
-        ),
-        pytest.param(
-            [
-                encoded(
-                    "kind: ClusterServiceVersion\nspec:\n  apiservicedefinitions:\n    owned: [{version: v1, group: g}]\n"
-                )
-            ],
-            ("v1.g",),
-            (),
-            id="a CSV as YAML",
-        ),
-        pytest.param(
-            [
-                encoded(
-                    '{"kind":"ClusterServiceVersion","spec":{"apiservicedefinitions":{"owned":3},"webhookdefinitions":{}}}'
-                )
-            ],
-            (),
-            (),
-            id="other shapes name none",
-        ),
-    ],
-)
-def test_what_needs_certificates(
-    properties: list[Mapping[str, Any]], api_services: tuple[str, ...], webhooks: tuple[str, ...]
-) -> None:
-    demands = bundle(*properties).cluster_requirements()
-    assert (demands.api_services, demands.webhooks) == (api_services, webhooks)
 
 
 @pytest.mark.parametrize(

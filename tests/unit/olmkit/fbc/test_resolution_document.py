@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from typing import Any
 
@@ -46,19 +45,6 @@ def read(given: ResolutionBlobs, digest: str = "sha256:c") -> dict[str, Any]:
     assert line.endswith(b"}\n")
     found: dict[str, Any] = json.loads(line)
     return found
-
-
-def test_what_needs_certificates_is_named() -> None:
-    owned = {"owned": [{"name": "cups", "group": "g", "version": "v1", "kind": "Cup"}]}
-    csv = {"kind": "ClusterServiceVersion", "spec": {"webhookdefinitions": [{"generateName": "v.cups"}]}}
-    data = base64.b64encode(json.dumps(csv).encode()).decode()
-    more = [
-        {"type": "olm.csv.metadata", "value": {"apiServiceDefinitions": owned}},
-        {"type": "olm.bundle.object", "value": {"data": data}},
-    ]
-    properties = [each for each in BUNDLE["properties"] if each["type"] == "olm.package"]
-    found = bundle_part(catalog.bundle({**BUNDLE, "properties": [*properties, *more]}))
-    assert (found["apiServices"], found["webhooks"]) == (("v1.g",), ("v.cups",))
 
 
 def test_a_document_contains_what_affects_resolution_and_nothing_else() -> None:

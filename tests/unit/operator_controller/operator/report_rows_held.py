@@ -140,7 +140,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
     ),
     (
         "a bundle that cannot be installed waits for approval like any other",
-        runs("1.0.0", manual(), offers=(offer("1.0.0", "1.1.0", bundle={"webhooks": ["a"]}),)),
+        runs("1.0.0", manual(), offers=(offer("1.0.0", "1.1.0", bundle={"mediaType": "helm"}),)),
         {"Resolved": KEEPS_OLD, "Installed": RUNS_OLD, "Ready": ("True", "UpgradeAvailable", f"{WAITS}; {BEST}")},
     ),
     (

@@ -47,16 +47,6 @@ def plan_of(observed: World) -> Plan:
     return plan
 
 
-def _with_webhooks(version: str, *versions: str) -> CatalogOffer:
-    """A catalog of these versions, of which one has a webhook."""
-    plain = offer(*versions)
-    assert plain.package is not None
-    bundles = [
-        {**one, "webhooks": ["a"]} if one["name"] == f"p.v{version}" else one for one in plain.package["bundles"]
-    ]
-    return replace(plain, package={**plain.package, "bundles": bundles})
-
-
 PLANS: list[tuple[str, World, Plan | str]] = [
     (
         "the finalizer is added first, to those of others",
@@ -233,11 +223,6 @@ PLANS: list[tuple[str, World, Plan | str]] = [
         RemoveFinalizer(()),
     ),
     (
-        "a plain bundle with webhooks is installed",
-        world(offers=(offer("1.0.0", bundle={"webhooks": ["a"], "mediaType": "plain+v0"}),)),
-        "ApplyBundleDeployment",
-    ),
-    (
         "a rejected image does not prevent another one",
         world(offers=(offer("1.0.0", bundle={"image": "r@sha256:1"}),), rejected_images={"sha256:2": "webhooks"}),
         "ApplyBundleDeployment",
@@ -348,28 +333,6 @@ BLOCKERS: list[tuple[str, World, type[Exception], str]] = [
         world(offers=(offer("1.0.0", bundle={"mediaType": "helm"}),)),
         Blocked,
         "unknown bundle mediatype: helm",
-    ),
-    (
-        "a bundle with webhooks and API services according to its catalog",
-        world(offers=(offer("1.0.0", bundle={"webhooks": ["b", "a"], "apiServices": ["v1.g"]}),)),
-        Blocked,
-        'bundle "p.v1.0.0" has webhooks (a, b) and owns API services (v1.g), which are not supported yet: catalog "community" '
-        "offers no version without them that can be installed now; install its manifests as a plain+v0 bundle that brings its "
-        "own certificates",
-    ),
-    (
-        "a bundle with webhooks, and other versions without",
-        world(offers=(_with_webhooks("1.1.0", "0.9.0", "1.0.0", "1.1.0"),)),
-        Blocked,
-        'bundle "p.v1.1.0" has webhooks (a), which are not supported yet: choose a version for which the catalog names none '
-        "(0.9.0, 1.0.0), or install its manifests as a plain+v0 bundle that brings its own certificates",
-    ),
-    (
-        "a bundle with webhooks, and a version without that no upgrade edge leads to",
-        world(runs="1.0.0", offers=(_with_webhooks("1.1.0", "0.9.0", "1.0.0", "1.1.0"),)),
-        Blocked,
-        'bundle "p.v1.1.0" has webhooks (a), which are not supported yet: choose a version for which the catalog names none '
-        "(1.0.0), or install its manifests as a plain+v0 bundle that brings its own certificates",
     ),
     (
         "an image that rukpak rejected before",

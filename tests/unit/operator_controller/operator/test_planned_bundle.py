@@ -135,7 +135,7 @@ def test_a_bundle_that_cannot_be_installed_is_not_recorded_so_that_no_other_memb
     assert observed.resolution is not None
     assert observed.resolution.answer is not None
     assert observed.resolution.answer.bundle is not None
-    bundle = replace(observed.resolution.answer.bundle, webhooks=("hook",))
+    bundle = replace(observed.resolution.answer.bundle, media_type="helm")
     answer = replace(observed.resolution.answer, bundle=bundle)
     refused = replace(observed, resolution=replace(observed.resolution, answer=answer))
     assert isinstance(decide(refused).plan, Exception)

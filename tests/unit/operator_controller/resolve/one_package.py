@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from operator_controller.resolve.resolution import Resolution
-from operator_controller.resolve.resolver import permitted, with_alternatives
+from operator_controller.resolve.resolver import permitted
 from operator_controller.resolve.snapshot import Snapshot
 
 
 def resolve(snapshot: Snapshot) -> Resolution:
     """The best permitted choice, or the outcome without one."""
     found = permitted(snapshot)
-    outcome = with_alternatives(found.choices[-1], snapshot, found.catalogs) if found.choices else found.otherwise
+    outcome = found.choices[-1] if found.choices else found.otherwise
     return Resolution(outcome, snapshot, found.catalogs, found.successor)

@@ -73,8 +73,6 @@ bundle_documents = st.fixed_dictionaries(
         "minKubeVersion": texts,
         "nativeAPIs": st.lists(values, max_size=1),
         "displayNames": st.dictionaries(texts, texts, max_size=1),
-        "apiServices": st.lists(texts, max_size=1),
-        "webhooks": st.lists(texts, max_size=1),
         "properties": st.lists(st.fixed_dictionaries({"type": types, "value": values}), max_size=3),
     },
 )
