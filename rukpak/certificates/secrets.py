@@ -128,8 +128,11 @@ def _readable(text: bytes) -> list[x509.Certificate]:
 
 
 def _next(data: Data, authorities: list[x509.Certificate]) -> KeyPair | None:
-    """The next certificate; None if there is none that can be used: another one is issued then."""
-    if NEXT_CERTIFICATE not in data:
+    """The next certificate; None if there is none that can be used: another one is issued then.
+
+    An apply does not remove what others wrote, so the next one may still be there when it is served.
+    """
+    if data.get(NEXT_CERTIFICATE) in (None, data.get(CERTIFICATE)):
         return None
     try:
         following = KeyPair.read(data[NEXT_CERTIFICATE], data.get(NEXT_KEY, b""))

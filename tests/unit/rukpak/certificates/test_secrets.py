@@ -115,6 +115,12 @@ def test_a_next_certificate_that_is_broken_is_replaced() -> None:
     assert (known(broken).problem, known(broken).has_next, known(broken).has_old_authority) == ("", False, True)
 
 
+def test_a_next_certificate_that_is_served_already_is_none() -> None:
+    trusting = after(issued(), Step.TRUST)
+    left = {name: trusting[name] for name in (NEXT_CERTIFICATE, NEXT_KEY)}
+    assert not known({**after(trusting, Step.SWITCH), **left}).has_next
+
+
 def test_annotations_have_facts_and_no_key() -> None:
     data = after(issued(), Step.TRUST)
     found = secrets.annotations_of(data, NAMES, Step.TRUST)
