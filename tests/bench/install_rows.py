@@ -109,7 +109,9 @@ def _install(cluster: Cluster, image: str, packages: list[str]) -> tuple[dict[st
     cluster.kubectl("apply", "--server-side", "-f", "-", input=items)
     last = time.perf_counter()
     seen: dict[str, dict[str, float]] = {"Installed": {}, "Ready": {}}
-    while (now := time.perf_counter()) - last < SETTLED_SECONDS and now - started < TIMEOUT_SECONDS:
+    while (now := time.perf_counter()) - started < TIMEOUT_SECONDS and not (
+        seen["Ready"] and now - last >= SETTLED_SECONDS
+    ):
         for item in json.loads(cluster.kubectl("get", OPERATORS, "-o", "json"))["items"]:
             for kind, times in seen.items():
                 if item["metadata"]["name"] not in times and _is_true(item, kind):
