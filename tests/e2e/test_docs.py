@@ -41,6 +41,7 @@ SNAPSCHEDULER = operator_object("snapscheduler", channel="stable")
 PRESUMED = {
     "config/samples/README.md": (SAMPLE_CATALOG,),
     "docs/bundle.md": (COMMUNITY, SNAPSCHEDULER),
+    "docs/bundledeployment.md": (COMMUNITY,),
     "docs/catalogd-http.md": (SAMPLE_CATALOG,),
     "docs/cli.md": (SAMPLE_CATALOG,),
     "docs/operator.md": (COMMUNITY,),
