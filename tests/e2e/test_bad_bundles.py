@@ -56,7 +56,7 @@ def _unreadable(package: str) -> Files:
     return {**registry_bundle(package), "manifests/broken.yaml": b"kind: ["}
 
 
-def _with_webhook(package: str) -> Files:
+def _with_webhook_for_the_suite(package: str) -> Files:
     version: dict[str, Any] = service_version(package)
     version["spec"]["webhookdefinitions"] = [
         {
@@ -66,6 +66,7 @@ def _with_webhook(package: str) -> Files:
             "containerPort": 443,
             "admissionReviewVersions": ["v1"],
             "sideEffects": "None",
+            "rules": [{"apiGroups": ["core.rukpak.io"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}],
         }
     ]
     return {**registry_bundle(package), "manifests/csv.yaml": yaml.safe_dump(version).encode()}
@@ -77,7 +78,9 @@ def _with_webhook(package: str) -> Files:
         pytest.param(_without_service_version, "ClusterServiceVersion", id="a bundle without CSV"),
         pytest.param(_with_two, "ClusterServiceVersion", id="a bundle with two CSVs"),
         pytest.param(_unreadable, "broken.yaml", id="a manifest that does not parse"),
-        pytest.param(_with_webhook, "webhook", id="a bundle with a webhook"),
+        pytest.param(
+            _with_webhook_for_the_suite, "matches the suite's own API", id="a bundle with a webhook for the suite's API"
+        ),
     ],
 )
 def test_a_bundle_that_cannot_be_installed_is_explained(stage: Stage, make: Any, words: str) -> None:

@@ -93,18 +93,6 @@ def _waits_for_what_is_not_installed(refused: Refused) -> bool:
     return bool(quoted) and all(refused.reasons[package].startswith(state) for package, state in quoted)
 
 
-def _has_the_webhooks(refused: Refused) -> bool:
-    there = {hook["generateName"] for hook in refused.service_version()["spec"]["webhookdefinitions"]}
-    named = re.search(r"has webhooks \(([^)]*)", refused.why)
-    assert named
-    listed = [name for name in named[1].split(", ") if not re.fullmatch(r"and \d+ more", name)]
-    return set(listed) <= there and len(listed) == min(5, len(there))
-
-
-def _has_the_api_services(refused: Refused) -> bool:
-    return bool(refused.service_version()["spec"]["apiservicedefinitions"]["owned"])
-
-
 def _requires_what_is_not_there(refused: Refused) -> bool:
     """Some bundle of the package requires the kind or the package that the message names, and no bundle of the catalog is it."""
     kind = re.search(r"requires a provider of (\S*?)/(\S+) (\w+)(, which no catalog offers)?", refused.why)
@@ -175,8 +163,6 @@ def _lacks_the_kinds(refused: Refused) -> bool:
 
 REASONS: dict[str, tuple[str, Check]] = {
     "waits for a dependency": (r"^waiting for dependencies: ", _waits_for_what_is_not_installed),
-    "has webhooks": (r"has webhooks \(", _has_the_webhooks),
-    "owns APIServices": (r"owns API services \(", _has_the_api_services),
     "requires what is not there": (r"Unable to resolve because ", _requires_what_is_not_there),
     "needs a newer Kubernetes": (r"(needs|requires) Kubernetes ", _needs_a_newer_cluster),
     "needs an object that belongs to another": (r"already exists and belongs to", _is_taken),

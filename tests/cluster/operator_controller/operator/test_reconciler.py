@@ -136,21 +136,6 @@ def test_a_failed_bundle_is_reported_with_its_reason(scene: Scene) -> None:
     assert triple(stalled, "Installed")[2] == "bundledeployment not ready: webhooks"
 
 
-def test_a_bundle_that_owns_api_services_is_refused_before_it_is_unpacked(scene: Scene) -> None:
-    owned = {"owned": [{"name": "cups", "group": "m.example.com", "version": "v1", "kind": "Cup"}]}
-    metadata = {"type": "olm.csv.metadata", "value": {"apiServiceDefinitions": owned}}
-    scene.ready_catalog(scene.catalog_of("1.0.0", "1.1.0", properties={"1.1.0": [metadata]}))
-    name = scene.operator(scene.name)
-    refused = scene.condition_when(name, "Stalled", "True")
-    message = f'bundle "{scene.name}.v1.1.0" owns API services (v1.m.example.com), which are not supported yet: choose a version'
-    assert triple(refused, "Ready")[2].startswith(message)
-    assert triple(refused, "Installed")[:2] == ("False", "InstallationFailed")
-    assert not scene.exists("bundledeployment", name)
-    scene.patch_operator(name, {"version": "1.0.0"})
-    scene.install(name, "1.0.0")
-    scene.ready_operator(name, "1.0.0")
-
-
 def test_a_rejected_image_is_not_requested_again(scene: Scene) -> None:
     image = f"registry.example.com/{scene.name}@sha256:{'1' * 64}"
     content = blobs(scene.name, ["1.0.0"], {})
@@ -354,15 +339,14 @@ def test_an_operator_follows_another_catalog_that_offers_its_bundle(scene: Scene
 
 
 def test_the_successor_catalog_is_recorded_even_if_its_upgrade_is_refused(scene: Scene) -> None:
-    owned = {"owned": [{"name": "cups", "group": "m.example.com", "version": "v1", "kind": "Cup"}]}
-    refused = {"1.1.0": [{"type": "olm.csv.metadata", "value": {"apiServiceDefinitions": owned}}]}
+    refused = {"1.1.0": [{"type": "olm.bundle.mediatype", "value": "helm"}]}
     reference = scene.catalog_of("1.0.0", "1.1.0", properties=refused)
     catalog = scene.ready_catalog(reference)
     name = scene.operator(scene.name, version="1.0.0")
     bundle = scene.install(name, "1.0.0")
     scene.ready_operator(name, "1.0.0")
     scene.patch_operator(name, {"version": None})
-    scene.condition_when(name, "Stalled", "True", "owns API services")
+    scene.condition_when(name, "Stalled", "True", "unknown bundle mediatype: helm")
     other = scene.ready_catalog(reference, f"{scene.name}-2")
     scene.delete("Catalog", catalog)
     scene.until(
