@@ -54,6 +54,9 @@ NOT_AFTER_ANNOTATION = "core.rukpak.io/certificate-not-after"
 """The annotation of a Secret with the time at which its serving certificate expires."""
 ROTATION_ANNOTATION = "core.rukpak.io/certificate-rotation"
 """The annotation of a Secret with the last step of the rotation of its serving certificate, while that is in progress."""
+MAX_REVISIONS = 5
+"""Revisions in the status."""
+MAX_REVISION_REASON_BYTES = 1024
 TEMPLATE_HASH_LABEL = "core.rukpak.io/bundle-template-hash"
 """The label of a Bundle with the hash of the template that it was created from."""
 OWNER_KIND_LABEL = "core.rukpak.io/owner-kind"
@@ -193,6 +196,43 @@ class BundleRecord(Model):
         return {name: value for field, name in RECORDED_ANNOTATIONS.items() if (value := getattr(self, field))}
 
 
+class RevisionOutcome(DescribedEnum):
+    """What became of a revision."""
+
+    IN_PROGRESS = "InProgress", "its objects are being applied, or are not healthy yet"
+    SUCCEEDED = "Succeeded", "all its objects were applied and healthy; what happened later is in the conditions"
+    FAILED = (
+        "Failed",
+        "it was rejected, or not healthy in time; it becomes Succeeded if its objects become healthy later",
+    )
+    ROLLED_BACK = "RolledBack", "it failed, and the last revision that had succeeded was brought back"
+    SUPERSEDED = "Superseded", "another revision began before it had succeeded"
+
+
+class Revision(BundleRecord):
+    """A Bundle that was installed, or was to be, and how."""
+
+    revision: Annotated[int, Field(ge=1)] = Field(
+        description="Its number; each revision has a higher one than those before."
+    )
+    install: str = Field(description="JSON of the fields of spec that said how to install it.")
+    outcome: RevisionOutcome = Field(description="What became of it.")
+    reason: Annotated[str, Field(max_length=MAX_REVISION_REASON_BYTES)] | None = Field(
+        default=None, description="Why it failed."
+    )
+    asked: str | None = Field(
+        default=None,
+        description="Digest of what spec asked for when it was rolled back. It is tried again when spec asks for something else.",
+    )
+    started_at: str = Field(description="When it began.", json_schema_extra={"format": "date-time"})
+    installed_at: str | None = Field(
+        default=None, description="When all its objects were applied.", json_schema_extra={"format": "date-time"}
+    )
+    finished_at: str | None = Field(
+        default=None, description="When its outcome was known.", json_schema_extra={"format": "date-time"}
+    )
+
+
 class RejectedBundle(Model):
     """A bundle that this version of rukpak does not install on any cluster."""
 
@@ -234,6 +274,14 @@ class BundleDeploymentStatus(ConditionedStatus):
         description=(
             "Digest of the installed objects as they were applied: a new process that finds them so applies nothing again."
             " Absent while they are being changed."
+        ),
+    )
+    revision: int | None = Field(default=None, description="The revision that is installed.")
+    history: Annotated[list[Revision], Field(max_length=MAX_REVISIONS)] | None = Field(
+        default=None,
+        description=(
+            f"The last {MAX_REVISIONS} revisions, the newest first; of older ones the last that succeeded is kept. Properties are"
+            " in the revision that a rollback may need only."
         ),
     )
     refused: RejectedBundle | None = Field(

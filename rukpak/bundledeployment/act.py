@@ -22,6 +22,7 @@ from rukpak.bundledeployment.plan import (
     Announce,
     Apply,
     ApplyBundle,
+    BeginRevision,
     CheckExistingObjects,
     DeleteBundles,
     DeleteObjects,
@@ -153,7 +154,7 @@ class BundleDeploymentActions:
             case CheckExistingObjects():
                 await self.existing_objects.start(world, plan)
                 return Done(plan, NO_DELAY)
-            case Activate() | Announce() | ForgetNotes():
+            case Activate() | Announce() | BeginRevision() | ForgetNotes():
                 return Done(plan, NO_DELAY)  # only the status changes
             case Keep():
                 self.existing_objects.forget(world.name)

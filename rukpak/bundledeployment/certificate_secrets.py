@@ -153,7 +153,7 @@ def _change(write: CertificateWrite, world: World, *, is_known: bool) -> ObjectC
     if write.step is not Step.ISSUE:
         return ObjectChange(key, Verb.CHANGED, f"it {write.step}")
     if key not in world.owned:
-        bundle = f"bundle {world.desired_bundle}"
+        bundle = f"bundle {world.target_bundle}"
         return ObjectChange(key, Verb.RECREATED, DELETED) if is_known else ObjectChange(key, Verb.CREATED, bundle)
     is_broken = bool(world.certificates[key].problem)
     return ObjectChange(key, Verb.REVERTED if is_broken else Verb.CHANGED, write.why)

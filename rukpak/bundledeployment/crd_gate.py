@@ -64,7 +64,7 @@ def is_taken_over(crd: CustomResourceDefinition) -> bool:
 def _is_upgrade(world: World) -> bool:
     """Whether another bundle is installed; also when the template was reverted during an upgrade."""
     ready = find_condition(world.deployment.status.conditions, ConditionType.READY)
-    return world.active_bundle != world.desired_bundle or (ready is not None and ready.reason == Reason.UPGRADING)
+    return world.active_bundle != world.target_bundle or (ready is not None and ready.reason == Reason.UPGRADING)
 
 
 def blocker(world: World) -> OlmError | None:

@@ -20,12 +20,14 @@ from rukpak.bundledeployment.crd_gate import next_check
 from rukpak.bundledeployment.drift import backs_off_until, is_contested
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.finalize import finalize
+from rukpak.bundledeployment.history import begins
 from rukpak.bundledeployment.install import apply_objects, prepare, require_synced
 from rukpak.bundledeployment.notes import is_outdated
 from rukpak.bundledeployment.plan import (
     Activate,
     Announce,
     ApplyBundle,
+    BeginRevision,
     DeleteBundles,
     ForgetNotes,
     Keep,
@@ -66,7 +68,7 @@ def decide(world: World | DeletedWorld) -> Decision[Plan | Release, Evaluation]:
 def prune_candidates(world: World) -> Candidates:
     """CustomResourceDefinitions and Namespaces whose usage `decide` needs: empty unless pruning is the next step."""
     content = world.content
-    if world.active_bundle != world.desired_bundle or not isinstance(content, RenderedBundle):
+    if not world.is_target_active or not isinstance(content, RenderedBundle):
         return Candidates()
     found = candidates(world, content)
     try:
@@ -115,9 +117,9 @@ def _lost_finalizer(world: World, _: Evaluation) -> Plan | None:
 
 def _delete_superseded_bundles(world: World, _: Evaluation) -> Plan | None:
     """The template changed before such a Bundle was installed. Objects that it applied stay in the inventory."""
-    if world.active_bundle == world.desired_bundle:
+    if world.active_bundle == world.target_bundle:
         return None
-    kept = {world.desired_bundle, world.active_bundle}
+    kept = {world.target_bundle, world.active_bundle}
     stale = tuple(
         bundle for name, bundle in sorted(world.bundles.items()) if name not in kept and not bundle.is_deleting
     )
@@ -133,7 +135,7 @@ def _delete_changed_bundles(world: World, _: Evaluation) -> Plan | None:
 def _restore_active_bundle(world: World, _: Evaluation) -> Plan | None:
     """The active Bundle was deleted while another one is desired: the installed objects cannot be repaired without it."""
     if (
-        world.active_bundle in (None, world.desired_bundle)
+        world.active_bundle in (None, world.target_bundle)
         or world.active_bundle in world.bundles
         or world.is_active_name_taken
     ):
@@ -145,17 +147,19 @@ def _restore_active_bundle(world: World, _: Evaluation) -> Plan | None:
 def _apply_bundle(world: World, _: Evaluation) -> Plan | None:
     if world.bundle_owner == f"{bundledeployments.KIND.kind} {world.name}":
         text = (
-            f"the Bundle {world.desired_bundle} is left from an earlier BundleDeployment of this name: "
+            f"the Bundle {world.target_bundle} is left from an earlier BundleDeployment of this name: "
             "waiting until it is gone"
         )
         raise Waiting(Reason.RETRYING, text, WATCHED_RETRY_DELAY)
     if world.bundle_owner:
         raise Blocked(
             Reason.BLOCKED,
-            f"the Bundle {world.desired_bundle} belongs to {world.bundle_owner}: delete it, or change the template",
+            f"the Bundle {world.target_bundle} belongs to {world.bundle_owner}: delete it, or change the template",
         )
+    bundle, revision = world.bundles.get(world.target_bundle), world.target.revision
+    if world.target.is_rolled_back and revision is not None:
+        return ApplyBundle(recorded_bundle_body(world, revision), is_new=True) if bundle is None else None
     body = desired_bundle_body(world)
-    bundle = world.bundles.get(world.desired_bundle)
     if bundle is None:
         return _create_bundle(world, body)
     if not bundle.is_deleting and differs(bundle, body["metadata"]):
@@ -183,7 +187,7 @@ def _blocker(world: World, evaluation: Evaluation) -> Plan | None:
     if evaluation.blocker is None:
         return None
     active = world.active_content
-    is_upgrade = world.active_bundle not in (None, world.desired_bundle)
+    is_upgrade = world.active_bundle is not None and not world.is_target_active
     if (
         is_upgrade
         and isinstance(active, RenderedBundle)
@@ -192,7 +196,7 @@ def _blocker(world: World, evaluation: Evaluation) -> Plan | None:
         plan = prepare(world, active) or _apply(world, active, dry_run_first=False) or rotate(world, active)
         if plan is not None:
             return plan
-    if evaluation.blocker.reason == Reason.UNPACK_PENDING and world.active_bundle == world.desired_bundle:
+    if evaluation.blocker.reason == Reason.UNPACK_PENDING and world.is_target_active:
         raise BriefWait(Reason.UNPACK_PENDING, evaluation.blocker.message, CONTENT_RETRY_DELAY)
     raise evaluation.blocker
 
@@ -205,7 +209,7 @@ def _prepare(world: World, _: Evaluation) -> Plan | None:
 
 
 def _announce(world: World, evaluation: Evaluation) -> Plan | None:
-    sentence = evaluation.irreversible
+    sentence = evaluation.irreversible if not begins(world) else ""  # it is reported when the revision begins
     ready = find_condition(world.deployment.status.conditions, ConditionType.READY)
     return Announce() if sentence and (ready is None or sentence not in ready.message) else None
 
@@ -216,11 +220,13 @@ def _install(world: World, _: Evaluation) -> Plan | None:
 
 def _apply(world: World, content: RenderedBundle, *, dry_run_first: bool) -> Plan | None:
     plan = apply_objects(world, content, dry_run_first=dry_run_first)
+    if plan is not None and content is world.content and begins(world):
+        return BeginRevision()
     return ForgetNotes() if plan is not None and is_outdated(world, content) else plan
 
 
 def _activate(world: World, _: Evaluation) -> Plan | None:
-    return Activate() if world.active_bundle != world.desired_bundle else None
+    return None if world.is_target_active else Activate()
 
 
 def _rotate(world: World, _: Evaluation) -> Plan | None:
@@ -255,7 +261,7 @@ def _delete_old_bundles(world: World, _: Evaluation) -> Plan | None:
     old = tuple(
         bundle
         for name, bundle in sorted(world.bundles.items())
-        if name != world.desired_bundle and not bundle.is_deleting
+        if name != world.target_bundle and not bundle.is_deleting
     )
     return DeleteBundles(old) if old else None
 

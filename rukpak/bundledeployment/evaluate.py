@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from olmkit.api.bundledeployments import FINALIZER, MAX_DELETION_HOLD_LENGTH, Reason
 from olmkit.errors import Blocked, OlmError, Waiting
 from rukpak.bundledeployment import crd_gate
+from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
 from rukpak.bundledeployment.retention import is_created_for
 from rukpak.bundledeployment.waiting import CONTENT_RETRY_DELAY, UNREACHABLE_RETRY_DELAY, WATCHED_RETRY_DELAY
-from rukpak.bundledeployment.world import UnpackState, World
+from rukpak.bundledeployment.world import World
 from rukpak.format.text import list_names
 
 FOREIGN_OBJECTS_WARNING = "objects that are not part of the bundle are deleted with their Namespace"
@@ -43,7 +44,7 @@ def evaluate(world: World) -> Evaluation:
 
 def irreversible(world: World) -> str:
     """The storage versions of CRDs that the upgrade changes; empty if there are none, or they have changed already."""
-    if world.active_bundle in (None, world.desired_bundle) or not isinstance(world.content, RenderedBundle):
+    if world.active_bundle is None or world.is_target_active or not isinstance(world.content, RenderedBundle):
         return ""
     live = {item.key.name: (world.crds.get(item.key.name), item.storage) for item in world.content.objects()}
     moved = [
@@ -55,11 +56,11 @@ def irreversible(world: World) -> str:
 
 
 def _unpack_blocker(world: World) -> OlmError | None:
-    bundle = world.bundles.get(world.desired_bundle)
-    failed = f"Failed to unpack the {world.desired_bundle} Bundle: {bundle.message if bundle else ''}"
+    bundle = world.bundles.get(world.target_bundle)
+    failed = f"Failed to unpack the {world.target_bundle} Bundle: {bundle.message if bundle else ''}"
     if bundle is None or bundle.is_deleting or bundle.unpack_state is UnpackState.PENDING:
         return Waiting(
-            Reason.UNPACK_PENDING, f"Waiting for the {world.desired_bundle} Bundle to be unpacked", WATCHED_RETRY_DELAY
+            Reason.UNPACK_PENDING, f"Waiting for the {world.target_bundle} Bundle to be unpacked", WATCHED_RETRY_DELAY
         )
     if bundle.unpack_state is UnpackState.RETRYING:
         return Waiting(Reason.UNPACK_FAILED, failed, WATCHED_RETRY_DELAY)
@@ -73,7 +74,7 @@ def _content_blocker(world: World) -> OlmError | None:
         case MissingContent():
             return Waiting(
                 Reason.UNPACK_PENDING,
-                f"the content of the {world.desired_bundle} Bundle is unavailable",
+                f"the content of the {world.target_bundle} Bundle is unavailable",
                 CONTENT_RETRY_DELAY,
             )
         case Waiting() as error:

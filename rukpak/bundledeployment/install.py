@@ -42,9 +42,7 @@ def prepare(world: World, content: RenderedBundle) -> Plan | None:
     require_synced(world, kinds)
     absent = sorted(content.external_namespaces - world.namespaces.keys())
     is_installed = world.active_bundle == content.bundle
-    if absent and (
-        not is_installed or (content.bundle == world.desired_bundle and is_under_way(world, content.bundle))
-    ):
+    if absent and (not is_installed or (content.bundle == world.target_bundle and is_under_way(world, content.bundle))):
         text = f"has objects in Namespaces that neither exist nor are in the bundle: {list_names(absent)}; create them first"
         raise Waiting(Reason.RETRYING, text, WATCHED_RETRY_DELAY)
     wanted = {item.key.name for item in content.objects() if item.key[:2] == NAMESPACE}

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 import orjson
 
 from rukpak.bundledeployment.drift import fields_hash
-from rukpak.bundledeployment.plan import Apply, Done, ForgetNotes
+from rukpak.bundledeployment.plan import Apply, BeginRevision, Done, ForgetNotes
 from rukpak.bundledeployment.rendered_bundle import Content, RenderedBundle, RenderedObject
 from rukpak.bundledeployment.world import NAMESPACE, LastApplied, World
 from rukpak.format.objects import ObjectKey
@@ -54,7 +54,7 @@ def reported(world: World, outcome: Done | Exception) -> str | None:
     known = world.deployment.status.applied_digest
     if not isinstance(outcome, Done) or isinstance(outcome.plan, Apply):
         return known
-    if isinstance(outcome.plan, ForgetNotes):
+    if isinstance(outcome.plan, BeginRevision | ForgetNotes):
         return None
     digests = (_noted(world, content) for content in _contents(world))
     return next((digest for digest in digests if digest), known)

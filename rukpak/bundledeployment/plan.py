@@ -11,9 +11,10 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
+from rukpak.bundledeployment.bundle_info import BundleInfo
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle, RenderedObject
 from rukpak.bundledeployment.retention import Retention
-from rukpak.bundledeployment.world import BundleInfo, CustomResource, LabeledObject, NamespaceInfo
+from rukpak.bundledeployment.world import CustomResource, LabeledObject, NamespaceInfo
 from rukpak.certificates.serving_certificate import Step
 from rukpak.format.objects import ObjectKey
 from rukpak.render.endpoints import Endpoint
@@ -101,6 +102,11 @@ class Announce:
 
 
 @dataclass(frozen=True)
+class BeginRevision:
+    """Record that another revision begins, before the first write of an upgrade."""
+
+
+@dataclass(frozen=True)
 class ForgetNotes:
     """Remove the digest of what was applied from the status, before objects are applied in another form."""
 
@@ -174,6 +180,7 @@ Plan = (
     | UpdateInventory
     | CheckExistingObjects
     | Announce
+    | BeginRevision
     | ForgetNotes
     | Apply
     | WriteCertificates

@@ -128,7 +128,7 @@ def _contested(world: World, active: str) -> Iterator[str]:
 
 
 def _content(world: World, active: str) -> RenderedBundle | None:
-    content = world.content if active == world.desired_bundle else world.active_content
+    content = world.content if world.is_target(active) else world.active_content
     return content if isinstance(content, RenderedBundle) else None
 
 

@@ -46,13 +46,13 @@ def ready_message(world: World, evaluation: Evaluation, outcome: Outcome, active
 def is_under_way(world: World, active: str | None) -> bool:
     """Whether its objects are not those of the desired bundle; also when the template was reverted during an upgrade, or when
     spec changes how the bundle is installed."""
-    if active != world.desired_bundle:
+    if not world.is_target(active):
         return True
     status = world.deployment.status
     ready = find_condition(status.conditions, ConditionType.READY)
     was_under_way = ready is not None and ready.reason == Reason.UPGRADING
     is_new = status.observed_generation != world.deployment.metadata.generation
-    if not (was_under_way or is_new) or world.active_bundle != world.desired_bundle:
+    if not (was_under_way or is_new) or world.active_bundle != world.target_bundle:
         return False
     content = world.content
     return not (isinstance(content, RenderedBundle) and all(is_up_to_date(world, item) for item in content.objects()))
@@ -73,7 +73,7 @@ def _is_pause(outcome: Outcome) -> bool:
 
 def _progress(world: World, done: Done, active: str | None) -> str:
     text = f"{_verb(world, active)} {_target(world)}"
-    if isinstance(done.plan, Apply) and done.plan.content.bundle == world.desired_bundle:
+    if isinstance(done.plan, Apply) and done.plan.content.bundle == world.target_bundle:
         content = done.plan.content
         text += f", phase {done.plan.steps[-1].phase} of {len(content.phases)}"
     return text
@@ -82,18 +82,20 @@ def _progress(world: World, done: Done, active: str | None) -> str:
 def _verb(world: World, active: str | None, *, doing: bool = True) -> str:
     if active is None:
         return "installing" if doing else "install"
-    if active == world.desired_bundle and world.bundles.keys() > {active}:
+    if active == world.target_bundle and world.bundles.keys() > {active}:
         return "returning to" if doing else "return to"
-    if active == world.desired_bundle:
+    if active == world.target_bundle:
         return "changing" if doing else "change"
     return "upgrading to" if doing else "upgrade to"
 
 
 def _target(world: World) -> str:
-    """The name of the desired bundle, for users."""
+    """The name of the target, for users."""
+    if world.target.is_rolled_back and world.target.revision is not None:
+        return world.target.revision.name or world.target_bundle
     metadata = world.deployment.spec.template.metadata
     annotations = (metadata.annotations if metadata else None) or {}
-    return annotations.get(BUNDLE_NAME_ANNOTATION) or world.desired_bundle
+    return annotations.get(BUNDLE_NAME_ANNOTATION) or world.target_bundle
 
 
 def _new_objects(world: World, outcome: Outcome) -> list[ObjectKey]:

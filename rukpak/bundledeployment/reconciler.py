@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from olmkit.api import bundles, operators
-from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment, template_spec
+from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition, definition_of
 from olmkit.api.meta import Object
 from olmkit.errors import ApiError, NotFound
@@ -21,6 +21,7 @@ from olmkit.runtime.reconciler import Reconciler
 from rukpak.admission.probe import AdmissionProbe
 from rukpak.bundledeployment import crd_gate, inventory, transforms
 from rukpak.bundledeployment.act import BundleDeploymentActions, Memory
+from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
 from rukpak.bundledeployment.certificates import with_certificates
 from rukpak.bundledeployment.count_schedule import NO_DELAY, count_request, is_count_wanted, time_to_count
 from rukpak.bundledeployment.crd_changes import CrdChangeReader
@@ -39,19 +40,17 @@ from rukpak.bundledeployment.render_cache import RenderCache
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle
 from rukpak.bundledeployment.report import BundleDeploymentReport, report
 from rukpak.bundledeployment.rest_mapper import RestMapper
-from rukpak.bundledeployment.template import bundle_name, derive_record
+from rukpak.bundledeployment.template import derive_record
 from rukpak.bundledeployment.usage import UsageReader
 from rukpak.bundledeployment.waiting import SYNC_POLL_DELAY
 from rukpak.bundledeployment.webhook_endpoints import webhooks_without_endpoints
 from rukpak.bundledeployment.world import (
     CRD,
     NAMESPACE,
-    BundleInfo,
     CustomResource,
     CustomResourceCounts,
     DeletedWorld,
     NamespaceInfo,
-    UnpackState,
     Usage,
     World,
 )
@@ -118,7 +117,6 @@ class BundleDeploymentReconciler:
             now=datetime.now(UTC),
             raw=raw,
             deployment=deployment,
-            desired_bundle=bundle_name(key, template_spec(raw)),
             inventory=inventory.parse_annotation(deployment.metadata.annotations.get(INVENTORY_ANNOTATION, "")),
             last_applied=dict(memory.last_applied),  # as observed: a pass adds to the Memory, never to its World
             brief_wait_since=memory.brief_wait_since,
@@ -150,16 +148,16 @@ class BundleDeploymentReconciler:
 
     async def _with_bundles(self, world: World) -> World:
         own = {obj["metadata"]["name"]: obj for obj in self.informers.bundles.by_index(OWNER_INDEX, world.uid)}
-        other = self.informers.bundles.get(world.desired_bundle) if world.desired_bundle not in own else None
-        active = world.active_bundle if world.active_bundle != world.desired_bundle else None
+        other = self.informers.bundles.get(world.target_bundle) if world.target_bundle not in own else None
+        active = world.active_bundle if not world.is_target_active else None
         known = {name: self._bundle(obj) for name, obj in own.items()}
-        is_complete = world.desired_bundle in own and (active is None or active in own)
+        is_complete = world.target_bundle in own and (active is None or active in own)
         return replace(
             world,
             bundles=known,
             bundle_owner=_owner_of(other) if other else "",
-            content=await self._content(world, known.get(world.desired_bundle)),
-            active_content=await self._content(world, known.get(active) if active else None),
+            content=await self._content(world, known.get(world.target_bundle), world.target.options),
+            active_content=await self._content(world, known.get(active or ""), world.installed_options),
             admission_problem=await self.admission.problem() if self.admission and not is_complete else "",
             is_active_name_taken=active is not None
             and active not in own
@@ -181,12 +179,11 @@ class BundleDeploymentReconciler:
         is_owner = operator.metadata.uid == owner.uid
         return replace(world, derived_record=derive_record(world, operator.status) if is_owner else None)
 
-    async def _content(self, world: World, bundle: BundleInfo | None) -> Content:
-        """The content of a Bundle, if it is unpacked, as the spec says that it is installed."""
+    async def _content(self, world: World, bundle: BundleInfo | None, options: InstallOptions) -> Content:
+        """The content of a Bundle, if it is unpacked, as it is to be installed."""
         digest = bundles.digest_of_reference(bundle.image) if bundle is not None else ""
         if bundle is None or not digest or bundle.unpack_state is not UnpackState.DONE:
             return MissingContent()
-        options = InstallOptions.of(world.deployment.spec)
         content = await self.render_cache.rendered(bundle.name, world.name, digest, options)
         if isinstance(content, RenderedBundle) and (content.missing_kinds or content.too_old):
             self.rest_mapper.expect_changes()
@@ -215,7 +212,7 @@ class BundleDeploymentReconciler:
         return replace(world, crd_problems=problems, existing_objects=self.actions.existing_objects.state(world.name))
 
     def _taken(self, world: World) -> frozenset[ObjectKey]:
-        if world.active_bundle == world.desired_bundle or not isinstance(world.content, RenderedBundle):
+        if world.active_bundle == world.target_bundle or not isinstance(world.content, RenderedBundle):
             return frozenset()
         return self.inventory.taken(world.uid, (item.key for item in world.content.objects()))
 

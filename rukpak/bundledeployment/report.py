@@ -21,9 +21,11 @@ from olmkit.api.bundledeployments import (
 from olmkit.api.conditions import DesiredCondition, PendingEvent, StatusReport, find_condition, merge_conditions
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
+from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.count_schedule import is_count_wanted
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.health import has_health
+from rukpak.bundledeployment.history import next_history
 from rukpak.bundledeployment.notes import reported
 from rukpak.bundledeployment.plan import (
     Activate,
@@ -43,15 +45,7 @@ from rukpak.bundledeployment.plan import (
 from rukpak.bundledeployment.progress import MORE, HealthEvaluation, evaluate_health
 from rukpak.bundledeployment.ready_message import Outcome, is_under_way, ready_message
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
-from rukpak.bundledeployment.world import (
-    CRD,
-    NAMESPACE,
-    ApplyRejected,
-    BriefWait,
-    DeletedWorld,
-    UnpackState,
-    World,
-)
+from rukpak.bundledeployment.world import CRD, NAMESPACE, ApplyRejected, BriefWait, DeletedWorld, World
 from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names
 
@@ -121,7 +115,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
     ):
         return BundleDeploymentReport(status, events=events, brief_wait_since=waiting_since)
     is_activated = isinstance(outcome, Done) and isinstance(outcome.plan, Activate)
-    active = world.desired_bundle if is_activated else world.active_bundle
+    active = world.target_bundle if is_activated else world.active_bundle
     if world.deployment.metadata.deleting:
         wanted = _removing(world, evaluation, outcome)
     else:
@@ -133,6 +127,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         active_bundle=active,
         installed=world.record(active),
         applied_digest=reported(world, outcome),
+        **_history(world, outcome, wanted),
         refused=_refused(world),
         install_namespace=_install_namespace(world, active),
         left_out=_left_out(world),
@@ -141,6 +136,14 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
     )
     is_announced = isinstance(outcome, Done) and isinstance(outcome.plan, Announce)
     return BundleDeploymentReport(new, transitions, events, is_announced, brief_wait_since=waiting_since)
+
+
+def _history(world: World, outcome: Outcome, wanted: list[DesiredCondition]) -> Mapping[str, Any]:
+    status = world.deployment.status
+    if world.deployment.metadata.deleting:
+        return {"history": status.history, "revision": status.revision}
+    healthy = next((condition for condition in wanted if condition.type == ConditionType.HEALTHY), None)
+    return next_history(world, outcome, healthy).fields()
 
 
 def _is_passing(world: World, outcome: Outcome) -> bool:
@@ -191,7 +194,7 @@ def _repair(change: ObjectChange) -> str:
 
 
 def _conditions(world: World, evaluation: Evaluation, outcome: Outcome, active: str | None) -> list[DesiredCondition]:
-    if isinstance(outcome, Done) and active != world.desired_bundle:
+    if isinstance(outcome, Done) and not world.is_target(active):
         outcome = evaluation.blocker or outcome  # the step was only taken while the blocker is waited for
     error = outcome if isinstance(outcome, Exception) else None
     health = _health(world, outcome, active)
@@ -245,16 +248,16 @@ def _unfinished(healthy: DesiredCondition, health: HealthEvaluation) -> list[Des
 
 
 def _has_valid_bundle(world: World, blocker: OlmError | None, error: Exception | None) -> DesiredCondition:
-    kind, bundle = ConditionType.HAS_VALID_BUNDLE, world.bundles.get(world.desired_bundle)
+    kind, bundle = ConditionType.HAS_VALID_BUNDLE, world.bundles.get(world.target_bundle)
     if blocker is None or blocker.reason in _UNPACKED_REASONS:
-        text = f"Successfully unpacked the {world.desired_bundle} Bundle"
+        text = f"Successfully unpacked the {world.target_bundle} Bundle"
         return DesiredCondition(kind, "True", Reason.UNPACK_SUCCESSFUL, text)
     if bundle is None and isinstance(error, Blocked):  # the Bundle is not created
         return DesiredCondition(kind, "False", error.reason, error.message)
     pending = bundle is None or bundle.unpack_state in (UnpackState.PENDING, UnpackState.DONE)
     if pending and blocker.reason == Reason.UNPACK_PENDING:
         return DesiredCondition(
-            kind, "False", Reason.UNPACK_PENDING, f"Waiting for the {world.desired_bundle} Bundle to be unpacked"
+            kind, "False", Reason.UNPACK_PENDING, f"Waiting for the {world.target_bundle} Bundle to be unpacked"
         )
     return DesiredCondition(kind, "False", blocker.reason, blocker.message)
 
@@ -319,12 +322,12 @@ def _ready(
 
 
 def _install_namespace(world: World, active: str | None) -> str | None:
-    content = world.content if active in (None, world.desired_bundle) else world.active_content
+    content = world.content if active is None or world.is_target(active) else world.active_content
     return content.namespace if isinstance(content, RenderedBundle) else world.deployment.status.install_namespace
 
 
 def _refused(world: World) -> RejectedBundle | None:
-    bundle, content = world.bundles.get(world.desired_bundle), world.content
+    bundle, content = world.bundles.get(world.target_bundle), world.content
     if bundle is None or not bundle.image or not isinstance(content, RenderedBundle) or not content.unsupported:
         return None
     return RejectedBundle(image=bundle.image, message="; ".join(content.unsupported))

@@ -5,7 +5,6 @@ Called by rukpak.bundledeployment.decide and reconciler. Pure.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,19 +23,9 @@ from olmkit.api.bundledeployments import (
 from olmkit.api.meta import controller_reference
 from olmkit.api.operators import OperatorStatus
 from olmkit.fbc.schemas import GVK
-from rukpak.bundledeployment.world import BundleInfo, World
-
-HASH_LENGTH = 6
-
-
-def bundle_name(deployment: str, template: Mapping[str, Any]) -> str:
-    """`<deployment>-<hash>`: the Bundle of a template's spec as read. Labels and annotations do not make another Bundle."""
-    return f"{deployment}-{template_hash(template)}"
-
-
-def template_hash(template: Mapping[str, Any]) -> str:
-    """Six hex digits of the template's spec."""
-    return hashlib.sha256(orjson.dumps(template, option=orjson.OPT_SORT_KEYS)).hexdigest()[:HASH_LENGTH]
+from rukpak.bundledeployment.bundle_info import BundleInfo
+from rukpak.bundledeployment.target import bundle_name
+from rukpak.bundledeployment.world import World
 
 
 def desired_bundle_body(world: World) -> dict[str, Any]:
@@ -44,7 +33,7 @@ def desired_bundle_body(world: World) -> dict[str, Any]:
     template = world.raw["spec"]["template"]
     metadata = template.get("metadata") or {}
     annotations = {**(metadata.get("annotations") or {}), **_image_by_digest(world)}
-    return _body(world, world.desired_bundle, metadata.get("labels") or {}, annotations, template["spec"])
+    return _body(world, world.target_bundle, metadata.get("labels") or {}, annotations, template["spec"])
 
 
 def recorded_bundle_body(world: World, record: BundleRecord) -> dict[str, Any]:
@@ -70,9 +59,9 @@ def _body(
 
 def _image_by_digest(world: World) -> Mapping[str, str]:
     """The annotation for an active Bundle that is or was created again: its tag may have moved since it was installed."""
-    bundle, record = world.bundles.get(world.desired_bundle), world.record(world.desired_bundle)
+    bundle, record = world.bundles.get(world.target_bundle), world.record(world.target_bundle)
     was_recreated = bundle is None or bundles.IMAGE_BY_DIGEST_ANNOTATION in bundle.annotations
-    if record is None or world.active_bundle != world.desired_bundle or not was_recreated:
+    if record is None or world.active_bundle != world.target_bundle or not was_recreated:
         return {}
     return _digest_of(record)
 

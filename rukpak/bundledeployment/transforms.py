@@ -19,17 +19,11 @@ from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.conditions import find_condition
 from olmkit.api.customresourcedefinitions import definition_of
 from olmkit.api.meta import Object
+from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
 from rukpak.bundledeployment.health import has_health, health
 from rukpak.bundledeployment.health_result import HEALTHY
 from rukpak.bundledeployment.workload_health import WORKLOAD_RULES
-from rukpak.bundledeployment.world import (
-    BundleInfo,
-    CustomResource,
-    LabeledObject,
-    NamespaceInfo,
-    UnpackState,
-    manager_name,
-)
+from rukpak.bundledeployment.world import CustomResource, LabeledObject, NamespaceInfo, manager_name
 from rukpak.format.objects import ObjectKey, group_of
 
 _PREFIX = manager_name("")

@@ -17,7 +17,6 @@ from olmkit.api.bundledeployments import (
     ABANDON_ANNOTATION,
     DELETION_HOLD_ANNOTATION,
     MEMBER_LABEL_PREFIX,
-    RECORDED_ANNOTATIONS,
     RELEASED_ANNOTATION,
     BundleDeployment,
     BundleRecord,
@@ -28,11 +27,14 @@ from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.api.install_settings import DeletionPolicy
 from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, Waiting
+from rukpak.bundledeployment.bundle_info import BundleInfo, record_of
 from rukpak.bundledeployment.health_result import Health
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent
+from rukpak.bundledeployment.target import Target, options_of, target_of
 from rukpak.certificates.serving_certificate import ServingCertificate
 from rukpak.crd_safety.problem import InvalidObject, Problem
 from rukpak.format.objects import ObjectKey
+from rukpak.render.install_options import InstallOptions
 
 NAMESPACE = ("", "Namespace")
 CRD = customresourcedefinitions.KIND.group_kind
@@ -174,40 +176,6 @@ class ForeignObjects:
     count: int = 0
 
 
-class UnpackState(StrEnum):
-    """The progress of a Bundle."""
-
-    PENDING = "pending"
-    RETRYING = "retrying"
-    FAILED = "failed"
-    DONE = "done"
-
-
-@dataclass(frozen=True)
-class BundleInfo:
-    """A Bundle of the BundleDeployment."""
-
-    name: str
-    uid: str
-    unpack_state: UnpackState
-    message: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    is_deleting: bool = False
-    spec: Mapping[str, Any] = field(default_factory=dict)
-    image: str = ""
-    """The image by digest; empty before it was resolved."""
-
-
-def record_of(bundle: BundleInfo) -> BundleRecord:
-    """The record of a Bundle."""
-    annotations = bundle.annotations
-    known = {field: annotations[name] for field, name in RECORDED_ANNOTATIONS.items() if annotations.get(name)}
-    return BundleRecord(
-        bundle=bundle.name, image=bundle.image or None, spec=BundleSpec.load(dict(bundle.spec)), **known
-    )
-
-
 @dataclass(frozen=True)
 class LastApplied:
     """The last apply of an object: the digest of the manifest, and the hash of our fields as the API server stored them.
@@ -255,8 +223,6 @@ class World:
     now: datetime
     raw: Mapping[str, Any]
     deployment: BundleDeployment
-    desired_bundle: str
-    """Name of the Bundle that the template names."""
     bundles: Mapping[str, BundleInfo] = field(default_factory=dict)
     """The Bundles that the BundleDeployment owns, by name."""
     bundle_owner: str = ""
@@ -326,6 +292,33 @@ class World:
         """The uid of the BundleDeployment."""
         return self.deployment.metadata.uid
 
+    @cached_property
+    def target(self) -> Target:
+        """What is brought or kept."""
+        return target_of(self.raw, self.deployment)
+
+    @property
+    def target_bundle(self) -> str:
+        """The name of the Bundle that is brought or kept."""
+        return self.target.bundle
+
+    @cached_property
+    def installed_options(self) -> InstallOptions:
+        """How the active Bundle is installed; as the target, if that was not recorded."""
+        status = self.deployment.status
+        history = [one for one in status.history or () if one.revision == status.revision]
+        return next((options_of(one) for one in history if one.bundle == status.active_bundle), self.target.options)
+
+    @property
+    def is_target_active(self) -> bool:
+        """Whether the target is what is installed."""
+        return self.is_target(self.active_bundle)
+
+    def is_target(self, active: str | None) -> bool:
+        """Whether the target is what is installed, if that is the Bundle `active`."""
+        is_installed_so = active != self.active_bundle or self.installed_options == self.target.options
+        return active == self.target.bundle and is_installed_so
+
     @property
     def active_bundle(self) -> str | None:
         """The Bundle that is installed."""
@@ -336,7 +329,7 @@ class World:
         """Its Bundles whose spec is not the one that they were created with, sorted by name."""
         template, installed = self.deployment.spec.template.spec, self.deployment.status.installed
         specs = {installed.bundle: installed.spec} if installed is not None else {}
-        specs |= {self.desired_bundle: template}
+        specs |= {self.target_bundle: template}
         known = ((bundle, specs.get(name)) for name, bundle in sorted(self.bundles.items()))
         return tuple(
             bundle for bundle, spec in known if bundle.spec and spec not in (None, BundleSpec.load(dict(bundle.spec)))

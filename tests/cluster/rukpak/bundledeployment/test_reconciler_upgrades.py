@@ -14,7 +14,7 @@ from olmkit.api.bundledeployments import (
 )
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
-from rukpak.bundledeployment.template import bundle_name
+from rukpak.bundledeployment.target import bundle_name
 from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     CONFIG_MAPS,

@@ -16,6 +16,7 @@ from olmkit.api.conditions import format_timestamp
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Waiting
 from olmkit.runtime.reconciler import Decision
+from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.decide import decide, prune_candidates
 from rukpak.bundledeployment.drift import is_up_to_date
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate, irreversible
@@ -37,16 +38,7 @@ from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBund
 from rukpak.bundledeployment.report import report
 from rukpak.bundledeployment.retention import Retention
 from rukpak.bundledeployment.template import desired_bundle_body
-from rukpak.bundledeployment.world import (
-    NAMESPACE,
-    ApplyRejected,
-    BriefWait,
-    DeletedWorld,
-    LastApplied,
-    UnpackState,
-    Usage,
-    World,
-)
+from rukpak.bundledeployment.world import NAMESPACE, ApplyRejected, BriefWait, DeletedWorld, LastApplied, Usage, World
 from rukpak.format import BadBundle
 from rukpak.format.objects import ObjectKey
 from tests.unit.rukpak.bundledeployment.worlds import (
@@ -194,14 +186,14 @@ def test_the_upgrade_goes_on(seen: World) -> None:
 
 def test_a_bundle_of_that_name_that_is_another_s_is_not_taken() -> None:
     seen = replace(world(), bundle_owner="BundleDeployment fleet")
-    with pytest.raises(Blocked, match=f"the Bundle {seen.desired_bundle} belongs to BundleDeployment fleet"):
+    with pytest.raises(Blocked, match=f"the Bundle {seen.target_bundle} belongs to BundleDeployment fleet"):
         plan_of(seen)
 
 
 def test_a_bundle_of_an_earlier_deployment_of_that_name_is_waited_for() -> None:
     seen = replace(world(), bundle_owner=f"BundleDeployment {world().name}")
     with pytest.raises(
-        Waiting, match=f"^the Bundle {seen.desired_bundle} is left from an earlier BundleDeployment of this name"
+        Waiting, match=f"^the Bundle {seen.target_bundle} is left from an earlier BundleDeployment of this name"
     ):
         plan_of(seen)
 
@@ -229,8 +221,8 @@ def test_labels_and_annotations_of_the_bundle_follow_the_template(
     template: dict[str, Any], facts: dict[str, Any], is_applied: bool
 ) -> None:
     seen = world(raw(template=template))
-    known = bundle(seen.desired_bundle, UnpackState.PENDING)
-    seen = replace(seen, bundles={seen.desired_bundle: replace(known, **facts)})
+    known = bundle(seen.target_bundle, UnpackState.PENDING)
+    seen = replace(seen, bundles={seen.target_bundle: replace(known, **facts)})
     if is_applied:
         assert plan_of(seen) == ApplyBundle(desired_bundle_body(seen), is_new=False)
     else:
@@ -252,7 +244,7 @@ def test_the_active_bundle_stays_when_the_template_changes_in_the_middle_of_an_u
     template = {**seen.raw["spec"]["template"]["spec"], "source": {"type": "image", "image": {"ref": "r/third:v3"}}}
     third = replace(world({**seen.raw, "spec": {**seen.raw["spec"], "template": {"spec": template}}}), inventory=KINDS)
     third = replace(third, bundles={each.name: each for each in (first, second)})
-    assert third.active_bundle == first.name != third.desired_bundle
+    assert third.active_bundle == first.name != third.target_bundle
     assert plan_of(third) == DeleteBundles((second,))
     third = replace(third, bundles={first.name: first})
     plan = plan_of(third)
@@ -283,7 +275,7 @@ def test_what_the_bundle_reports_is_passed_on(
 ) -> None:
     seen = world()
     with pytest.raises(error, match=text) as caught:
-        plan_of(replace(seen, bundles={seen.desired_bundle: bundle(seen.desired_bundle, unpacking, "no answer")}))
+        plan_of(replace(seen, bundles={seen.target_bundle: bundle(seen.target_bundle, unpacking, "no answer")}))
     assert getattr(caught.value, "reason", "") == reason
     assert not isinstance(caught.value, ApplyRejected)
 
@@ -298,7 +290,7 @@ def test_a_bundle_whose_spec_was_changed_is_created_again(name: str) -> None:
     record = BundleRecord(bundle=seen.active_bundle or "", spec=BundleSpec.load(spec))
     status = seen.deployment.status.model_copy(update={"installed": record})
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
-    victim = seen.desired_bundle if name == "desired" else record.bundle
+    victim = seen.target_bundle if name == "desired" else record.bundle
     found = {**seen.bundles, victim: replace(seen.bundles[victim], spec=other, image="other@sha256:1")}
     seen = replace(seen, bundles=found)
     assert plan_of(seen) == DeleteBundles((found[victim],))
@@ -311,12 +303,12 @@ def test_a_bundle_whose_spec_was_changed_is_created_again(name: str) -> None:
 
 def test_content_of_what_is_installed_that_is_unpacked_again_is_waited_for_briefly() -> None:
     seen = installed()
-    assert seen.active_bundle == seen.desired_bundle
+    assert seen.active_bundle == seen.target_bundle
     with pytest.raises(BriefWait, match="is unavailable"):
         plan_of(replace(seen, content=MissingContent()))
     with pytest.raises(Waiting, match="no answer") as caught:
         plan_of(
-            replace(seen, bundles={seen.desired_bundle: bundle(seen.desired_bundle, UnpackState.RETRYING, "no answer")})
+            replace(seen, bundles={seen.target_bundle: bundle(seen.target_bundle, UnpackState.RETRYING, "no answer")})
         )
     assert not isinstance(caught.value, BriefWait)
 
@@ -616,7 +608,7 @@ def test_what_left_the_bundle_stays_until_the_new_one_is_active() -> None:
 
 def active(seen: World) -> World:
     """The wanted bundle has just become the active one."""
-    status = {"activeBundle": seen.desired_bundle, "observedGeneration": 2}
+    status = {"activeBundle": seen.target_bundle, "observedGeneration": 2}
     obj = {**seen.raw, "status": status}
     return replace(seen, raw=obj, deployment=world(obj).deployment, active_content=MissingContent())
 
@@ -776,7 +768,7 @@ def test_a_namespace_that_a_bundle_only_writes_into_is_joined_and_not_made() -> 
 
 def test_when_somebody_removed_a_joined_namespace_the_rest_is_kept_in_repair() -> None:
     seen = installed()
-    content = replace(writing_into("harbour"), bundle=seen.desired_bundle)
+    content = replace(writing_into("harbour"), bundle=seen.target_bundle)
     seen = replace(seen, content=content, labeled={key: one for key, one in seen.labeled.items() if key != SECRET})
     assert [name for _, found in steps(seen) for name in found] == [SECRET.name]
 

@@ -66,7 +66,7 @@ def test_a_process_that_starts_knows_what_was_applied_and_does_nothing() -> None
     [
         pytest.param(noting(installed(), None), id="there is no digest"),
         pytest.param(
-            replace(noted(installed()), content=replace(rendered(digest="v2"), bundle=installed().desired_bundle)),
+            replace(noted(installed()), content=replace(rendered(digest="v2"), bundle=installed().target_bundle)),
             id="another version of rukpak renders the objects differently",
         ),
         pytest.param(
@@ -165,7 +165,7 @@ def test_the_digest_stays_while_drift_is_reverted() -> None:
     drifted = noted(installed())
     drifted = replace(drifted, labeled={**drifted.labeled, SECRET: member(SECRET, applied_fields={MANAGER: "other"})})
     assert isinstance(plan_of(drifted), Apply)
-    assert not is_outdated(drifted, rendered(bundle=drifted.desired_bundle))
+    assert not is_outdated(drifted, rendered(bundle=drifted.target_bundle))
 
 
 @pytest.mark.parametrize("known", [None, "before"])

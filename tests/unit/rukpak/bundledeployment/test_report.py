@@ -25,6 +25,7 @@ from olmkit.api.conditions import StatusReport, format_timestamp
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Unavailable, Waiting
 from olmkit.runtime.recorder import choose_events
+from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.health import Health
 from rukpak.bundledeployment.plan import (
     Activate,
@@ -42,7 +43,7 @@ from rukpak.bundledeployment.plan import (
 )
 from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
 from rukpak.bundledeployment.report import BundleDeploymentReport
-from rukpak.bundledeployment.world import CRD, ApplyRejected, BriefWait, LastApplied, UnpackState, World
+from rukpak.bundledeployment.world import CRD, ApplyRejected, BriefWait, LastApplied, World
 from rukpak.format import BadBundle
 from rukpak.format.objects import ObjectKey
 from tests.unit.rukpak.bundledeployment.worlds import (
@@ -100,7 +101,7 @@ def apply(seen: World, last: int = 2) -> Done:
 def pending(unpacking: UnpackState, message: str = "") -> World:
     """The wanted Bundle is not unpacked."""
     seen = world()
-    return replace(seen, bundles={seen.desired_bundle: bundle(seen.desired_bundle, unpacking, message)})
+    return replace(seen, bundles={seen.target_bundle: bundle(seen.target_bundle, unpacking, message)})
 
 
 FIRST = inventoried(unpacked())
@@ -125,19 +126,19 @@ KIND = Waiting(Reason.WAITING_FOR_KIND, "needs kinds that this cluster does not 
 
 def test_what_is_installed_is_recorded_in_the_status_that_names_it() -> None:
     seen = upgrading()
-    facts = replace(bundle(seen.desired_bundle), image="r@sha256:2", spec=seen.raw["spec"]["template"]["spec"])
-    seen = replace(seen, bundles={**seen.bundles, seen.desired_bundle: facts})
+    facts = replace(bundle(seen.target_bundle), image="r@sha256:2", spec=seen.raw["spec"]["template"]["spec"])
+    seen = replace(seen, bundles={**seen.bundles, seen.target_bundle: facts})
     assert report_of(seen, apply(seen)).status.installed is None
     status = report_of(seen, Done(Activate())).status
     assert status.installed is not None
-    assert (status.active_bundle, status.installed.bundle) == (seen.desired_bundle, seen.desired_bundle)
+    assert (status.active_bundle, status.installed.bundle) == (seen.target_bundle, seen.target_bundle)
     assert status.installed.image == "r@sha256:2"
 
 
 def test_what_is_installed_on_no_cluster_is_named_with_its_image() -> None:
     seen = unpacked(content=rendered(faults=("webhooks", "an old kind"), unsupported=("webhooks",)))
-    facts = replace(seen.bundles[seen.desired_bundle], image="r@sha256:1")
-    seen = replace(seen, bundles={seen.desired_bundle: facts})
+    facts = replace(seen.bundles[seen.target_bundle], image="r@sha256:1")
+    seen = replace(seen, bundles={seen.target_bundle: facts})
     error = Blocked(Reason.BUNDLE_LOAD_FAILED, "webhooks")
     assert report_of(seen, error).status.refused == RejectedBundle(image="r@sha256:1", message="webhooks")
     other = replace(seen, content=rendered(faults=("an old kind",)))
@@ -146,7 +147,7 @@ def test_what_is_installed_on_no_cluster_is_named_with_its_image() -> None:
 
 def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed() -> None:
     seen = installed()
-    known = BundleRecord(bundle=seen.desired_bundle, spec=BundleSpec.load(seen.raw["spec"]["template"]["spec"]))
+    known = BundleRecord(bundle=seen.target_bundle, spec=BundleSpec.load(seen.raw["spec"]["template"]["spec"]))
     obj = {**seen.raw, "status": {**seen.raw["status"], "installed": known.dump()}}
     seen = replace(seen, raw=obj, deployment=BundleDeployment.load(obj), bundles={})
     assert report_of(seen, Done(ApplyBundle({}, is_new=True))).status.installed == known
@@ -422,12 +423,12 @@ def test_every_reason_is_said_somewhere() -> None:
 
 def test_the_literals_of_the_guide() -> None:
     result = conditions(report_of(installed(), Done(Keep())))
-    name = installed().desired_bundle
+    name = installed().target_bundle
     assert result["HasValidBundle"][2] == f"Successfully unpacked the {name} Bundle"
     assert result["Installed"][2] == f"Instantiated bundle {name} successfully"
     assert result["Healthy"][2] == "BundleDeployment is healthy"
     result = conditions(report_of(pending(UnpackState.PENDING), Done(Keep())))
-    assert result["HasValidBundle"][2] == f"Waiting for the {world().desired_bundle} Bundle to be unpacked"
+    assert result["HasValidBundle"][2] == f"Waiting for the {world().target_bundle} Bundle to be unpacked"
     assert result["Healthy"][2] == "Installed condition is false"
 
 
@@ -442,8 +443,8 @@ def test_the_active_bundle_is_the_old_one_until_the_new_one_is_whole() -> None:
     assert report_of(seen, apply(seen)).status.active_bundle == seen.active_bundle
     assert report_of(seen, REFUSED).status.active_bundle == seen.active_bundle
     result = report_of(applied(seen), Done(Activate()))
-    assert result.status.active_bundle == seen.desired_bundle
-    assert conditions(result)["Installed"][2] == f"Instantiated bundle {seen.desired_bundle} successfully"
+    assert result.status.active_bundle == seen.target_bundle
+    assert conditions(result)["Installed"][2] == f"Instantiated bundle {seen.target_bundle} successfully"
 
 
 def test_a_failed_upgrade_names_which_objects_are_new() -> None:
@@ -520,7 +521,7 @@ def test_what_is_odd_is_said_when_all_is_well() -> None:
     )
     result = report_of(seen, Done(Keep()))
     assert ready(result) == (
-        f"Instantiated bundle {seen.desired_bundle} successfully; a template does not parse; "
+        f"Instantiated bundle {seen.target_bundle} successfully; a template does not parse; "
         "left out, because the cluster lacks their kinds: ServiceMonitor.monitoring.coreos.com ship-system/m"
     )
     assert result.status.left_out == [
@@ -823,13 +824,12 @@ def test_on_the_way_back_to_what_is_installed_it_is_not_ready() -> None:
         "Ready": "False/Upgrading",
         "Reconciling": "True/Upgrading",
     }
-    assert ready(result) == f"returning to {seen.desired_bundle}, phase 2 of 6"
+    assert ready(result) == f"returning to {seen.target_bundle}, phase 2 of 6"
     assert (
-        ready(report_of(seen, REFUSED))
-        == f"cannot return to {seen.desired_bundle}: Secret ship-system/log is another's"
+        ready(report_of(seen, REFUSED)) == f"cannot return to {seen.target_bundle}: Secret ship-system/log is another's"
     )
     changing = replace(seen, bundles=installed().bundles)
-    assert ready(report_of(changing, apply(seen))) == f"changing {seen.desired_bundle}, phase 2 of 6"
+    assert ready(report_of(changing, apply(seen))) == f"changing {seen.target_bundle}, phase 2 of 6"
     back = replace(seen, last_applied=installed().last_applied)
     assert brief(report_of(back, Done(Keep())))["Ready"] == "True/Succeeded"
 

@@ -33,7 +33,7 @@ def test_a_bundle_that_is_never_created_is_not_waited_for(provisioner: str) -> N
     assert "spec.provisionerClassName" in found.message
 
 
-DESIRED = world().desired_bundle
+DESIRED = world().target_bundle
 
 
 @pytest.mark.parametrize(

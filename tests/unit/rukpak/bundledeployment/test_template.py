@@ -10,14 +10,15 @@ import pytest
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, RECORDED_ANNOTATIONS, BundleDeployment, BundleRecord
 from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, BundleSpec
 from olmkit.api.operators import InstalledBundle, OperatorStatus, ProvidedApi
+from rukpak.bundledeployment.bundle_info import record_of
+from rukpak.bundledeployment.target import bundle_name
 from rukpak.bundledeployment.template import (
-    bundle_name,
     derive_record,
     desired_bundle_body,
     differs,
     recorded_bundle_body,
 )
-from rukpak.bundledeployment.world import World, record_of
+from rukpak.bundledeployment.world import World
 from tests.unit.rukpak.bundledeployment.worlds import NAME, UID, bundle, installed, raw, world
 
 TAG, DIGEST = "registry.example.com/ship:v1", "registry.example.com/ship@sha256:" + "1" * 64

@@ -10,22 +10,21 @@ from typing import Any
 from olmkit.api.bundledeployments import CREATED_LABEL, FINALIZER, BundleDeployment
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.errors import OlmError
+from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
 from rukpak.bundledeployment.decide import decide
 from rukpak.bundledeployment.evaluate import evaluate
 from rukpak.bundledeployment.health import Health
 from rukpak.bundledeployment.plan import Done, Plan, Release
 from rukpak.bundledeployment.rendered_bundle import InstallPhase, RenderedBundle, RenderedNamespace, RenderedObject
 from rukpak.bundledeployment.report import BundleDeploymentReport, report
-from rukpak.bundledeployment.template import bundle_name
+from rukpak.bundledeployment.target import bundle_name
 from rukpak.bundledeployment.world import (
     CRD,
     NAMESPACE,
-    BundleInfo,
     CustomResource,
     LabeledObject,
     LastApplied,
     NamespaceInfo,
-    UnpackState,
     World,
     manager_name,
     member_label,
@@ -101,13 +100,24 @@ def raw(
     }
 
 
+def revision(number: int, ref: str = "registry.example.com/ship:v1", outcome: str = "Succeeded", **other: Any) -> Any:
+    """A revision of the history, as read."""
+    spec = raw(ref)["spec"]["template"]["spec"]
+    return {
+        "revision": number,
+        "bundle": bundle_name(NAME, spec),
+        "spec": spec,
+        "install": "{}",
+        "outcome": outcome,
+        "startedAt": "2026-01-01T10:00:00Z",
+        **other,
+    }
+
+
 def world(obj: dict[str, Any] | None = None, **other: Any) -> World:
     """A World of a BundleDeployment that nothing was done for yet."""
     obj = obj or raw()
-    wanted = bundle_name(NAME, obj["spec"]["template"]["spec"])
-    return World(
-        now=NOW, raw=obj, deployment=BundleDeployment.load(obj), desired_bundle=wanted, custom_resources=(), **other
-    )
+    return World(now=NOW, raw=obj, deployment=BundleDeployment.load(obj), custom_resources=(), **other)
 
 
 def bundle(name: str, unpacking: UnpackState = UnpackState.DONE, message: str = "") -> BundleInfo:
@@ -125,8 +135,8 @@ def unpacked(seen: World | None = None, content: RenderedBundle | OlmError | Non
     seen = seen or world()
     known = content if content is not None else rendered()
     if isinstance(known, RenderedBundle):
-        known = replace(known, bundle=seen.desired_bundle)
-    return replace(seen, bundles={**seen.bundles, seen.desired_bundle: bundle(seen.desired_bundle)}, content=known)
+        known = replace(known, bundle=seen.target_bundle)
+    return replace(seen, bundles={**seen.bundles, seen.target_bundle: bundle(seen.target_bundle)}, content=known)
 
 
 def member(key: ObjectKey, **facts: Any) -> LabeledObject:
@@ -178,7 +188,8 @@ def installed(**other: Any) -> World:
     """Installed, healthy, nothing to do."""
     obj = raw()
     active = bundle_name(NAME, obj["spec"]["template"]["spec"])
-    return applied(unpacked(world(raw(status={"activeBundle": active, "observedGeneration": 1}), **other)))
+    status = {"activeBundle": active, "observedGeneration": 1, "revision": 1, "history": [revision(1)]}
+    return applied(unpacked(world(raw(status=status), **other)))
 
 
 def unwell(health: Health, before: World | None = None) -> World:
@@ -188,14 +199,12 @@ def unwell(health: Health, before: World | None = None) -> World:
 
 
 def upgrading(content: RenderedBundle | OlmError | None = None, old: RenderedBundle | None = None) -> World:
-    """Version 1 is installed, the template asks for version 2, which is unpacked."""
+    """Version 1 is installed, the template asks for version 2, which is unpacked and has begun."""
     before = installed()
     assert before.active_bundle is not None
-    obj = raw(
-        "registry.example.com/ship:v2",
-        status={"activeBundle": before.active_bundle, "observedGeneration": 2},
-        generation=2,
-    )
+    history = [revision(2, "registry.example.com/ship:v2", "InProgress"), revision(1)]
+    status = {"activeBundle": before.active_bundle, "observedGeneration": 2, "revision": 1, "history": history}
+    obj = raw("registry.example.com/ship:v2", status=status, generation=2)
     after = unpacked(world(obj), content or rendered(digest="v2"))
     return replace(
         after,

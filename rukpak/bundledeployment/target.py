@@ -1,0 +1,104 @@
+"""The target of a BundleDeployment: the Bundle that is brought or kept, and how it is installed.
+
+It is what spec asks for. After a rollback of exactly that it is the last good revision, until spec asks for something else. It
+follows from spec and status alone, so that each process brings the same: the status is written before the first write that
+depends on it.
+
+    newest revision of status.history                 target                    its revision
+    rolled back, and it is what spec asks for         the newest good revision  that one
+    of this Bundle and options, not rolled back       what spec asks for        the newest
+    another one, or there is none                     what spec asks for        none yet
+
+Called by rukpak.bundledeployment.world. Never reads the cluster. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from olmkit.api.bundledeployments import (
+    BundleDeployment,
+    BundleDeploymentSpec,
+    Revision,
+    RevisionOutcome,
+    install_fields,
+    template_spec,
+)
+from olmkit.api.bundles import PLAIN
+from rukpak.render.install_options import InstallOptions
+
+HASH_LENGTH = 6
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is brought or kept."""
+
+    bundle: str
+    """The name of the Bundle."""
+    options: InstallOptions
+    revision: Revision | None = None
+    """Its revision in the status; None: none has begun."""
+    is_rolled_back: bool = False
+    """Whether it is an earlier revision than the one that spec asks for."""
+
+
+def target_of(raw: Mapping[str, Any], deployment: BundleDeployment) -> Target:
+    """The target of a BundleDeployment as read."""
+    asked = Target(bundle_name(deployment.metadata.name, template_spec(dict(raw))), InstallOptions.of(deployment.spec))
+    history: Sequence[Revision] = deployment.status.history or ()
+    newest = history[0] if history else None
+    if newest is None:
+        return asked
+    if newest.outcome == RevisionOutcome.ROLLED_BACK:
+        good = last_good(history)
+        if good is None or newest.asked != asked_digest(raw):
+            return asked
+        return Target(good.bundle, options_of(good), good, is_rolled_back=True)
+    if (newest.bundle, options_of(newest)) == (asked.bundle, asked.options):
+        return Target(asked.bundle, asked.options, newest)
+    return asked
+
+
+def last_good(history: Sequence[Revision]) -> Revision | None:
+    """The newest revision that succeeded."""
+    return next((one for one in history if one.outcome == RevisionOutcome.SUCCEEDED), None)
+
+
+def options_of(revision: Revision) -> InstallOptions:
+    """How a revision was installed."""
+    fields = {
+        "provisionerClassName": PLAIN,
+        "template": {"spec": revision.spec.dump()},
+        **orjson.loads(revision.install),
+    }
+    return InstallOptions.of(BundleDeploymentSpec.load(fields))
+
+
+def install_text(raw: Mapping[str, Any]) -> str:
+    """How spec asks to install, as a revision records it."""
+    return orjson.dumps(install_fields(dict(raw)), option=orjson.OPT_SORT_KEYS).decode()
+
+
+def asked_digest(raw: Mapping[str, Any]) -> str:
+    """The digest of what spec asks for: the Bundle, and everything about how it is installed."""
+    return hashlib.sha256(f"{_json(template_spec(dict(raw)))}{install_text(raw)}".encode()).hexdigest()[:16]
+
+
+def bundle_name(deployment: str, template: Mapping[str, Any]) -> str:
+    """`<deployment>-<hash>`: the Bundle of a template's spec as read. Labels and annotations do not make another Bundle."""
+    return f"{deployment}-{template_hash(template)}"
+
+
+def template_hash(template: Mapping[str, Any]) -> str:
+    """Six hex digits of the template's spec."""
+    return hashlib.sha256(_json(template).encode()).hexdigest()[:HASH_LENGTH]
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
