@@ -8,6 +8,7 @@ TEST_CLUSTER := $(if $(filter command line,$(origin KUBECONFIG)),$(KUBECONFIG),$
 # Processes share the test files in this order (slow tiers come first), each with its own cluster. With TEST_CLUSTER there is one.
 workers = $(if $(TEST_CLUSTER),,-n $(1) --dist loadfile --no-loadscope-reorder)
 NODE_TESTS ?= tests/node
+SHORT_NODE_TESTS := tests/node/test_suite.py tests/node/operators/test_greeter.py::test_it_reconciles_is_upgraded_and_removed
 DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG)) $(if $(NODE),--node $(NODE))
 
 .DEFAULT_GOAL := help
@@ -65,7 +66,7 @@ test: check ## check, unit, cases, integration, cluster, e2e, corpus (not alerts
 	$(if $(OLM_KUBECONFIG),,$(BIN)/python -m devcluster build)
 	$(BIN)/pytest $(call workers,3) $(foreach tier,e2e alerts gitops image node release,--ignore=tests/$(tier)) tests
 	$(BIN)/pytest $(call workers,2) tests/e2e
-	@if $(BIN)/python -m devcluster build --node real; then $(MAKE) --no-print-directory node NODE_TESTS=tests/node/test_suite.py; \
+	@if $(BIN)/python -m devcluster build --node real; then $(MAKE) --no-print-directory node NODE_TESTS="$(SHORT_NODE_TESTS)"; \
 	else echo "The suite was not run as pods, for the reason above."; fi
 
 gitops: setup ## Argo CD and Flux deliver the suite's objects on a local cluster (the first build takes nine minutes)
