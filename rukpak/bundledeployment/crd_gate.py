@@ -53,12 +53,13 @@ def _is_replaced(world: World, item: RenderedObject) -> bool:
     crd = world.crds.get(item.key.name)
     if crd is None or crd.is_terminating:
         return False
-    return is_taken_over(crd) or (crd.owner_uid == world.uid and _is_upgrade(world))
+    return _is_taken_over(world, crd) or (crd.owner_uid == world.uid and _is_upgrade(world))
 
 
-def is_taken_over(crd: CustomResourceDefinition) -> bool:
-    """Whether a BundleDeployment with this CustomResourceDefinition in its bundle takes it over: another one released it."""
-    return bool(crd.released_by) and not crd.owner_uid
+def _is_taken_over(world: World, crd: CustomResourceDefinition) -> bool:
+    """Whether it belongs to nobody, and another BundleDeployment released it or the spec permits to take it over."""
+    adopts = world.deployment.spec.adoption_policy == "IfUnowned"
+    return not crd.owner_uid and (bool(crd.released_by) or adopts)
 
 
 def _is_upgrade(world: World) -> bool:

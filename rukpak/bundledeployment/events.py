@@ -83,7 +83,8 @@ class EventMapper:
         owners = {uid for obj in (change.old, change.new) if obj for uid in transforms.owner_uid_index(obj)}
         yield from self.names_of(owners)
         is_kind_news = _served(old) != _served(new)
-        is_news = old is None or new is None or old != new
+        # The schema of one that is about to be taken over is no part of its facts.
+        is_news = old is None or new is None or old != new or not crd.owner_uid
         for name, known in list(self.interests.items()):
             if (is_kind_news and crd.group_kind in known.kinds) or (is_news and crd.name in known.crds):
                 yield name

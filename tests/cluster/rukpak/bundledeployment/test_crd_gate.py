@@ -157,5 +157,20 @@ async def test_a_released_definition_is_compared_by_who_takes_it_over(at: Harnes
     other = f"{at.name}-b"
     await at.install(at.push(plain(boats(at.group, {"type": "string"})), "b1"), other)
     await at.until(says("Stalled", "True", "Blocked", "spec.size: type-changed: integer -> string"), other)
-    await at.install(at.push(plain(boats(at.group, {**NUMBER, "nullable": True})), "b2"), other)
+    await at.client.apply(CRDS, boats(at.group, {"type": "string"}), "a-person")
     await at.until(READY, other)
+
+
+async def test_a_definition_that_nobody_manages_is_compared_before_it_is_taken_over(
+    at: Harness, running: Client
+) -> None:
+    await at.create(CRDS, boats(at.group, NUMBER))
+    body = at.body(bundle(at, "v1", {"type": "string"}))
+    body["spec"]["adoptionPolicy"] = "IfUnowned"
+    at.deployments.record_write(await at.client.apply(bundledeployments.KIND, body, "test"))
+    await at.until(says("Stalled", "True", "Blocked", "spec.size: type-changed: integer -> string"))
+    assert await live_size(at) == NUMBER
+    body["spec"]["crdUpgradeSafety"] = {"policy": "None"}
+    at.deployments.record_write(await at.client.apply(bundledeployments.KIND, body, "test"))
+    await at.until(READY)
+    assert await live_size(at) == {"type": "string"}

@@ -61,6 +61,13 @@ def test_a_definition_that_is_taken_over_is_compared_before_the_first_installati
     assert names(released()) == [NAME_OF_CRD]
 
 
+def test_a_definition_that_nobody_manages_is_compared_if_it_may_be_taken_over() -> None:
+    seen = replace(unpacked(), crds={NAME_OF_CRD: crd(owner_uid="")})
+    assert names(seen) == []
+    raw = {**seen.raw, "spec": {**seen.raw["spec"], "adoptionPolicy": "IfUnowned"}}
+    assert names(replace(seen, raw=raw, deployment=BundleDeployment.load(raw))) == [NAME_OF_CRD]
+
+
 NOT_COMPARED = {
     "one that does not exist": unpacked(),
     "one of others, which is not taken over": replace(unpacked(), crds={NAME_OF_CRD: crd(owner_uid="uid-other")}),
