@@ -20,6 +20,7 @@ from olmctl.catalog.init import init
 from olmctl.catalog.render import render as render_catalog
 from olmctl.catalog.validate import validate
 from olmctl.cluster.approve import approve
+from olmctl.cluster.diff import diff
 from olmctl.cluster.graph import graph as graph_on_cluster
 from olmctl.cluster.install import install
 from olmctl.cluster.list import list_operators
@@ -97,6 +98,7 @@ for command in (
     graph_on_cluster,
     tree,
     approve,
+    diff,
     resolve,
 ):
     olm.add_command(command)

@@ -16,13 +16,14 @@ import click
 import orjson
 import yaml
 
+from olmctl.bundle.folder import read_folder
 from olmctl.commands import FAILED, SETTINGS, CommandError, Directory, reports_errors
 from olmkit.api.names import is_dns1123_label
 from olmkit.gocompat.parse_errors import ParseError
 from olmkit.gocompat.yaml_dumper import TreeDumper
 from olmkit.gocompat.yaml_scalars import is_plain_string
-from rukpak.format import BadBundle, Bundle, PlainBundle, documents, read_plain, read_registry
-from rukpak.format.errors import BUNDLE_LOAD_FAILED, UNPACK_FAILED
+from rukpak.format import BadBundle, PlainBundle, documents
+from rukpak.format.errors import BUNDLE_LOAD_FAILED
 from rukpak.format.objects import BundleObject
 from rukpak.render.endpoints import CertificateMode
 from rukpak.render.namespaces import default_namespace, install_namespace, namespace_error
@@ -119,7 +120,7 @@ def _print(folder: str, flags: _Flags, output: str, prefix: str) -> bool:
 
 def _rendered(folder: Path, flags: _Flags) -> tuple[list[BundleObject], tuple[str, ...]]:
     """The objects, and notes about suggestions of the bundle that are not followed. Raises BadBundle."""
-    bundle = _read(folder)
+    bundle = read_folder(folder)
     notes: tuple[str, ...] = ()
     if isinstance(bundle, PlainBundle):
         suggested = default_namespace(folder.resolve().name)
@@ -145,21 +146,6 @@ def _read_config(file: str) -> Mapping[str, Any]:
         raise CommandError(FAILED, f"{file}: must be one mapping, such as `env: [{{name: A, value: b}}]`")
     config: dict[str, Any] = found[0]
     return config
-
-
-def _read(folder: Path) -> Bundle:
-    if not folder.is_dir():
-        raise BadBundle(UNPACK_FAILED, f"{folder}: no such folder")
-    files = {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for part in ("manifests", "metadata")
-        for path in sorted((folder / part).rglob("*"))
-        if path.is_file()
-    }
-    if not any(name.startswith("manifests/") for name in files):
-        text = f'{folder} has no "manifests" folder with files in it: give the folder of one version of one bundle'
-        raise BadBundle(UNPACK_FAILED, text)
-    return read_registry(files) if (folder / "metadata").is_dir() else read_plain(files)
 
 
 def _json(manifests: Sequence[BundleObject] | None) -> str:

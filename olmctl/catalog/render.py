@@ -14,7 +14,8 @@ import click
 import orjson
 
 from olmctl.catalog.output import output_option, print_documents
-from olmctl.commands import fail, file_path, reports_errors, warn
+from olmctl.commands import fail, reports_errors, warn
+from olmctl.image_options import image_options
 from olmkit.errors import OlmError
 from olmkit.fbc import bundle_blobs, catalog
 from olmkit.fbc.blobs import Blob, parse_blob
@@ -75,21 +76,7 @@ class _Options:
 @click.option("--package", default="", help="The package of a plain bundle.")
 @click.option("--version", default="", help="The version of a plain bundle.")
 @click.option("--name", default="", help="The name of a plain bundle.  [default: PACKAGE.vVERSION]")
-@click.option(
-    "--registries-conf", metavar="FILE", type=file_path(), help="Mirrors of registries: containers-registries.conf(5)."
-)
-@click.option(
-    "--pull-cas-dir",
-    metavar="DIR",
-    type=file_path(),
-    help="A folder of PEM files of certificate authorities to trust in addition to the system's.",
-)
-@click.option(
-    "--allow-source-cidr",
-    metavar="CIDR",
-    multiple=True,
-    help="A range of loopback or link-local addresses that registries may have. May be repeated.",
-)
+@image_options
 @reports_errors
 def render(references: tuple[str, ...], output: Format, **options: Any) -> int:
     """Print the blobs of catalogs and bundles, ordered by package.

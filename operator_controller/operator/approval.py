@@ -5,16 +5,20 @@ Called by evaluate.py. A Hold changes nothing that is installed or being install
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from olmkit.api.bundledeployments import VERSION_ANNOTATION
-from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, AvailableBundle, Operator, Reason
+from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, AvailableBundle, Operator, ProvidedApi, Reason
 from olmkit.gocompat.text import one_line
 from operator_controller.operator.bundle_deployment import requests_bundle
+from operator_controller.operator.running_bundle import provided_apis
 from operator_controller.operator.world import World
 from operator_controller.resolve.answer import SelectedBundle
 from operator_controller.resolve.version_range import MastermindsRange
 
+MAX_APIS_SHOWN = 3
+"""Kinds that a bundle adds or removes and that the message names."""
 PAUSED = "the Operator is paused (spec.paused)"
 
 
@@ -54,7 +58,11 @@ def find_hold(world: World, bundle: SelectedBundle | None, explanation: str) -> 
     running = f"; meanwhile {world.running.version_text} runs" if excludes_running and world.running is not None else ""
     if world.operator.spec.paused:
         note = f"{PAUSED}{running}"
-        available = _available(waiting, Reason.PAUSED, f"{note}; {explanation}") if waiting is not None else None
+        available = (
+            _available(waiting, Reason.PAUSED, f"{note}; {_effect(world, waiting)}; {explanation}")
+            if waiting is not None
+            else None
+        )
         return Hold(Reason.PAUSED, note, available, excludes_running)
     approved = approved_version(world.operator)
     if waiting is None or approved is None or approved == waiting.version:
@@ -65,7 +73,7 @@ def find_hold(world: World, bundle: SelectedBundle | None, explanation: str) -> 
     if approved and approved != requested_version(world):
         note += f' (it is "{approved[:64]}")'
     note += running
-    available = _available(waiting, Reason.APPROVAL_REQUIRED, f"{note}; {explanation}")
+    available = _available(waiting, Reason.APPROVAL_REQUIRED, f"{note}; {_effect(world, waiting)}; {explanation}")
     return Hold(Reason.APPROVAL_REQUIRED, note, available, excludes_running)
 
 
@@ -82,6 +90,27 @@ def requested_version(world: World) -> str:
     """The version that the BundleDeployment requests; empty if there is none."""
     existing = world.owned_bundle_deployment
     return existing.annotations.get(VERSION_ANNOTATION, "") if existing is not None else ""
+
+
+def _effect(world: World, bundle: SelectedBundle) -> str:
+    """What the bundle would change, as far as its catalog tells, and where to see everything."""
+    everything = f"olm diff {world.operator.metadata.name} shows everything that it changes"
+    running = world.running.properties if world.running is not None else "[]"
+    if not running:
+        return everything
+    old, new = (set(map(_api_name, provided_apis(text))) for text in (running, bundle.properties))
+    changes = [f"{verb} {_listed(names)}" for verb, names in (("adds", new - old), ("removes", old - new)) if names]
+    return f"it {' and '.join(changes) or 'adds and removes no API'}; {everything}"
+
+
+def _api_name(api: ProvidedApi) -> str:
+    return f"{api.kind} ({api.group}/{api.version})"
+
+
+def _listed(names: Collection[str]) -> str:
+    shown = sorted(names)[:MAX_APIS_SHOWN]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def _available(bundle: SelectedBundle, reason: Reason, message: str) -> AvailableBundle:

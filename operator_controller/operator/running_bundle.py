@@ -85,7 +85,8 @@ def _read_annotations(name: str, annotations: Mapping[str, str], image: str) -> 
         catalog=running.catalog or None,
         channel=running.channel or None,
         apis=sorted(
-            _apis(annotations.get(PROPERTIES_ANNOTATION, "")), key=lambda api: (api.group, api.kind, api.version)
+            provided_apis(annotations.get(PROPERTIES_ANNOTATION, "")),
+            key=lambda api: (api.group, api.kind, api.version),
         ),
     )
     return running, installed
@@ -98,8 +99,8 @@ def _version(text: str) -> Version | None:
         return None
 
 
-def _apis(text: str) -> Iterable[ProvidedApi]:
-    """The kinds in the properties annotation. It may contain anything, because a person can edit it."""
+def provided_apis(text: str) -> Iterable[ProvidedApi]:
+    """The kinds in a properties annotation. It may contain anything, because a person can edit it."""
     properties = parse_recorded_properties(text)
     names = recorded_display_names(Property(str(entry.get("type")), entry.get("value")) for entry in properties)
     for entry in properties:

@@ -29,16 +29,15 @@ from rukpak.bundledeployment.rendered_bundle import (
 )
 from rukpak.bundledeployment.rest_mapper import GroupKind, RecordedLookups, RestMapper
 from rukpak.bundledeployment.world import CRD, NAMESPACE
-from rukpak.format import BadBundle, Bundle, PlainBundle, RegistryBundle
-from rukpak.format.errors import INVALID_CONFIGURATION
+from rukpak.format import BadBundle, Bundle, RegistryBundle
 from rukpak.format.objects import BundleObject, ObjectKey, mapping, mappings
 from rukpak.render.cluster_info import ClusterInfo
 from rukpak.render.endpoints import endpoints_of
 from rukpak.render.install_options import InstallOptions
-from rukpak.render.namespaces import default_namespace, install_namespace, namespace_error
+from rukpak.render.installation import installation
+from rukpak.render.namespaces import namespace_error
 from rukpak.render.phases import NAMESPACES, phases
-from rukpak.render.preflight import Preflight, check
-from rukpak.render.renderer import RenderOptions, render
+from rukpak.render.preflight import Preflight
 from rukpak.render.scopes import Scopes
 
 MAX_BODIES_BYTES = 32 * 1024 * 1024
@@ -180,34 +179,15 @@ class _RenderWork:
             return BadBundle(REASON, f"the bundle cannot be rendered: {type(error).__name__}: {error}"), {}
 
     def _prepared(self, content: Bundle) -> tuple[RenderedBundle, dict[ObjectKey, bytes]]:
-        namespace, warnings = self._namespace(content)
         options = self.identity.options
-        wanted = RenderOptions(
-            namespace,
-            options.watch_namespaces or None,
-            certificates=options.certificates,
-            scopes=self.scopes,
-            config=options.config,
-        )
-        manifests = render(content, wanted)
-        ready = check(manifests, content, self.cluster_info)
+        made = installation(content, options, self.identity.deployment, self.cluster_info, self.scopes)
+        ready = made.ready
         bodies = {item.key: orjson.dumps(item.body, option=orjson.OPT_SORT_KEYS) for item in ready.manifests}
-        rendered = self._rendered(namespace, warnings, ready, bodies)
+        rendered = self._rendered(made.namespace, made.warnings, ready, bodies)
         if isinstance(content, RegistryBundle):
-            endpoints = endpoints_of(content, namespace, options.certificates)
+            endpoints = endpoints_of(content, made.namespace, options.certificates)
             rendered = replace(rendered, endpoints=tuple(endpoints.values()))
         return rendered, bodies
-
-    def _namespace(self, content: Bundle) -> tuple[str, tuple[str, ...]]:
-        given, suite_namespaces = self.identity.options.namespace, self.cluster_info.suite_namespaces
-        if given and (problem := namespace_error(given, suite_namespaces)):
-            text = f'nothing may be installed into namespace "{given}", which {problem}: name another install namespace'
-            raise BadBundle(INVALID_CONFIGURATION, text)
-        if given:
-            return given, ()
-        if isinstance(content, PlainBundle):
-            return default_namespace(self.identity.deployment), ()
-        return install_namespace(content, suite_namespaces)
 
     def _rendered(self, namespace: str, warnings: tuple[str, ...], ready: Preflight, bodies: Bodies) -> RenderedBundle:
         install_phases = [

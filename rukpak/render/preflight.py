@@ -1,6 +1,6 @@
 """Checks whether a rendered bundle can be installed in a cluster, before anything is written.
 
-Called by rukpak.bundledeployment.render_cache. The result lists faults (the bundle can never be installed as it is), missing
+Called by rukpak.render.installation. The result lists faults (the bundle can never be installed as it is), missing
 kinds (the cluster does not serve them yet) and objects that are left out (optional kinds of monitoring, autoscaling or console
 tools that the cluster does not serve). Pure.
 """

@@ -113,6 +113,7 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
         ),
         ("docs/catalog-authoring.md", "buildah build -f my-catalog.Dockerfile -t quay.io/me/my-catalog:latest ."),
         ("docs/catalog.md", "ssh-keygen -t ed25519 -N '' -f deploy-key"),
+        ("docs/cli.md", "olm diff snapscheduler 3.5.0"),
         (
             "docs/cli.md",
             "olm resolve --catalog catalog/ --installed cert-manager=1.16.5 --kube-version 1.34 party-operator "

@@ -15,6 +15,8 @@ from tests.unit.operator_controller.operator.report_rows_held import PAUSED, WAI
 from tests.unit.operator_controller.operator.worlds import bundle_annotations, deployment, image, offer, operator, world
 
 DRIFTED = deployment("1.0.0", active="alpha-1.0.0", annotations=bundle_annotations("1.0.0", channel="beta"))
+DIFF = "olm diff alpha shows everything that it changes"
+ADDS, SAME = f"it adds Thing (g.example.com/v1); {DIFF}", f"it adds and removes no API; {DIFF}"
 MOVED = (offer("1.0.0", "1.1.0", catalog="vendor"),)
 
 
@@ -95,13 +97,22 @@ def _available(reason: str, message: str) -> Object:
     ("observed", "available", "wanted"),
     [
         pytest.param(
-            world(manual()), _available("ApprovalRequired", f"{WAITS}; {BEST}"), "1.1.0", id="a first installation"
+            world(manual()),
+            _available("ApprovalRequired", f"{WAITS}; {ADDS}; {BEST}"),
+            "1.1.0",
+            id="a first installation",
         ),
         pytest.param(
-            runs("1.0.0", manual()), _available("ApprovalRequired", f"{WAITS}; {BEST}"), "1.0.0", id="an upgrade"
+            runs("1.0.0", manual()),
+            _available("ApprovalRequired", f"{WAITS}; {SAME}; {BEST}"),
+            "1.0.0",
+            id="an upgrade",
         ),
         pytest.param(
-            runs("1.0.0", paused(approval="Manual")), _available("Paused", f"{PAUSED}; {BEST}"), "1.0.0", id="a pause"
+            runs("1.0.0", paused(approval="Manual")),
+            _available("Paused", f"{PAUSED}; {SAME}; {BEST}"),
+            "1.0.0",
+            id="a pause",
         ),
         pytest.param(runs("1.1.0", manual()), None, "1.1.0", id="nothing better"),
         pytest.param(runs("1.1.0", paused()), None, "1.1.0", id="nothing better, and a pause"),
@@ -123,7 +134,7 @@ def test_the_bundle_that_waits(observed: World, available: Object | None, wanted
 def test_an_event_names_each_bundle_that_waits_once() -> None:
     """Ready=True has an Event of its own when it becomes so; for another bundle that waits later there is one more."""
     first, events = _report(world(manual()))
-    assert events == (PendingEvent("Normal", "ApprovalRequired", f"{WAITS}; {BEST}", "Ready"),)
+    assert events == (PendingEvent("Normal", "ApprovalRequired", f"{WAITS}; {ADDS}; {BEST}", "Ready"),)
     assert _report(world({**manual(), "status": first}))[1] == ()
     waiting, events = _report(runs("1.0.0", {**manual(), "status": first}))
     assert events == ()

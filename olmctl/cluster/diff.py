@@ -1,0 +1,115 @@
+"""`olm diff OPERATOR [VERSION]`: what another version would change, without installing it.
+
+Both bundles are rendered as rukpak renders them, and compared with each other; CustomResourceDefinitions are compared with those
+on the cluster. Changes nothing. Ends as `kubectl diff` does: 0 without a difference, 1 with one, above 1 after an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from olmctl.cluster.completion import OPERATOR, VERSION, CompletingCommand
+from olmctl.cluster.diff_output import Difference, as_value, print_text
+from olmctl.cluster.installed_objects import bundle_deployment_of
+from olmctl.cluster.output import output_option, print_object
+from olmctl.cluster.planned_bundle import Cluster, current_spec, rendered, running_bundle, wanted_bundle, wanted_spec
+from olmctl.cluster.session import Session, on_cluster
+from olmctl.commands import FAILED, CommandError, status_of, warn
+from olmctl.image_options import image_options
+from olmctl.terminal import clean
+from olmkit.api import customresourcedefinitions, operators
+from olmkit.api.meta import Object
+from olmkit.errors import ApiError, NotFound, OlmError
+from rukpak.changes.definitions import definition_changes
+from rukpak.changes.objects import object_changes
+from rukpak.changes.permissions import gained, permissions
+from rukpak.format.objects import BundleObject
+
+DIFFERENT, ERROR = 1, 2
+"""Exit statuses; others are those of all commands."""
+MAX_CONCURRENT_READS = 8
+_CRD = customresourcedefinitions.KIND.group_kind
+
+
+@click.command("diff", cls=CompletingCommand)
+@click.argument("operator", type=OPERATOR)
+@click.argument("version", required=False, type=VERSION)
+@output_option("json", "yaml", "text")
+@image_options
+@on_cluster
+async def diff(session: Session, operator: str, version: str | None, output: str | None, **options: Any) -> int:
+    """Show what VERSION would change on the cluster if OPERATOR had it; nothing is changed.
+
+    Without VERSION it is the version that waits, for example for an approval, or else the one that was chosen. The images
+    of both versions are pulled by this command. The exit status is 0 if nothing differs, 1 if something does, and above 1
+    if that is not known.
+    """
+    try:
+        found = await _difference(session, operator, version, options)
+    except ApiError as error:
+        raise CommandError(max(status_of(error), ERROR), error.message) from error
+    except (OlmError, CommandError) as error:
+        raise CommandError(max(getattr(error, "status", FAILED), ERROR), str(error)) from error
+    if output in ("json", "yaml"):
+        print_object(as_value(found), output)
+    else:
+        print_text(found)
+    return DIFFERENT if found.has_changes else 0
+
+
+async def _difference(session: Session, name: str, version: str | None, options: Mapping[str, Any]) -> Difference:
+    operator = await session.client.get(operators.KIND, name)
+    deployment = await bundle_deployment_of(session, operator)
+    running = running_bundle(deployment)
+    wanted = await wanted_bundle(session, operator, deployment, version)
+    spec, cluster = wanted_spec(operator, wanted.image), await Cluster.of(session)
+    new = await rendered(wanted.image, spec, name, cluster, options)
+    before: Sequence[BundleObject] = ()
+    if running is not None and deployment is not None:
+        old = await rendered(running.image, current_spec(deployment), name, cluster, options)
+        before = old.ready.manifests
+    after = new.ready.manifests
+    live = await _live_definitions(session, before, after)
+    was, will = permissions(before), permissions(after)
+    return Difference(
+        operator=name,
+        old_version=running.version if running is not None else "",
+        new_version=wanted.version,
+        refusals=new.ready.faults,
+        missing_kinds=new.ready.missing,
+        objects=tuple(object_changes(before, after)),
+        gained=tuple(gained(was, will)),
+        lost=tuple(gained(will, was)),
+        definitions=tuple(definition_changes(live, _definitions(after), spec.crd_upgrade_safety)),
+    )
+
+
+def _definitions(objects: Sequence[BundleObject]) -> dict[str, Mapping[str, Any]]:
+    return {item.name: item.body for item in objects if item.key[:2] == _CRD}
+
+
+async def _live_definitions(
+    session: Session, before: Sequence[BundleObject], after: Sequence[BundleObject]
+) -> dict[str, Mapping[str, Any]]:
+    """The CustomResourceDefinitions of the new bundle that are on the cluster; one that cannot be read is that of the old one."""
+    limit, old = asyncio.Semaphore(MAX_CONCURRENT_READS), _definitions(before)
+
+    async def live(name: str) -> Object | Mapping[str, Any] | None:
+        try:
+            async with limit:
+                return await session.client.get(customresourcedefinitions.KIND, name)
+        except NotFound:
+            return None
+        except ApiError as error:
+            warn(
+                f"CustomResourceDefinition {clean(name)} is compared with the bundle that runs: {clean(error.message)}"
+            )
+            return old.get(name)
+
+    names = sorted(_definitions(after))
+    found = await asyncio.gather(*map(live, names))
+    return {name: body for name, body in zip(names, found, strict=True) if body is not None}

@@ -1,0 +1,143 @@
+"""What `olm diff` prints: a summary in lines that begin with `#`, then a unified diff of the objects; or the same as a value.
+
+Called by diff.py. Objects are shown as YAML; text of bundles without characters that control a terminal. Pure but for printing.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from olmctl.cluster.output import as_yaml
+from olmctl.terminal import clean, coloured
+from olmkit.api.meta import Object
+from rukpak.changes.definitions import DefinitionChange
+from rukpak.changes.objects import Change, ObjectChange
+from rukpak.changes.permissions import Permission, sentences
+from rukpak.crd_safety.problem import Problem
+from rukpak.format.bundle import Body
+
+NOTHING = "nothing"
+"""Stands for the version where nothing is installed."""
+_COLOURS = {"+": "green", "-": "red", "#": "yellow"}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Everything that another version would change. `old_version` is empty if nothing is installed."""
+
+    operator: str
+    old_version: str
+    new_version: str
+    refusals: tuple[str, ...]
+    """Why rukpak would refuse the new version."""
+    missing_kinds: tuple[str, ...]
+    """Kinds that the cluster has to serve first."""
+    objects: tuple[ObjectChange, ...]
+    gained: tuple[Permission, ...]
+    lost: tuple[Permission, ...]
+    definitions: tuple[DefinitionChange, ...]
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything differs."""
+        return bool(self.objects or self.gained or self.lost or self.definitions)
+
+
+def print_text(found: Difference) -> None:
+    """Print the summary and the unified diff; nothing if nothing differs."""
+    if not found.has_changes:
+        return
+    for line in (*_summary(found), *_hunks(found)):
+        print(coloured(line, _COLOURS[line[0]]) if line[:1] in _COLOURS else line)
+
+
+def as_value(found: Difference) -> Object:
+    """The same for programs."""
+    return {
+        "operator": found.operator,
+        "oldVersion": found.old_version or None,
+        "newVersion": found.new_version,
+        "refusals": list(found.refusals),
+        "missingKinds": list(found.missing_kinds),
+        "customResourceDefinitions": [_definition(each) for each in found.definitions],
+        "permissions": {
+            "gained": [_permission(each) for each in found.gained],
+            "lost": [_permission(each) for each in found.lost],
+        },
+        "objects": [_object(each) for each in found.objects],
+    }
+
+
+def _summary(found: Difference) -> Iterator[str]:
+    yield f"# {found.operator}: {clean(found.old_version) or NOTHING} -> {clean(found.new_version)}"
+    for text in found.refusals:
+        yield f"# refused: {clean(text)}"
+    for text in found.missing_kinds:
+        yield f"# waits for a kind that the cluster does not have: {clean(text)}"
+    for definition in found.definitions:
+        yield from (f"# CustomResourceDefinition {definition.name}: {clean(text)}" for text in _facts(definition))
+    for sign, permissions in (("gained", found.gained), ("lost", found.lost)):
+        yield from (f"# permission {sign}: {clean(text)}" for text in sentences(permissions))
+    counts = Counter(each.change for each in found.objects)
+    yield f"# objects: {', '.join(f'{counts[change]} {change}' for change in Change)}"
+
+
+def _facts(definition: DefinitionChange) -> Iterator[str]:
+    yield from definition.changes
+    yield from (f"refused: {problem}" for problem in definition.refused)
+    yield from (f"ignored: {problem}" for problem in definition.ignored)
+
+
+def _hunks(found: Difference) -> Iterator[str]:
+    for each in found.objects:
+        old, new = (_lines(body) for body in (each.old, each.new))
+        name = clean(str(each.key))
+        files = ["/dev/null" if body is None else name for body in (each.old, each.new)]
+        yield from difflib.unified_diff(old, new, files[0], files[1], lineterm="")
+
+
+def _lines(body: Body | None) -> list[str]:
+    return as_yaml(dict(body)).splitlines() if body is not None else []
+
+
+def _definition(definition: DefinitionChange) -> Object:
+    return {
+        "name": definition.name,
+        "changes": list(definition.changes),
+        "refused": _problems(definition.refused),
+        "ignored": _problems(definition.ignored),
+    }
+
+
+def _problems(problems: Sequence[Problem]) -> list[Object]:
+    return [
+        {"version": each.version, "path": each.path, "rule": each.rule.value, "change": each.change}
+        for each in problems
+    ]
+
+
+def _permission(permission: Permission) -> Object:
+    return {
+        "subject": permission.subject,
+        "namespace": permission.namespace or None,
+        "apiGroup": permission.group,
+        "resource": permission.resource,
+        "resourceName": permission.name or None,
+        "verb": permission.verb or None,
+    }
+
+
+def _object(found: ObjectChange) -> Object:
+    key = found.key
+    values: dict[str, Any] = {
+        "change": found.change.value,
+        "group": key.group,
+        "kind": key.kind,
+        "namespace": key.namespace or None,
+        "name": key.name,
+    }
+    return values | {"old": found.old, "new": found.new}

@@ -1,0 +1,1 @@
+"""What another bundle would change: objects, permissions and CustomResourceDefinitions, compared with those that run. Pure."""

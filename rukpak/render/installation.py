@@ -1,0 +1,55 @@
+"""The objects that an installation applies: where a bundle is installed, and how it is rendered for a BundleDeployment.
+
+Called by rukpak.bundledeployment.render_cache, and by olmctl.cluster.planned_bundle for what is only planned. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rukpak.format import BadBundle, Bundle, PlainBundle
+from rukpak.format.errors import INVALID_CONFIGURATION
+from rukpak.render.cluster_info import ClusterInfo
+from rukpak.render.install_options import InstallOptions
+from rukpak.render.namespaces import default_namespace, install_namespace, namespace_error
+from rukpak.render.preflight import Preflight, check
+from rukpak.render.renderer import RenderOptions, render
+from rukpak.render.scopes import Scopes
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A bundle that is rendered and checked for one BundleDeployment."""
+
+    namespace: str
+    warnings: tuple[str, ...]
+    ready: Preflight
+
+
+def installation(
+    content: Bundle, options: InstallOptions, deployment: str, cluster: ClusterInfo, scopes: Scopes
+) -> Installation:
+    """The bundle as the BundleDeployment of that name installs it. Raises BadBundle."""
+    namespace, warnings = _namespace(content, options, deployment, cluster)
+    wanted = RenderOptions(
+        namespace,
+        options.watch_namespaces or None,
+        certificates=options.certificates,
+        scopes=scopes,
+        config=options.config,
+    )
+    return Installation(namespace, warnings, check(render(content, wanted), content, cluster))
+
+
+def _namespace(
+    content: Bundle, options: InstallOptions, deployment: str, cluster: ClusterInfo
+) -> tuple[str, tuple[str, ...]]:
+    given = options.namespace
+    if given and (problem := namespace_error(given, cluster.suite_namespaces)):
+        text = f'nothing may be installed into namespace "{given}", which {problem}: name another install namespace'
+        raise BadBundle(INVALID_CONFIGURATION, text)
+    if given:
+        return given, ()
+    if isinstance(content, PlainBundle):
+        return default_namespace(deployment), ()
+    return install_namespace(content, cluster.suite_namespaces)

@@ -1,0 +1,149 @@
+"""`olm diff` on a cluster: what another version would change, shown before it is installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from devcluster.demo.sample_catalog import SAMPLES
+from devcluster.images import Content
+from devcluster.watch import is_true
+from tests.conditions import triple
+from tests.e2e.stage import Stage, installed_version
+
+PACKAGE = "hello-operator"
+CONTENT = Content(SAMPLES / "catalog", SAMPLES / "bundles")
+KIND = "operators.operators.operatorframework.io"
+
+
+class Person:
+    """Somebody at a shell, who reaches the registry of the cluster as rukpak does."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+
+    def olm(self, *arguments: str) -> tuple[int, str, str]:
+        """Exit status, stdout, stderr."""
+        done = subprocess.run(
+            [sys.executable, "-m", "olmctl", *arguments],
+            env={**os.environ, "KUBECONFIG": str(self.stage.cluster.kubeconfig)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def diff(self, *arguments: str, operator: str = PACKAGE) -> tuple[int, str, str]:
+        registry = ["--registries-conf", str(self.stage.cluster.registries_conf), "--allow-source-cidr", "127.0.0.0/8"]
+        return self.olm("diff", operator, *arguments, *registry)
+
+    def versions(self) -> dict[str, Any]:
+        """The resourceVersion of each object that a plan must not touch."""
+        kinds = f"bundles.core.rukpak.io,bundledeployments.core.rukpak.io,{KIND},crds,deployments"
+        found = json.loads(self.stage.cluster.kubectl("get", kinds, "-A", "-o", "json"))["items"]
+        return {f"{each['kind']} {each['metadata']['name']}": each["metadata"]["generation"] for each in found}
+
+
+@pytest.fixture
+def person(stage: Stage) -> Iterator[Person]:
+    stage.publish(CONTENT, [PACKAGE])
+    stage.ready_catalog(stage.repository().reference)
+    try:
+        yield Person(stage)
+    finally:
+        stage.cluster.kubectl("delete", KIND, PACKAGE, "--ignore-not-found", "--timeout=90s")
+
+
+def test_an_upgrade_is_shown_and_not_installed(person: Person) -> None:
+    assert person.olm("install", PACKAGE, "--version", "0.1.0", "--wait")[0] == 0
+    before = person.versions()
+    status, out, err = person.diff("0.2.0")
+    assert (status, err) == (1, "")
+    first, *rest = out.splitlines()
+    assert first == f"# {PACKAGE}: 0.1.0 -> 0.2.0"
+    assert any(line.startswith("# objects: ") for line in rest)
+    assert any(line.startswith("--- Deployment.apps ") for line in rest)
+    assert any(line.startswith("+++ Deployment.apps ") for line in rest)
+    assert person.versions() == before
+
+    status, out, _ = person.diff("0.2.0", "-o", "json")
+    value = json.loads(out)
+    assert (status, value["oldVersion"], value["newVersion"]) == (1, "0.1.0", "0.2.0")
+    assert {"changed"} <= {each["change"] for each in value["objects"]}
+    assert value["refusals"] == []
+
+
+def test_what_runs_differs_in_nothing_from_itself(person: Person) -> None:
+    assert person.olm("install", PACKAGE, "--version", "0.1.0", "--wait")[0] == 0
+    assert person.diff("0.1.0") == (0, "", "")
+
+
+def test_what_an_approval_would_change_is_shown(person: Person) -> None:
+    person.olm("install", PACKAGE, "--approval", "Manual", "--wait")
+    path = "jsonpath={.status.available.message}"
+    message = person.stage.cluster.kubectl("get", KIND, PACKAGE, "-o", path)
+    assert (
+        f"it adds Greeting (hello.example.com/v1alpha1); olm diff {PACKAGE} shows everything that it changes" in message
+    )
+    status, out, err = person.diff()
+    assert (status, err) == (1, "")
+    lines = out.splitlines()
+    assert lines[0] == f"# {PACKAGE}: nothing -> 0.2.0"
+    assert any(line.startswith("# permission gained: ServiceAccount ") for line in lines)
+    assert "+++ CustomResourceDefinition.apiextensions.k8s.io greetings.hello.example.com" in lines
+    assert not any(line.startswith("-") and line != "--- /dev/null" for line in lines)
+
+
+def test_errors_are_no_differences(person: Person) -> None:
+    status, out, err = person.diff()
+    assert (status, out) == (3, "")
+    assert PACKAGE in err
+    assert person.olm("install", PACKAGE, "--version", "0.1.0", "--wait")[0] == 0
+    assert person.diff("7.7.7") == (3, "", f"package {PACKAGE} has no version 7.7.7: see olm graph {PACKAGE}\n")
+    status, out, _ = person.olm("diff", PACKAGE, "0.2.0")  # without the mirror of the registry
+    assert (status, out) == (2, "")
+
+
+RULE = "v1alpha1: spec.message: max-length-tightened: none -> 20"
+
+
+def tightened(folder: Path) -> Content:
+    """The samples, with a version 0.2.0 whose CustomResourceDefinition limits the length of messages."""
+    shutil.copytree(CONTENT.catalog, folder / "catalog")
+    shutil.copytree(CONTENT.bundles, folder / "bundles")
+    path = folder / "bundles" / PACKAGE / "0.2.0" / "manifests" / "hello.example.com_greetings.yaml"
+    crd = yaml.safe_load(path.read_text())
+    fields = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    fields["spec"]["properties"]["message"]["maxLength"] = 20
+    path.write_text(yaml.safe_dump(crd))
+    return Content(folder / "catalog", folder / "bundles")
+
+
+def test_an_upgrade_that_tightens_a_schema_is_announced_and_refused_until_its_rule_is_ignored(
+    stage: Stage, tmp_path: Path
+) -> None:
+    stage.publish(tightened(tmp_path), [PACKAGE])
+    stage.ready_catalog(stage.repository().reference)
+    name, person = stage.operator(PACKAGE, version="0.1.0"), Person(stage)
+    stage.ready_operator(name, "0.1.0")
+    definition = "# CustomResourceDefinition greetings.hello.example.com:"
+    status, out, _ = person.diff("0.2.0", operator=name)
+    assert (status, f"{definition} refused: {RULE}" in out.splitlines()) == (1, True)
+
+    stage.patch_operator(name, {"version": "0.2.0"})
+    refused = stage.operator_when(name, "its upgrade is refused", lambda o: is_true(o, "Stalled"))
+    assert f'validating upgrade for CRD "greetings.hello.example.com": {RULE}' in triple(refused, "Ready")[2]
+    assert installed_version(refused) == "0.1.0"
+
+    stage.patch_operator(name, {"install": {"crdUpgradeSafety": {"ignoredRules": ["max-length-tightened"]}}})
+    stage.ready_operator(name, "0.2.0")

@@ -1,0 +1,64 @@
+"""What is said about the CustomResourceDefinitions that two bundles have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olmkit.api.crd_upgrade_safety import CrdUpgradeRule, CrdUpgradeSafety
+from rukpak.changes.definitions import DefinitionChange, definition_changes
+from rukpak.crd_safety.problem import Problem
+from tests.unit.rukpak.crd_safety.definitions import definition, schema
+
+TEXT, NUMBER = schema({"type": "string"}), schema({"type": "integer"})
+TYPE = Problem("v1", "spec.size", CrdUpgradeRule.TYPE_CHANGED, "string -> integer")
+
+
+def changes(
+    old: dict[str, Any], new: dict[str, Any], settings: CrdUpgradeSafety | None = None
+) -> list[DefinitionChange]:
+    return definition_changes({"boats": old, "old": old}, {"boats": new, "new": new}, settings)
+
+
+def sentences(old: dict[str, Any], new: dict[str, Any]) -> tuple[str, ...]:
+    (change,) = changes(old, new)
+    return change.changes
+
+
+def test_nothing_is_said_about_equal_ones_and_those_that_only_one_has() -> None:
+    assert changes(definition({"v1": TEXT}), definition({"v1": TEXT})) == []
+
+
+def test_versions_that_come_and_leave_and_move_the_storage_are_named() -> None:
+    old, new = definition({"v1": TEXT, "v2": TEXT}, stored=["v2"]), definition({"v2": TEXT, "v3": TEXT})
+    assert sentences(old, new) == (
+        "version v3 is added",
+        "version v1 is removed",
+        "the storage version changes, which cannot be reversed: v2 -> v3",
+    )
+
+
+def test_versions_that_are_not_served_any_more_are_named() -> None:
+    old, new = definition({"v1": TEXT, "v2": TEXT}), definition({"v1": TEXT, "v2": TEXT}, unserved=["v1"])
+    assert sentences(old, new) == ("version v1 is not served any more",)
+    assert sentences(new, old) == ("version v1 is served",)
+
+
+def test_a_conversion_that_changes_is_named_with_its_service() -> None:
+    old, new = definition({"v1": TEXT}), definition({"v1": TEXT}, conversion="Webhook")
+    service = {"namespace": "harbour", "name": "hook", "path": "/convert"}
+    new["spec"]["conversion"]["webhook"] = {"clientConfig": {"service": service, "caBundle": "c2VjcmV0"}}
+    assert sentences(old, new) == ("the conversion changes: None -> Webhook harbour/hook/convert",)
+
+
+def test_broken_rules_are_refused_or_ignored_as_the_settings_say() -> None:
+    old, new = definition({"v1": TEXT}), definition({"v1": NUMBER})
+    assert changes(old, new) == [DefinitionChange("boats", (), (TYPE,), ())]
+    ignoring = CrdUpgradeSafety(ignored_rules=[CrdUpgradeRule.TYPE_CHANGED])
+    for settings in (ignoring, CrdUpgradeSafety(policy="None")):
+        assert changes(old, new, settings) == [DefinitionChange("boats", (), (), (TYPE,))]
+
+
+def test_a_default_that_changes_is_named() -> None:
+    old, new = (definition({"v1": schema({"type": "string", "default": each})}) for each in "ab")
+    (change,) = changes(old, new)
+    assert [str(problem) for problem in change.refused] == ['v1: spec.size: default-changed: "a" -> "b"']
