@@ -21,6 +21,7 @@ from rukpak.format.objects import BundleObject, ObjectKey, mapping, mappings
 from rukpak.format.text import list_names
 from rukpak.render import requirements
 from rukpak.render.cluster_info import ClusterInfo, kind_text
+from rukpak.render.endpoints import API_SERVICE
 
 OPTIONAL_GROUPS = frozenset({"monitoring.coreos.com", "autoscaling.k8s.io", "console.openshift.io"})
 """API groups whose objects are optional: an operator works without them."""
@@ -173,9 +174,8 @@ def _trust_faults(manifest: BundleObject, facts: ClusterInfo) -> Iterator[str]:
         yield f"{key} is in the suite's own namespace: no bundle may write there"
     if key.group in SUITE_GROUPS:
         yield f"{key} is of the suite's own API: no bundle may bring one"
-    for spec in _crd_specs((manifest,)):
-        if str(spec.get("group")) in SUITE_GROUPS:
-            yield f"{key} would replace the suite's own API: no bundle may bring it"
+    if key[:2] in (_CRD, API_SERVICE) and str(mapping(manifest.body.get("spec")).get("group")) in SUITE_GROUPS:
+        yield f"{key} would replace the suite's own API: no bundle may bring it"
     if key.kind in _WEBHOOK_KINDS and key.group == "admissionregistration.k8s.io":
         yield from _webhook_faults(manifest)
 

@@ -219,6 +219,11 @@ W = "ValidatingWebhookConfiguration.admissionregistration.k8s.io w"
             id="the suite's CRDs",
         ),
         pytest.param(
+            obj("apiregistration.k8s.io/v1", "APIService", "v2.core.rukpak.io", spec={"group": "core.rukpak.io"}),
+            "APIService.apiregistration.k8s.io v2.core.rukpak.io would replace the suite's own API: no bundle may bring it",
+            id="another server for the suite's API",
+        ),
+        pytest.param(
             webhook("a", "*"),
             f'{W}: webhook "w.x.com" matches every API group: it must name those it is for',
             id="a webhook for everything",
