@@ -53,23 +53,30 @@ class EndpointProbe:
             slices, _ = await self.client.list(ENDPOINT_SLICES, endpoint.namespace, selector)
         except ApiError as error:
             return f"the endpoints of Service {endpoint.service} cannot be read: {error.message}"
-        addresses = list(dict.fromkeys(_addresses(slices, endpoint)))[:MAX_ADDRESSES]
-        if not addresses:
-            refusals.since.pop(endpoint.deployment, None)
-            return f"no pod of Deployment {endpoint.deployment} is ready"
-        context = _context(certificate)
-        results = await asyncio.gather(*(_handshake(*address, endpoint, context) for address in addresses))
-        if not all(results):
-            refusals.since.pop(endpoint.deployment, None)
-            return ""
-        untrusted = [result for result in results if isinstance(result, ssl.SSLError)]
-        if untrusted:
-            return (
-                f"the certificate that Deployment {endpoint.deployment} serves is not the one of Secret {endpoint.certificate} "
-                f"({_reason(untrusted[0])}): if it brings its own, set certificates to None"
-            )
-        since = refusals.since.setdefault(endpoint.deployment, now)
-        return "" if now - since >= REFUSAL_PATIENCE else f"Deployment {endpoint.deployment} refuses connections"
+        return await problem_of(slices, endpoint, certificate, refusals, now)
+
+
+async def problem_of(
+    slices: list[Object], endpoint: Endpoint, certificate: ServingCertificate | None, refusals: Refusals, now: datetime
+) -> str:
+    """The same for these EndpointSlices."""
+    addresses = list(dict.fromkeys(_addresses(slices, endpoint)))[:MAX_ADDRESSES]
+    if not addresses:
+        refusals.since.pop(endpoint.deployment, None)
+        return f"no pod of Deployment {endpoint.deployment} is ready"
+    context = _context(certificate)
+    results = await asyncio.gather(*(_handshake(*address, endpoint, context) for address in addresses))
+    if not all(results):
+        refusals.since.pop(endpoint.deployment, None)
+        return ""
+    untrusted = [result for result in results if isinstance(result, ssl.SSLError)]
+    if untrusted:
+        return (
+            f"the certificate that Deployment {endpoint.deployment} serves is not the one of Secret {endpoint.certificate} "
+            f"({_reason(untrusted[0])}): if it brings its own, set certificates to None"
+        )
+    since = refusals.since.setdefault(endpoint.deployment, now)
+    return "" if now - since >= REFUSAL_PATIENCE else f"Deployment {endpoint.deployment} refuses connections"
 
 
 def _addresses(slices: list[Object], endpoint: Endpoint) -> Iterator[tuple[str, int]]:
