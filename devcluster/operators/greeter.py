@@ -122,15 +122,21 @@ async def _body(program: Program) -> None:
         controller.watch(informer, _key)
     for informer in config_maps:
         controller.watch(informer, _key_of_config_map)
-    program.checks["informers"] = lambda: all(each.synced.is_set() for each in controller.informers)
     async with asyncio.TaskGroup() as group:
         informers = [group.create_task(each.run()) for each in controller.informers]
         work = group.create_task(controller.run())
+        starting = group.create_task(_set_started(program, controller.informers))
         await program.stopping.wait()
         controller.stop()
         await work
-        for task in informers:
+        for task in (*informers, starting):
             task.cancel()
+
+
+async def _set_started(program: Program, informers: Iterable[Informer]) -> None:
+    for informer in informers:
+        await informer.synced.wait()
+    program.started.set()
 
 
 if __name__ == "__main__":

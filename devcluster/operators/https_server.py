@@ -11,6 +11,7 @@ import ssl
 from pathlib import Path
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from devcluster.operators.program import Program
 from olmkit.runtime.listener.sockets import parse_listen_address
@@ -80,11 +81,15 @@ def add_flags(parser: argparse.ArgumentParser, certificates: str) -> None:
 async def serve(program: Program, application: web.Application, certificate: ServingCertificate) -> None:
     """Serve until the program stops and its clients have moved to another pod."""
 
-    async def close_after_answer(request: web.Request, response: web.StreamResponse) -> None:
+    @web.middleware
+    async def close_after_answer(request: web.Request, handler: Handler) -> web.StreamResponse:
+        response = await handler(request)
         if program.stopping.is_set():
+            # With the header `Connection: close`: the client makes no other request on this connection.
             response.force_close()
+        return response
 
-    application.on_response_prepare.append(close_after_answer)
+    application.middlewares.insert(0, close_after_answer)
     host, port = parse_listen_address(program.arguments.bind_address)
     runner = web.AppRunner(application, access_log=None, keepalive_timeout=KEEPALIVE_SECONDS)
     await runner.setup()
@@ -92,6 +97,7 @@ async def serve(program: Program, application: web.Application, certificate: Ser
     try:
         await web.TCPSite(runner, host, port, ssl_context=certificate.context).start()
         log.info("listening", extra={"port": port})
+        program.started.set()
         await program.stopping.wait()
         await asyncio.sleep(DRAIN_SECONDS)
     finally:

@@ -18,19 +18,19 @@ AddFlags = Callable[[argparse.ArgumentParser], None]
 
 @dataclass(frozen=True)
 class Program:
-    """What an operator works with until `stopping` is set. /readyz fails while one of its `checks` returns False."""
+    """What an operator works with until `stopping` is set. /readyz fails before `started` is set, and after `stopping` is."""
 
     client: Client
     arguments: argparse.Namespace
+    started: asyncio.Event = field(default_factory=asyncio.Event)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    checks: dict[str, Callable[[], bool]] = field(default_factory=dict)
 
 
 Body = Callable[[Program], Awaitable[None]]
 
 
 def run(body: Body, add_flags: AddFlags = lambda parser: None, arguments: Sequence[str] | None = None) -> int:
-    """Run `body`, which returns once `stopping` is set. Returns the exit status."""
+    """Run `body`, which sets `started`, and returns once `stopping` is set. Returns the exit status."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--kubeconfig", help="the cluster (default: that of the pod)")
     parser.add_argument("--health-probe-bind-address", default=":8081", metavar="ADDRESS", help="/healthz and /readyz")
@@ -48,10 +48,7 @@ async def _run(body: Body, arguments: argparse.Namespace) -> None:
             loop.add_signal_handler(number, program.stopping.set)
 
         def results() -> dict[str, bool]:
-            return {
-                "running": not program.stopping.is_set(),
-                **{name: holds() for name, holds in program.checks.items()},
-            }
+            return {"started": program.started.is_set(), "running": not program.stopping.is_set()}
 
         async with serve_health(arguments.health_probe_bind_address, results):
             await body(program)
