@@ -1,0 +1,283 @@
+"""Webhooks and API services of bundles: what they are served with, before, during and after a rotation."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+
+from olmkit.api import bundledeployments, bundles
+from olmkit.api.bundledeployments import CERTIFICATE_ANNOTATION
+from olmkit.api.meta import Kind
+from olmkit.errors import ApiError
+from olmkit.runtime.client import Client
+from olmkit.runtime.source_secrets import SECRETS
+from olmkit.tls.certificate_authority import make_ca
+from rukpak.bundledeployment.rest_mapper import API_SERVICES, NAMESPACES
+from rukpak.certificates import secrets
+from rukpak.certificates.serving_certificate import LIFETIME, ROTATION_LEAD, Step
+from tests.cluster.rukpak.harness import (
+    DEPLOYMENTS,
+    READY,
+    Harness,
+    Object,
+    definition,
+    gone,
+    kind_of,
+    namespace,
+    says,
+    thing,
+)
+from tests.cluster.rukpak.webhook_server import MUTATED, REFUSED, WebhookServer, reachable_address, repeated
+from tests.unit.rukpak.builders import csv, files
+from tests.unit.rukpak.builders import deployment as csv_deployment
+
+VALIDATING = Kind(
+    "admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations"
+)
+PORT = 9443
+CA = ("webhooks", 0, "clientConfig", "caBundle")
+
+
+def service_name(at: Harness) -> str:
+    return f"{at.name}-service"
+
+
+def secret_name(at: Harness) -> str:
+    return f"{service_name(at)}-cert"
+
+
+def webhook(at: Harness, kind: str, path: str, **more: Any) -> Object:
+    rules = [{"apiGroups": [at.group], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["boats"]}]
+    return {
+        "type": kind,
+        "generateName": f"{path}.{at.group}",
+        "deploymentName": at.name,
+        "containerPort": PORT,
+        "webhookPath": f"/{path}",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": "Fail",
+        "rules": rules,
+        **more,
+    }
+
+
+def operator(
+    at: Harness, version: str = "v1.0.0", *, with_hooks: bool = True, hooks: list[Object] | None = None
+) -> dict[str, bytes]:
+    """A registry+v1 bundle whose Deployment has no pods: the server of the test stands for them."""
+    workload = csv_deployment(at.name, containers=[{"name": "manager", "image": "registry.example.com/x:v1"}])
+    workload["spec"]["replicas"] = 0
+    crd = definition(at.group, "Boat", "v1", "v2")
+    owned = [{"name": crd["metadata"]["name"], "kind": "Boat", "version": each} for each in ("v1", "v2")]
+    all_hooks = [
+        webhook(at, "ValidatingAdmissionWebhook", "validate"),
+        webhook(at, "MutatingAdmissionWebhook", "mutate"),
+        webhook(at, "ConversionWebhook", "convert", conversionCRDs=[crd["metadata"]["name"]]),
+    ]
+    api = {"group": f"parts.{at.group}", "version": "v1", "kind": "Part", "name": "parts"}
+    services = {"owned": [{**api, "deploymentName": at.name, "containerPort": PORT}]}
+    served: Object = {"webhookdefinitions": all_hooks, "apiservicedefinitions": services} if with_hooks else {}
+    served |= {"webhookdefinitions": hooks, "apiservicedefinitions": {}} if hooks is not None else {}
+    made = csv(
+        f"things.{version}",
+        annotations={"operatorframework.io/suggested-namespace": at.name},
+        install={"deployments": [workload]},
+        customresourcedefinitions={"owned": owned},
+        **served,
+    )
+    return files(made, crd)
+
+
+async def install(at: Harness, bundle: dict[str, bytes], tag: str = "v1", **spec: Any) -> None:
+    body = at.body(at.push(bundle, tag), provisioner=bundles.REGISTRY)
+    body["spec"] |= spec
+    at.deployments.record_write(await at.client.apply(bundledeployments.KIND, body, "test"))
+
+
+def field(obj: Object | None, *path: str | int) -> Any:
+    found: Any = obj or {}
+    for part in path:
+        found = found[part] if isinstance(part, int) else (found or {}).get(part)
+    return found
+
+
+def certificate_of(secret: Object) -> x509.Certificate:
+    return x509.load_pem_x509_certificate(base64.b64decode(secret["data"]["tls.crt"]))
+
+
+async def secret_of(at: Harness) -> Object:
+    return await at.client.get(SECRETS, secret_name(at), at.name)
+
+
+def server_of(at: Harness, folder: Path) -> WebhookServer:
+    return WebhookServer(at, secret_name(at), folder, kind_of(at.group), f"parts.{at.group}")
+
+
+@pytest.fixture
+def address() -> Any:
+    """An address that the API server reaches."""
+    with reachable_address() as found:
+        yield found
+
+
+async def create_boat(at: Harness, name: str, color: str, version: str = "v1") -> Object:
+    kind = kind_of(at.group, version=version)
+    boat = thing(kind, name, at.name)
+    boat["spec"]["color"] = color
+    return await at.client.create(kind, boat)
+
+
+async def use(at: Harness, name: str) -> None:
+    """Whatever the bundle serves is asked, and answers as it should."""
+    with pytest.raises(ApiError, match=REFUSED):
+        await create_boat(at, name, "red")
+    boat = await create_boat(at, name, "blue")
+    assert boat["spec"][MUTATED] is True
+    v2 = await at.client.get(kind_of(at.group, version="v2"), name, at.name)
+    assert v2["spec"]["converted"] == f"{at.group}/v2"
+    v1 = await at.client.get(kind_of(at.group), name, at.name)
+    assert v1["spec"]["converted"] == f"{at.group}/v1"
+    parts = await at.client.request("GET", f"/apis/parts.{at.group}/v1/parts")
+    assert parts["kind"] == "PartList"
+
+
+NAMES = "{service}.{namespace} {service}.{namespace}.svc {service}.{namespace}.svc.cluster.local"
+
+
+async def age(at: Harness) -> None:
+    """Let the next certificate be one that is due for a rotation itself as soon as it is served."""
+    names = tuple(NAMES.format(service=service_name(at), namespace=at.name).split())
+    created = datetime.now(UTC) - LIFETIME + ROTATION_LEAD - timedelta(hours=1)
+    aged = secrets.changed(None, Step.ISSUE, names, created)
+    trusted = base64.b64decode((await secret_of(at))["data"]["ca.crt"]) + aged["ca.crt"]
+    data = {"next.crt": aged["tls.crt"], "next.key": aged["tls.key"], "ca.crt": trusted}
+    await at.client.patch(SECRETS, secret_name(at), {"data": secrets.encoded(data)}, at.name)
+
+
+async def test_what_a_bundle_serves_answers_before_during_and_after_a_rotation(
+    at: Harness, running: Client, tmp_path: Path, address: str
+) -> None:
+    await install(at, operator(at))
+    await at.until(says("Installed", "Unknown", text=f"no pod of Deployment {at.name} is ready"))
+    validating = f"validate.{at.group}"
+    assert await at.find(VALIDATING, validating) is None, "nothing is refused by a server that is not there"
+    server, count = server_of(at, tmp_path), itertools.count()
+
+    async def work() -> None:
+        await use(at, f"boat-{next(count)}")
+
+    async with server.running(address, service_name(at), PORT):
+        await at.until(READY)
+        await work()
+        async with repeated(work) as errors:
+            await age(at)
+            while len(server.served) < 3:
+                await at.when(SECRETS, secret_name(at), at.name, lambda obj: _digest(obj) not in server.served)
+                await server.load()
+            settled = await at.when(SECRETS, secret_name(at), at.name, _has_one_authority)
+            authority = field(settled, "data", "ca.crt")
+            await at.when(VALIDATING, validating, "", lambda obj: field(obj, *CA) == authority)
+            await work()
+        assert errors == []
+        await at.until(READY)
+        workload = await at.client.get(DEPLOYMENTS, at.name, at.name)
+        started_with = field(workload, "spec", "template", "metadata", "annotations", CERTIFICATE_ANNOTATION)
+        assert started_with == server.served[-1]
+        end = certificate_of(await secret_of(at)).not_valid_after_utc
+        assert end > datetime.now(UTC) + LIFETIME - timedelta(hours=1)
+        await at.remove()
+        await at.until(gone)
+    assert await at.find(SECRETS, secret_name(at), at.name) is None
+
+
+async def test_what_others_change_is_repaired_and_a_deleted_certificate_issued_again(
+    at: Harness, running: Client, tmp_path: Path, address: str
+) -> None:
+    await install(at, operator(at))
+    await at.until(says("Installed", "Unknown", text=f"no pod of Deployment {at.name} is ready"))
+    server, validating = server_of(at, tmp_path), f"validate.{at.group}"
+    async with server.running(address, service_name(at), PORT):
+        await at.until(READY)
+        authority = (await secret_of(at))["data"]["ca.crt"]
+        client = {
+            "name": validating,
+            "clientConfig": {"caBundle": base64.b64encode(make_ca(datetime.now(UTC)).chain).decode()},
+        }
+        named = {"apiVersion": VALIDATING.api_version, "kind": VALIDATING.kind, "metadata": {"name": validating}}
+        changed = await at.client.apply(VALIDATING, {**named, "webhooks": [client]}, "other")
+        assert field(changed, *CA) != authority
+        await at.when(VALIDATING, validating, "", lambda obj: field(obj, *CA) == authority)
+        first = _digest(await secret_of(at))
+        await at.client.delete(SECRETS, secret_name(at), at.name)
+        await _issued_again(at, server, first)
+        second = _digest(await secret_of(at))
+        await at.client.patch(SECRETS, secret_name(at), {"data": {"tls.key": base64.b64encode(b"x").decode()}}, at.name)
+        await _issued_again(at, server, second)
+        await at.until(READY)
+        await use(at, "boat")
+
+
+async def test_a_secret_of_others_is_kept_and_an_upgrade_without_webhooks_removes_ours(
+    at: Harness, running: Client, tmp_path: Path, address: str
+) -> None:
+    await at.create(NAMESPACES, namespace(at.name))
+    foreign = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": secret_name(at), "namespace": at.name}}
+    await at.create(SECRETS, foreign)
+    await install(at, operator(at))
+    await at.until(
+        says(
+            "Stalled", "True", text=f"Secret {at.name}/{secret_name(at)} already exists and is not managed by olm-suite"
+        )
+    )
+    await at.client.delete(SECRETS, secret_name(at), at.name)
+    await at.until(says("Installed", "Unknown", text=f"no pod of Deployment {at.name} is ready"))
+    async with server_of(at, tmp_path).running(address, service_name(at), PORT):
+        await at.until(READY)
+        # The upgrade removes the conversion too.
+        await install(at, operator(at, "v2.0.0", with_hooks=False), "v2", crdUpgradeSafety={"policy": "None"})
+        await at.when(SECRETS, secret_name(at), at.name, gone)
+        await at.until(READY)
+    assert await at.find(VALIDATING, f"validate.{at.group}") is None
+
+
+async def test_a_bundle_with_certificates_of_its_own_waits_for_nobody(at: Harness, running: Client) -> None:
+    hook = webhook(at, "ValidatingAdmissionWebhook", "validate")
+    await install(at, operator(at, hooks=[hook]), certificates="None")
+    await at.until(READY)
+    assert field(await at.find(VALIDATING, f"validate.{at.group}"), *CA) is None
+    assert await at.find(SECRETS, secret_name(at), at.name) is None
+
+
+async def test_certificates_of_cert_manager_wait_for_its_kinds(at: Harness, running: Client) -> None:
+    await install(at, operator(at), certificates="CertManager")
+    await at.until(says("Reconciling", "True", "WaitingForKind", "Certificate (cert-manager.io/v1)"))
+
+
+async def _issued_again(at: Harness, server: WebhookServer, before: str) -> None:
+    """The Secret has another certificate; the server serves it, and the API server trusts it."""
+    secret = await at.when(SECRETS, secret_name(at), at.name, lambda obj: _digest(obj) not in ("None", before))
+    await server.load()
+    authority = field(secret, "data", "ca.crt")
+    name = f"v1.parts.{at.group}"
+    await at.when(API_SERVICES, name, "", lambda obj: _trusts(field(obj, "spec", "caBundle"), authority))
+
+
+def _has_one_authority(obj: Object | None) -> bool:
+    return len(x509.load_pem_x509_certificates(base64.b64decode(field(obj, "data", "ca.crt")))) == 1
+
+
+def _trusts(bundle: str | None, authority: str) -> bool:
+    """Whether the first authority of a Secret is in a caBundle."""
+    first, *_ = x509.load_pem_x509_certificates(base64.b64decode(authority))
+    return first in x509.load_pem_x509_certificates(base64.b64decode(bundle or ""))
+
+
+def _digest(obj: Object | None) -> str:
+    return str(field(obj, "metadata", "annotations", CERTIFICATE_ANNOTATION))

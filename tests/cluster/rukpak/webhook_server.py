@@ -1,0 +1,158 @@
+"""A pod that serves webhooks and an API, as a server of the test: on an address that the API server reaches."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import itertools
+import json
+import os
+import shutil
+import ssl
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from olmkit.api.meta import Kind
+from olmkit.runtime.api_server_addresses import ENDPOINT_SLICES
+from olmkit.runtime.source_secrets import SECRETS
+from tests.cluster.rukpak.harness import Harness, Object
+
+REFUSED = "red is not a color for a boat"
+MUTATED = "painted"
+_NUMBERS = itertools.count(1)
+
+
+@contextlib.contextmanager
+def reachable_address() -> Iterator[str]:
+    """An address of an interface of its own: endpoints of a Service may not be loopback."""
+    tool = shutil.which("ip")
+    if os.geteuid() != 0 or tool is None:
+        pytest.skip("needs root and ip, for an interface that the API server reaches")
+    number = next(_NUMBERS)
+    name, address = f"hooks{os.getpid() % 100000}-{number}", f"198.18.{os.getpid() % 250}.{number}"
+    subprocess.run([tool, "link", "add", name, "type", "bridge"], check=True)
+    try:
+        subprocess.run([tool, "address", "add", f"{address}/32", "dev", name], check=True)
+        subprocess.run([tool, "link", "set", name, "up"], check=True)
+        yield address
+    finally:
+        subprocess.run([tool, "link", "delete", name], check=True)
+
+
+class WebhookServer:
+    """Refuses, mutates and converts boats, and serves an API. Each answer closes its connection."""
+
+    def __init__(self, at: Harness, secret: str, folder: Path, kind: Kind, group: str) -> None:
+        """`kind` is the boats' kind, `group` that of the API."""
+        self._at, self._secret, self._folder = at, secret, folder
+        self._kind, self._group = kind, group
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.served: list[str] = []
+        """Digests in the annotation of the Secret, of the certificates that it has served, in order."""
+
+    async def load(self) -> None:
+        """Serve what is in the Secret from now on, as a pod that was started with it."""
+        secret = await self._at.client.get(SECRETS, self._secret, self._at.name)
+        digest = secret["metadata"]["annotations"]["core.rukpak.io/certificate-digest"]
+        if digest in self.served:
+            return
+        for name in ("tls.crt", "tls.key"):
+            (self._folder / name).write_bytes(base64.b64decode(secret["data"][name]))
+        self._context.load_cert_chain(self._folder / "tls.crt", self._folder / "tls.key")
+        self.served.append(digest)
+
+    @contextlib.asynccontextmanager
+    async def running(self, address: str, service: str, port: int) -> AsyncIterator[None]:
+        """Serve as the endpoint of the Service, until the block ends."""
+        await self.load()
+        app = web.Application()
+        app.router.add_post("/validate", self._validate)
+        app.router.add_post("/mutate", self._mutate)
+        app.router.add_post("/convert", self._convert)
+        app.router.add_get(f"/apis/{self._group}/v1", self._discover)
+        app.router.add_get(f"/apis/{self._group}/v1/parts", self._parts)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, address, port, ssl_context=self._context).start()
+            await self._at.create(ENDPOINT_SLICES, self._slice(address, service, port))
+            yield
+        finally:
+            await runner.cleanup()
+
+    def _slice(self, address: str, service: str, port: int) -> Object:
+        return {
+            "apiVersion": ENDPOINT_SLICES.api_version,
+            "kind": ENDPOINT_SLICES.kind,
+            "metadata": {
+                "name": f"{service}-test",
+                "namespace": self._at.name,
+                "labels": {"kubernetes.io/service-name": service, "endpointslice.kubernetes.io/managed-by": "test"},
+            },
+            "addressType": "IPv4",
+            "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+            "ports": [{"name": str(port), "port": port, "protocol": "TCP"}],
+        }
+
+    async def _validate(self, request: web.Request) -> web.Response:
+        asked = (await request.json())["request"]
+        is_red = asked["object"]["spec"]["color"] == "red"
+        answer = {"uid": asked["uid"], "allowed": not is_red, "status": {"message": REFUSED}}
+        return _answer({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": answer})
+
+    async def _mutate(self, request: web.Request) -> web.Response:
+        asked = (await request.json())["request"]
+        patch = json.dumps([{"op": "add", "path": f"/spec/{MUTATED}", "value": True}]).encode()
+        answer = {"uid": asked["uid"], "allowed": True, "patchType": "JSONPatch"}
+        answer["patch"] = base64.b64encode(patch).decode()
+        return _answer({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": answer})
+
+    async def _convert(self, request: web.Request) -> web.Response:
+        asked = (await request.json())["request"]
+        wanted = asked["desiredAPIVersion"]
+        converted = []
+        for each in asked["objects"]:
+            converted.append({**each, "apiVersion": wanted, "spec": {**each["spec"], "converted": wanted}})
+        answer = {"uid": asked["uid"], "result": {"status": "Success"}, "convertedObjects": converted}
+        return _answer({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": answer})
+
+    async def _discover(self, _: web.Request) -> web.Response:
+        resource = {"name": "parts", "singularName": "part", "namespaced": False, "kind": "Part", "verbs": ["get"]}
+        version = {"groupVersion": f"{self._group}/v1", "resources": [resource]}
+        return _answer({"kind": "APIResourceList", "apiVersion": "v1", **version})
+
+    async def _parts(self, _: web.Request) -> web.Response:
+        return _answer({"kind": "PartList", "apiVersion": f"{self._group}/v1", "metadata": {}, "items": []})
+
+
+def _answer(body: Object) -> web.Response:
+    response = web.json_response(body)
+    response.force_close()
+    return response
+
+
+@contextlib.asynccontextmanager
+async def repeated(work: object) -> AsyncIterator[list[BaseException]]:
+    """Call `work` again and again in the background; yields its errors."""
+    errors: list[BaseException] = []
+
+    async def run() -> None:
+        while True:
+            try:
+                await work()  # type: ignore[operator]
+            except Exception as error:
+                errors.append(error)
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(run())
+    try:
+        yield errors
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
