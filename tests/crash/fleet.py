@@ -1,7 +1,8 @@
 """Twenty packages in two versions, and the rounds of changes that a run makes to them.
 
 Together they have what installing is made of: CRDs with and without custom resources, some of which leave the bundle; permissions
-whose names change with the version; shared namespaces, namespaces of others; workloads; objects that are kept or orphaned.
+whose names change with the version; webhooks and their certificates; shared namespaces, namespaces of others; workloads; objects
+that are kept or orphaned.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import yaml
+
 from olmkit.api.bundles import PLAIN, REGISTRY
 from tests.cluster.rukpak.harness import Object, config_map, definition, deployment, kind_of, namespace, plain, thing
-from tests.e2e.packages import registry_bundle
+from tests.e2e.packages import group, registry_bundle
 
 Files = dict[str, bytes]
 FOREIGN_NAMESPACE = "crash-foreign"
@@ -35,11 +38,13 @@ class FleetPackage:
 
 def fleet() -> list[FleetPackage]:
     """All packages, by name."""
-    registry = [_registry(f"crash-{number:02}") for number in range(1, 7)]
+    registry = [_registry(f"crash-{number:02}") for number in range(1, 5)]
+    webhooks = [_with_webhooks(f"crash-{number:02}") for number in (5, 6)]
     shared = [_registry(f"crash-{number:02}", "crash-shared") for number in range(7, 10)]
     plains = [_plain(f"crash-{number:02}") for number in range(10, 15)]
     return [
         *registry,
+        *webhooks,
         *shared,
         *plains,
         _with_leaving_crd("crash-15"),
@@ -63,6 +68,29 @@ def _registry(name: str, inside: str = "") -> FleetPackage:
         for version, each in zip(("1.0.0", "2.0.0"), others, strict=True)
     )
     return FleetPackage(name, (one, two), REGISTRY)
+
+
+def _with_webhooks(name: str) -> FleetPackage:
+    """Its webhooks have a certificate of their own; the second version has one webhook less."""
+    one, two = ({**_registry(name).versions[index]} for index in (0, 1))
+    for files, types in ((one, ("Validating", "Mutating")), (two, ("Validating",))):
+        version: Object = yaml.safe_load(files["manifests/csv.yaml"])
+        version["spec"]["webhookdefinitions"] = [_webhook(name, each) for each in types]
+        files["manifests/csv.yaml"] = yaml.safe_dump(version).encode()
+    return FleetPackage(name, (one, two), REGISTRY)
+
+
+def _webhook(name: str, kind: str) -> Object:
+    rule = {"apiGroups": [group(name)], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["things"]}
+    return {
+        "type": f"{kind}AdmissionWebhook",
+        "generateName": f"{kind.lower()}.{name}.example.com",
+        "deploymentName": name,
+        "containerPort": 443,
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "rules": [rule],
+    }
 
 
 def _configs() -> list[tuple[str, list[Object]]]:

@@ -41,6 +41,12 @@ def kill_points(seed: int, count: int, most_writes: int) -> list[KillPoint]:
     return [KillPoint(random.randint(1, most_writes), random.choice(list(Moment))) for _ in range(count)]
 
 
+def shares(points: list[KillPoint], rounds: int) -> list[list[KillPoint]]:
+    """The points of each round: as many in each, but few in the last one, which has few writes."""
+    size = -(-len(points) * 4 // (4 * rounds - 3))
+    return [points[number * size : (number + 1) * size] for number in range(rounds)]
+
+
 class KillingProxy(Proxy):
     """Counts the writes of one process at a time; `kill` is called at its point."""
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from devcluster.cluster import Cluster
@@ -15,7 +15,7 @@ from tests.crash.killing_proxy import KillingProxy, KillPoint
 
 
 class RukpakProcess:
-    """Keeps one process running until stop(). `points`: where the present one and those after it are killed."""
+    """Keeps one process running until stop()."""
 
     def __init__(self, cluster: Cluster, proxy: KillingProxy, folder: Path) -> None:
         self.kills = 0
@@ -29,19 +29,25 @@ class RukpakProcess:
             f"--registries-conf={cluster.registries_conf}",
             "--metrics-bind-address=0",
             "--health-probe-bind-address=0",
+            "--webhook-bind-address=0",
             "--no-leader-elect",
         ]
         self._process: asyncio.subprocess.Process | None = None
         self._keeper: asyncio.Task[None] | None = None
-        self._points: Iterator[KillPoint] = iter(())
+        self._points: list[KillPoint] = []
         self._is_killed = False
         proxy.kill = self._kill
 
-    async def start(self, points: Iterable[KillPoint]) -> None:
+    async def start(self) -> None:
         """Start the first process."""
-        self._points = iter(points)
         await self._spawn()
         self._keeper = asyncio.create_task(self._keep())
+
+    def kill_at(self, points: Iterable[KillPoint]) -> None:
+        """From now on kill the present process, and those after it, at these points too."""
+        self._points += points
+        if self._proxy.point is None:
+            self._proxy.begin(self._next_point())
 
     async def stop(self) -> None:
         """End the process in an orderly way. Raises AssertionError if it ended by itself before."""
@@ -73,11 +79,14 @@ class RukpakProcess:
 
     async def _spawn(self) -> None:
         self._is_killed = False
-        self._proxy.begin(next(self._points, None))
+        self._proxy.begin(self._next_point())
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *with_parent_death_signal(sys.executable, self._arguments), stdout=log, stderr=log
             )
+
+    def _next_point(self) -> KillPoint | None:
+        return self._points.pop(0) if self._points else None
 
     async def _keep(self) -> None:
         while True:

@@ -1,7 +1,8 @@
 """Every object of a cluster that the run brought about, without what differs from one run to the next.
 
 Left out: uids, resourceVersions, times and managedFields; what was there before the run; objects that controllers of Kubernetes
-make under names and addresses of their own choice (pods, ReplicaSets, endpoints); Events, Leases and Nodes.
+make under names and addresses of their own choice (pods, ReplicaSets, endpoints); Events, Leases and Nodes. Of certificates it is
+compared that they are there.
 """
 
 from __future__ import annotations
@@ -17,12 +18,18 @@ from olmkit.runtime.client import Client
 
 Key = tuple[str, str, str, str]
 """Group, kind, namespace, name."""
-_IGNORED_KINDS = frozenset({"Endpoints", "Event", "Lease", "Node", "ComponentStatus"})
+_IGNORED_KINDS = frozenset({"Endpoints", "Event", "Lease", "Node", "ComponentStatus", "IPAddress"})
 _BUILT_IN_OWNERS = frozenset({"Deployment", "ReplicaSet", "Service", "Node", "Lease"})
 _MADE_IN_EACH_NAMESPACE = {("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")}
 _DROPPED = ("resourceVersion", "managedFields", "creationTimestamp")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_CERTIFICATES = re.compile(
+    r'"(caBundle|ca\.crt|tls\.crt|tls\.key|core\.rukpak\.io/certificate-[a-z-]*(?:digest|after))":"[^"]*"'
+)
+_REPLICA_SET = re.compile(r'ReplicaSet \\"[^"]*\\"')
+"""Its name has a hash of the pod template, which names the certificate."""
+_CLUSTER_ADDRESS = re.compile(r'"clusterIPs?":(?:"[0-9.]+"|\["[0-9.]+"\])')
 _APPLIED_DIGEST = re.compile(r'"appliedDigest":"[^"]*"')
 """A digest of the fields of objects, labels with uids among them."""
 
@@ -61,6 +68,9 @@ def _text(obj: Object, names: dict[str, str]) -> str:
     metadata = {name: value for name, value in obj["metadata"].items() if name not in _DROPPED}
     text = orjson.dumps({**obj, "metadata": metadata}, option=orjson.OPT_SORT_KEYS).decode()
     text = _UID.sub(lambda match: f"uid of {names.get(match[0], 'what is gone')}", text)
+    text = _CERTIFICATES.sub(r'"\1":"MADE"', text)
+    text = _REPLICA_SET.sub("ReplicaSet", text)
+    text = _CLUSTER_ADDRESS.sub('"clusterIP":"ADDRESS"', text)
     return _APPLIED_DIGEST.sub('"appliedDigest":"DIGEST"', _TIME.sub("TIME", text))
 
 
