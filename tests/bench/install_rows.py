@@ -186,9 +186,9 @@ def _restart(cluster: Cluster, suite: Suite) -> Figure:
     names = ("rukpak", "operator-controller")
     suite.stop(*names)
     before = work(cluster, suite, "catalogd")
-    started = last = time.perf_counter()
+    started = time.perf_counter()
     suite.start(*names)
-    seen = work(cluster, suite)
+    seen, last = work(cluster, suite), time.perf_counter()
     while (now := time.perf_counter()) - last < QUIET_SECONDS and now - started < TIMEOUT_SECONDS:
         time.sleep(1)
         now_seen = work(cluster, suite)
