@@ -88,41 +88,30 @@ class CertificateSecrets:
         self, world: World, write: CertificateWrite, last_applied: dict[ObjectKey, LastApplied], known: Known
     ) -> ObjectChange:
         endpoint, key = write.endpoint, write.endpoint.secret_key
-        live = await self._observed(world, endpoint)
-        try:
-            data = secrets.changed(live, write.step, endpoint.host_names, datetime.now(UTC))
-            annotations = secrets.annotations_of(data, endpoint.host_names, write.step)
-        except BadKeyPair as error:
-            raise BriefWait(Reason.RETRYING, f"{key}: {error}", CHANGED_RETRY_DELAY) from None
-        metadata = {
-            "name": key.name,
-            "namespace": key.namespace,
-            "labels": {OWNER_UID_LABEL: world.uid},
-            "annotations": annotations,
-            **(_precondition(live) if live is not None else apply_precondition(None)),
-        }
-        body = {
-            "apiVersion": SECRETS.api_version,
-            "kind": SECRETS.kind,
-            "metadata": metadata,
-            "type": "kubernetes.io/tls",
-            "data": secrets.encoded(data),
-        }
-        manager = manager_name(world.name)
-        try:
-            async with self.limit:
-                result = await self.client.apply(SECRETS, body, manager)
-        except ApiError as error:
-            await ApplyErrors(self.client, self.name_of).explain(world.uid, SECRETS, body, error)
-            raise
+        adopts = world.deployment.spec.adoption_policy == "IfUnowned"
+        result = await self._apply(world, write, await self._observed(world, endpoint), adopts=adopts)
         self.inventory.record_write(SECRETS, result)
         known[key] = _identity(result), secrets.read(result, endpoint.host_names)
         last = last_applied.get(key)
-        entry = transforms.applied_fields(result).get(manager, "")
+        entry = transforms.applied_fields(result).get(manager_name(world.name), "")
         last_applied[key] = next_applied(last, known[key][1].digest, entry, datetime.now(UTC))
         change = _change(write, world, is_known=last is not None)
         log.info("%s", change)
         return change
+
+    async def _apply(self, world: World, write: CertificateWrite, live: Object | None, *, adopts: bool) -> Object:
+        """The Secret after the step. One that is taken over keeps the authorities that are trusted already."""
+        key, body = write.endpoint.secret_key, _body(world, write, live)
+        try:
+            async with self.limit:
+                return await self.client.apply(SECRETS, body, manager_name(world.name))
+        except ApiError as error:
+            adopted = await ApplyErrors(self.client, self.name_of, adopts).explain(world.uid, SECRETS, body, error)
+            if not adopted:
+                raise
+        async with self.limit:
+            found = await self.client.get(SECRETS, key.name, key.namespace)
+        return await self._apply(world, write, found, adopts=False)
 
     async def _observed(self, world: World, endpoint: Endpoint) -> Object | None:
         """The Secret as the World has it; None if there is none. Raises BriefWait if it is another one by now."""
@@ -137,6 +126,30 @@ class CertificateSecrets:
         if live is None or secrets.read(live, endpoint.host_names) != world.certificates.get(key):
             raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)
         return live
+
+
+def _body(world: World, write: CertificateWrite, live: Object | None) -> Object:
+    """The request of a step: it creates the Secret, or changes it if it is still `live`."""
+    endpoint, key = write.endpoint, write.endpoint.secret_key
+    try:
+        data = secrets.changed(live, write.step, endpoint.host_names, datetime.now(UTC))
+        annotations = secrets.annotations_of(data, endpoint.host_names, write.step)
+    except BadKeyPair as error:
+        raise BriefWait(Reason.RETRYING, f"{key}: {error}", CHANGED_RETRY_DELAY) from None
+    metadata = {
+        "name": key.name,
+        "namespace": key.namespace,
+        "labels": {OWNER_UID_LABEL: world.uid},
+        "annotations": annotations,
+        **(_precondition(live) if live is not None else apply_precondition(None)),
+    }
+    return {
+        "apiVersion": SECRETS.api_version,
+        "kind": SECRETS.kind,
+        "metadata": metadata,
+        "type": "kubernetes.io/tls",
+        "data": secrets.encoded(data),
+    }
 
 
 def _identity(secret: Object) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import itertools
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from olmkit.tls.certificate_authority import make_ca
 from rukpak.bundledeployment.rest_mapper import API_SERVICES, NAMESPACES
 from rukpak.certificates import secrets
 from rukpak.certificates.serving_certificate import LIFETIME, ROTATION_LEAD, Step
+from rukpak.setup import build
+from tests.cluster.killable_process import first, run_killable
 from tests.cluster.rukpak.harness import (
     DEPLOYMENTS,
     READY,
@@ -31,6 +34,7 @@ from tests.cluster.rukpak.harness import (
     kind_of,
     namespace,
     says,
+    settings,
     thing,
 )
 from tests.cluster.rukpak.webhook_server import MUTATED, REFUSED, WebhookServer, reachable_address, repeated
@@ -258,6 +262,83 @@ async def test_a_bundle_with_certificates_of_its_own_waits_for_nobody(at: Harnes
 async def test_certificates_of_cert_manager_wait_for_its_kinds(at: Harness, running: Client) -> None:
     await install(at, operator(at), certificates="CertManager")
     await at.until(says("Reconciling", "True", "WaitingForKind", "Certificate (cert-manager.io/v1)"))
+
+
+async def test_a_secret_that_nobody_manages_is_taken_over_if_the_policy_allows_it(at: Harness, running: Client) -> None:
+    await at.create(NAMESPACES, namespace(at.name))
+    names = tuple(NAMES.format(service=service_name(at), namespace=at.name).split())
+    data = secrets.encoded(secrets.changed(None, Step.ISSUE, names, datetime.now(UTC)))
+    named = {"name": secret_name(at), "namespace": at.name}
+    left = {"apiVersion": "v1", "kind": "Secret", "metadata": named, "type": "kubernetes.io/tls", "data": data}
+    found = await at.create(SECRETS, left)
+    hook = webhook(at, "ValidatingAdmissionWebhook", "validate")
+    await install(at, operator(at, hooks=[hook]), adoptionPolicy="IfUnowned")
+    await at.until(says("Installed", "Unknown", text=f"no pod of Deployment {at.name} is ready"))
+    secret = await secret_of(at)
+    assert secret["metadata"]["uid"] == found["metadata"]["uid"]
+    assert secret["data"]["tls.crt"] != data["tls.crt"]
+
+
+@pytest.mark.timeout(600)
+async def test_a_kill_after_each_write_leads_to_the_same_certificates(
+    at: Harness, tmp_path: Path, address: str
+) -> None:
+    """Process after process is killed between two writes, until nothing is left to write."""
+    hook = webhook(at, "ValidatingAdmissionWebhook", "validate")
+    await install(at, operator(at, hooks=[hook]))
+    waits = says("Installed", "Unknown", text=f"no pod of Deployment {at.name} is ready")
+    kills = await _killed_after_each_write(at, tmp_path, lambda: at.until(waits))
+    server = server_of(at, tmp_path)
+
+    async def settled() -> None:
+        await at.when(SECRETS, secret_name(at), at.name, lambda obj: _has_one_authority(obj) and not _is_aged(obj))
+        await server.load()
+        authority = field(await secret_of(at), "data", "ca.crt")
+        await at.when(VALIDATING, f"validate.{at.group}", "", lambda obj: field(obj, *CA) == authority)
+        await at.until(READY)
+
+    async with server.running(address, service_name(at), PORT):
+        kills += await _killed_after_each_write(at, tmp_path, lambda: at.until(READY))
+        before = await secret_of(at)
+        await age(at)
+        kills += await _killed_after_each_write(at, tmp_path, settled, server)
+        last = await secret_of(at)
+        assert last["metadata"]["uid"] == before["metadata"]["uid"], "it is changed, not replaced"
+        workload = await at.client.get(DEPLOYMENTS, at.name, at.name)
+        started_with = field(workload, "spec", "template", "metadata", "annotations", CERTIFICATE_ANNOTATION)
+        assert started_with == _digest(last)
+    assert kills > 8
+    kills = await _killed_after_each_write(at, tmp_path, lambda: at.until(gone), begin=at.remove)
+    assert kills
+    assert await at.find(SECRETS, secret_name(at), at.name) is None
+
+
+async def _killed_after_each_write(
+    at: Harness,
+    cache: Path,
+    done: Callable[[], Awaitable[Any]],
+    server: WebhookServer | None = None,
+    begin: Callable[[], Awaitable[Any]] | None = None,
+) -> int:
+    """Let the n-th process be killed after its n-th write until one is not, because it is done; returns how many were.
+
+    A process that starts may apply again what is there, so that the first write alone would not always lead on.
+    """
+    for kills in range(60):
+        if begin is not None and not kills:
+            await begin()
+        async with run_killable("rukpak", settings(at.cluster, cache), build) as kill_switch:
+            kill_switch.counts_status, kill_switch.writes_left = False, kills + 1
+            await first(kill_switch.killed.wait(), done())
+            if not kill_switch.killed.is_set():
+                return kills
+        if server is not None:
+            await server.load()
+    raise AssertionError("more than 60 writes")
+
+
+def _is_aged(obj: Object | None) -> bool:
+    return certificate_of(obj or {}).not_valid_after_utc < datetime.now(UTC) + LIFETIME - timedelta(days=1)
 
 
 async def _issued_again(at: Harness, server: WebhookServer, before: str) -> None:
