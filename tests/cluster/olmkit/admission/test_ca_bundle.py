@@ -7,7 +7,7 @@ import base64
 import contextlib
 import ssl
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -28,7 +28,8 @@ from olmkit.tls.server_tls import ServerTls, server_context_with
 from olmkit.tls.service import RUKPAK_SERVICE
 from tests.cluster.olmkit.conftest import NAMESPACE, Object
 
-NOW = datetime.now(UTC)
+NOW = datetime.now(UTC) - 7 * CA_OVERLAP
+"""When a test begins. The API server has a clock of its own, for which every certificate of the test is valid."""
 WITNESS = "services"
 """The kind about which a third server is asked, which tells what the API server trusts."""
 SERVICES = Kind("", "v1", "Service", WITNESS, namespaced=True)
@@ -44,9 +45,8 @@ class Server:
         self.asked = 0
         self._server: AdmissionServer | None = None
 
-    async def restart(self, context: ssl.SSLContext) -> None:
-        """Close all connections, so that the next request makes a handshake."""
-        await self.close()
+    async def start(self, context: ssl.SSLContext) -> None:
+        """Serve; the context may serve other certificates later."""
         self._server = AdmissionServer("example", {"/all": self._allow})
         await self._server.start(self.address, context)
 
@@ -68,9 +68,13 @@ class Replica:
     managed: ManagedCertificate
     writer: CaBundleWriter
 
+    is_started: bool = False
+
     async def sync(self, now: datetime) -> None:
         await self.managed.sync(now)
-        await self.server.restart(self.tls.context)
+        if not self.is_started:
+            self.is_started = True
+            await self.server.start(self.tls.context)
 
 
 @dataclass
@@ -96,8 +100,10 @@ class World:
         self.replicas.append(Replica(Server(), tls, managed, writer))
 
     async def create_at(self, at: datetime) -> CertificateSet:
-        """Keys that were made at that time."""
-        made = create(RUKPAK_SERVICE.names(self.namespace), at)
+        """A CA that was made at that time, and a certificate that was renewed since."""
+        names = RUKPAK_SERVICE.names(self.namespace)
+        made = create(names, at)
+        made = replace(made, leaf=issue(made.ca, names, NOW))
         data = {key: base64.b64encode(value).decode() for key, value in made.dump().items()}
         metadata = {"name": RUKPAK_SERVICE.secret, "namespace": self.keys}
         await self.client.create(SECRET, {"metadata": metadata, "type": "kubernetes.io/tls", "data": data})
@@ -139,7 +145,8 @@ class World:
     async def until_trusted(self, ca: KeyPair) -> None:
         """Return when the API server trusts this CA: it reads a configuration a moment after it was written."""
         leaf = issue(ca, RUKPAK_SERVICE.names(self.namespace), datetime.now(UTC))
-        await self.witness.restart(server_context_with(leaf))
+        await self.witness.close()
+        await self.witness.start(server_context_with(leaf))
         async with asyncio.timeout(60):
             while True:
                 with contextlib.suppress(ApiError):
@@ -177,6 +184,7 @@ async def world(client: Client, namespace: str) -> AsyncIterator[World]:
 
 
 async def test_no_request_is_refused_while_the_ca_is_replaced(world: World) -> None:
+    """Each change of the caBundle makes the API server connect anew."""
     leader, follower = world.replicas
     first = await world.create_at(NOW - CA_LIFETIME * 0.61)
     counts: list[int] = []

@@ -127,7 +127,7 @@ async def test_without_custom_resources_it_is_deleted(fleet: Fleet) -> None:
 async def test_a_deletion_that_keeps_custom_resources_is_not_refused(fleet: Fleet) -> None:
     await fleet.protect()
     await fleet.client.patch(bundledeployments.KIND, fleet.name, {"spec": {"deletionPolicy": "KeepCRDs"}})
-    await fleet.place.at.until(lambda raw: raw is not None and raw["spec"].get("deletionPolicy") == "KeepCRDs")
+    await fleet.place.at.until(lambda raw: READY(raw) and (raw or {})["spec"].get("deletionPolicy") == "KeepCRDs")
     await fleet.client.delete(operators.KIND, fleet.name)
     await fleet.place.at.until(gone)
     assert await fleet.place.at.find(kind_of(fleet.place.at.group), "a", fleet.name) is not None
@@ -163,9 +163,12 @@ async def test_without_rukpak_only_what_is_protected_stays(place: Place) -> None
     await client.delete(operators.KIND, f"{place.at.name}-a")
 
 
-async def test_counting_many_kinds_at_once_answers_in_time(fleet: Fleet) -> None:
-    """Many requests at once share a few connections to the API server."""
+async def test_many_deletions_at_once_are_all_refused(fleet: Fleet) -> None:
+    """They share a few requests to the API server. What is not counted in time counts as used.
+
+    Each kubectl takes a thread of this process, of which rukpak needs one.
+    """
     await fleet.protect()
     command = ("delete", "operators.operators.operatorframework.io", fleet.name)
-    printed = await asyncio.gather(*(fleet.place.kubectl(*command) for _ in range(8)))
-    assert all(each.endswith(fleet.operator_refusal) for each in printed)
+    printed = await asyncio.gather(*(fleet.place.kubectl(*command) for _ in range(4)))
+    assert [each for each in printed if f"denied the request: Operator {fleet.name} is protected: " not in each] == []
