@@ -178,7 +178,7 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
             enqueue(name)
 
     inventory = Inventory(manager, rest_mapper, informers.crds, enqueue_uid)
-    rules = ProgressRules(enqueue_after, frozenset({"installNamespace", "leftOut"}))
+    rules = ProgressRules(enqueue_after, frozenset({"history", "installNamespace", "leftOut"}))
     publisher = Publisher(client, bundledeployments.KIND, FIELD_MANAGER, informers.deployments, rules)
     usage = UsageReader(client, rest_mapper, informers.crds, limit)
     checker = ExistingObjectsChecker(client, rest_mapper, render_cache, memory, enqueue)

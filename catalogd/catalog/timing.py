@@ -8,7 +8,6 @@ desired_source and metrics. Pure.
 from __future__ import annotations
 
 import hashlib
-import re
 from datetime import timedelta
 
 from catalogd.catalog.world import (
@@ -25,6 +24,7 @@ from catalogd.catalog.world import (
 from olmkit.api.catalogs import CatalogSource, Reason
 from olmkit.api.content import SourceType
 from olmkit.errors import Blocked, Waiting
+from olmkit.gocompat.durations import parse_duration
 from olmkit.sources.errors import BadContent, BadReference
 from olmkit.sources.oci.reference import parse
 
@@ -44,9 +44,6 @@ FIRST_RECOVERY_DELAY, MAX_RECOVERY_DELAY = timedelta(seconds=5), timedelta(minut
 doubles up to the maximum."""
 RECOVERY_MEMORY = timedelta(hours=1)
 """Content that is lost later than this after it was loaded again is loaded again at once."""
-
-_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|ms|s|m|h)")
 
 
 def delay(world: World, desired: DesiredSource | None, action: Action | None = None) -> timedelta | None:
@@ -117,22 +114,18 @@ def poll_interval(name: str, source: CatalogSource) -> timedelta | None:
             return None
     if is_fixed:
         return None
-    interval = DEFAULT_POLL_INTERVAL if text is None else min(parse_duration(text), MAX_POLL_INTERVAL)
+    interval = DEFAULT_POLL_INTERVAL if text is None else min(_duration(text), MAX_POLL_INTERVAL)
     if interval <= timedelta(0):
         return None
     share = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") / 2**32
     return max(interval, MIN_POLL_INTERVAL) * (1 + POLL_JITTER * share)
 
 
-def parse_duration(text: str) -> timedelta:
-    """A Go duration without sign, such as 1h30m or 0. Raises Blocked for anything else."""
-    parts = _PART.findall(text)
-    if text != "0" and (not parts or "".join(number + unit for number, unit in parts) != text):
-        raise Blocked(Reason.BLOCKED, f'"{text}" is not a duration: write it as 10m or 1h30m')
+def _duration(text: str) -> timedelta:
     try:
-        return timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in parts))
-    except OverflowError:
-        return timedelta.max / 2
+        return parse_duration(text)
+    except ValueError as error:
+        raise Blocked(Reason.BLOCKED, str(error)) from None
 
 
 def _has_digest(ref: str) -> bool:

@@ -139,6 +139,14 @@ class Reason(DescribedEnum):
         "WaitingForWebhook",
         "Reconciling True: the webhook that guards Bundles does not answer, so that no Bundle is created",
     )
+    ROLLING_BACK = (
+        "RollingBack",
+        "Ready False, Reconciling True: a revision failed, and the last good one is being brought back",
+    )
+    ROLLED_BACK = (
+        "RolledBack",
+        "Ready False, Stalled True: what spec asks for failed, and the last good revision is installed",
+    )
     BLOCKED = "Blocked", "Stalled True; HasValidBundle False: the Bundle cannot be created"
 
 

@@ -39,6 +39,12 @@ DeletionPolicy = Literal["Cascade", "KeepCRDs", "Orphan"]
 """What is deleted with a BundleDeployment."""
 AdoptionPolicy = Literal["Never", "IfUnowned"]
 """Which objects that exist already a BundleDeployment takes over."""
+RollbackPolicy = Literal["Never", "OnFailure"]
+"""When the last revision that succeeded is brought back."""
+_POSITIVE_RULE: JsonDict = {
+    "rule": "self.matches(r'^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s')",
+    "message": "must be a duration of at least 1s, such as 90s, 10m or 1h30m",
+}
 
 INSTALL_NAMESPACE_DESCRIPTION = (
     "Namespace to install into. It is created if it does not exist. Default: the namespace that the bundle suggests, or "
@@ -70,6 +76,22 @@ class InstallSettings(Model):
             "What a deletion removes. Cascade: all objects, the CustomResourceDefinitions with all their custom resources among "
             "them. KeepCRDs: all but the CustomResourceDefinitions, their custom resources, and Namespaces that are not empty. "
             "Orphan: nothing; the objects stay and are not managed. Default: Cascade."
+        ),
+    )
+    rollback: RollbackPolicy | None = Field(
+        default=None,
+        description=(
+            "What is done when an upgrade is rejected, or not healthy in time. OnFailure: the last revision that succeeded is "
+            "brought back, except for its CustomResourceDefinitions; the upgrade is tried again when spec asks for something "
+            "else. Never: it stays as it is. Default: Never."
+        ),
+    )
+    progress_deadline: Annotated[str, Field(max_length=64)] | None = Field(
+        default=None,
+        json_schema_extra={"x-kubernetes-validations": [_POSITIVE_RULE]},
+        description=(
+            "The time in which what was installed has to become healthy, as a Go duration such as 10m. Default: the deadline of "
+            "each kind, which is 10m for most."
         ),
     )
     adoption_policy: AdoptionPolicy | None = Field(

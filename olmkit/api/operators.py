@@ -92,6 +92,11 @@ class Reason(DescribedEnum):
     NOT_RESOLVED = "NotResolved", "Ready False: see Resolved"
     NOT_INSTALLED = "NotInstalled", "Ready False: resolved, not installed yet or the installation failed"
     UPGRADING = "Upgrading", "Ready False: a bundle is installed and another one is being installed"
+    ROLLING_BACK = (
+        "RollingBack",
+        "Ready False, Reconciling True: an upgrade failed, and what ran before is being brought back",
+    )
+    ROLLED_BACK = "RolledBack", "Ready False, Stalled True: an upgrade failed, and what ran before it runs again"
     PROGRESSING = "Progressing", "Ready False, Reconciling True: installed, and its workloads are rolling out"
     UNHEALTHY = "Unhealthy", "Ready False: installed, but unhealthy"
     WAITING_FOR_CATALOG = "WaitingForCatalog", "Reconciling True: a catalog is being read, or there is none"

@@ -74,6 +74,8 @@ def _is_failing(status: OperatorStatus) -> bool:
     progress = find_condition(status.conditions, ConditionType.RECONCILING)
     is_retrying = progress is not None and progress.reason == Reason.RETRYING
     is_stalled = is_condition_true(status.conditions, ConditionType.STALLED)
+    if ready is not None and ready.reason in (Reason.ROLLING_BACK, Reason.ROLLED_BACK):
+        return True
     return ready is not None and ready.reason == Reason.UPGRADING and (is_stalled or is_retrying)
 
 

@@ -310,8 +310,11 @@ def _from_bundle_deployment(
                 truncate(evaluation.explanation, MAX_EXPLANATION_BYTES),
             )
         ]
-    message = _progress_message(world, evaluation, ready.message if ready else _initial_state(evaluation))
     is_stalled = deployment.is_true(DeploymentCondition.STALLED)
+    if ready is not None and ready.reason in (DeploymentReason.ROLLING_BACK, DeploymentReason.ROLLED_BACK):
+        reason = Reason(ready.reason)
+        return _not_ready(reason, ready.message, None if is_stalled else reason)
+    message = _progress_message(world, evaluation, ready.message if ready else _initial_state(evaluation))
     if (is_stalled or _failure(deployment)) and world.running is None and ready is not None and evaluation.bundle:
         message = truncate(f"cannot install {evaluation.bundle.version}: {ready.message}", MAX_EXPLANATION_BYTES)
     if is_stalled:

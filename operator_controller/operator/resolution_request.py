@@ -112,12 +112,12 @@ def _is_other(template: RecordedBundle | None, running: RecordedBundle | None) -
 
 
 def _is_upgrading(world: World) -> bool:
-    """Whether some objects of the desired bundle are installed, and not all."""
+    """Whether some objects of the desired bundle are installed, and not all; also while it is rolled back."""
     deployment = world.owned_bundle_deployment
     reconciling = deployment.condition(DeploymentCondition.RECONCILING) if deployment else None
     return (
         world.running is not None
         and reconciling is not None
         and reconciling.status == "True"
-        and reconciling.reason == DeploymentReason.UPGRADING
+        and reconciling.reason in (DeploymentReason.UPGRADING, DeploymentReason.ROLLING_BACK)
     )

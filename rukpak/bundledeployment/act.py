@@ -34,6 +34,7 @@ from rukpak.bundledeployment.plan import (
     Prune,
     Release,
     RemoveFinalizer,
+    RollBack,
     UpdateInventory,
     WriteCertificates,
 )
@@ -154,7 +155,7 @@ class BundleDeploymentActions:
             case CheckExistingObjects():
                 await self.existing_objects.start(world, plan)
                 return Done(plan, NO_DELAY)
-            case Activate() | Announce() | BeginRevision() | ForgetNotes():
+            case Activate() | Announce() | BeginRevision() | ForgetNotes() | RollBack():
                 return Done(plan, NO_DELAY)  # only the status changes
             case Keep():
                 self.existing_objects.forget(world.name)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from olmkit.api import bundledeployments, bundles
-from olmkit.api.bundledeployments import FINALIZER, ConditionType, Reason
+from olmkit.api.bundledeployments import FINALIZER, BundleRecord, ConditionType, Reason, RevisionOutcome
 from olmkit.api.conditions import find_condition
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.runtime.reconciler import Decision
@@ -33,6 +33,7 @@ from rukpak.bundledeployment.plan import (
     Keep,
     Plan,
     Release,
+    RollBack,
     UpdateInventory,
 )
 from rukpak.bundledeployment.progress import next_deadline
@@ -119,7 +120,7 @@ def _delete_superseded_bundles(world: World, _: Evaluation) -> Plan | None:
     """The template changed before such a Bundle was installed. Objects that it applied stay in the inventory."""
     if world.active_bundle == world.target_bundle:
         return None
-    kept = {world.target_bundle, world.active_bundle}
+    kept = {world.target_bundle, world.active_bundle, world.fallback.bundle if world.fallback else None}
     stale = tuple(
         bundle for name, bundle in sorted(world.bundles.items()) if name not in kept and not bundle.is_deleting
     )
@@ -134,14 +135,24 @@ def _delete_changed_bundles(world: World, _: Evaluation) -> Plan | None:
 
 def _restore_active_bundle(world: World, _: Evaluation) -> Plan | None:
     """The active Bundle was deleted while another one is desired: the installed objects cannot be repaired without it."""
-    if (
-        world.active_bundle in (None, world.target_bundle)
-        or world.active_bundle in world.bundles
-        or world.is_active_name_taken
-    ):
+    return None if world.is_active_name_taken else _restore(world, world.record(world.active_bundle))
+
+
+def _restore_fallback_bundle(world: World, _: Evaluation) -> Plan | None:
+    """The Bundle that a rollback needs was deleted."""
+    return _restore(world, world.fallback)
+
+
+def _restore(world: World, record: BundleRecord | None) -> Plan | None:
+    if record is None or record.bundle == world.target_bundle or record.bundle in world.bundles:
         return None
-    record = world.record(world.active_bundle)
-    return _create_bundle(world, recorded_bundle_body(world, record)) if record is not None else None
+    return _create_bundle(world, recorded_bundle_body(world, record))
+
+
+def _roll_back(world: World, evaluation: Evaluation) -> Plan | None:
+    revision = world.target.revision
+    has_failed = revision is not None and revision.outcome == RevisionOutcome.FAILED
+    return RollBack() if has_failed and world.fallback is not None and not evaluation.rollback_obstacle else None
 
 
 def _apply_bundle(world: World, _: Evaluation) -> Plan | None:
@@ -158,7 +169,7 @@ def _apply_bundle(world: World, _: Evaluation) -> Plan | None:
         )
     bundle, revision = world.bundles.get(world.target_bundle), world.target.revision
     if world.target.is_rolled_back and revision is not None:
-        return ApplyBundle(recorded_bundle_body(world, revision), is_new=True) if bundle is None else None
+        return _create_bundle(world, recorded_bundle_body(world, revision)) if bundle is None else None
     body = desired_bundle_body(world)
     if bundle is None:
         return _create_bundle(world, body)
@@ -236,6 +247,11 @@ def _rotate(world: World, _: Evaluation) -> Plan | None:
 # --- objects and Bundles that are no longer needed
 
 
+def _await_success(world: World, evaluation: Evaluation) -> Plan | None:
+    """What a rollback needs is kept until the target has succeeded."""
+    return (_requeue(world, evaluation) or Keep()) if world.fallback is not None else None
+
+
 def _require_readable(world: World, _: Evaluation) -> Plan | None:
     """Raise Waiting until every kind of the inventory has been listed; before that nothing is removed."""
     if world.unreachable_kinds:
@@ -303,6 +319,8 @@ RULES: tuple[Rule, ...] = (
     _delete_superseded_bundles,
     _delete_changed_bundles,
     _restore_active_bundle,
+    _restore_fallback_bundle,
+    _roll_back,
     _apply_bundle,
     _check_existing_objects,
     _blocker,
@@ -311,6 +329,7 @@ RULES: tuple[Rule, ...] = (
     _install,
     _activate,
     _rotate,
+    _await_success,
     _require_readable,
     _prune,
     _shrink_inventory,

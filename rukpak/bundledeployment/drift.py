@@ -22,7 +22,9 @@ MAX_DOUBLINGS = 6
 
 
 def is_up_to_date(world: World, item: RenderedObject) -> bool:
-    """Whether the object is as it was applied last, with this manifest; also while it is contested."""
+    """Whether the object is as it was applied last, with this manifest; also while it is contested, or left by a rollback."""
+    if world.is_left(item.key):
+        return True
     last = world.last_applied.get(item.key)
     live = fields_hash(world, item.key)
     if last is None or last.digest != item.digest or live is None:
@@ -32,6 +34,8 @@ def is_up_to_date(world: World, item: RenderedObject) -> bool:
 
 def is_contested(world: World, item: RenderedObject) -> bool:
     """Whether others change our fields of the object repeatedly, and it is left unchanged for a while."""
+    if world.is_left(item.key):
+        return False
     return is_up_to_date(world, item) and fields_hash(world, item.key) != world.last_applied[item.key].fields_hash
 
 

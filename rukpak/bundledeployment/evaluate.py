@@ -10,6 +10,7 @@ from rukpak.bundledeployment import crd_gate
 from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
 from rukpak.bundledeployment.retention import is_created_for
+from rukpak.bundledeployment.rollback import obstacle
 from rukpak.bundledeployment.waiting import CONTENT_RETRY_DELAY, UNREACHABLE_RETRY_DELAY, WATCHED_RETRY_DELAY
 from rukpak.bundledeployment.world import World
 from rukpak.format.text import list_names
@@ -27,6 +28,8 @@ class Evaluation:
     """What a check of custom resources against the new schemas left out; empty: nothing, or there was none."""
     irreversible: str = ""
     """What the upgrade to the desired Bundle changes for good; empty: nothing."""
+    rollback_obstacle: str = ""
+    """Why the target cannot be rolled back, if it fails; empty: it can, or nothing asks for it."""
     foreign_objects: str = ""
     """A warning, while the BundleDeployment is being deleted, about objects in its Namespaces that the bundle did not bring;
     empty: none."""
@@ -39,7 +42,7 @@ def evaluate(world: World) -> Evaluation:
     if world.deployment.metadata.deleting:
         return Evaluation(foreign_objects=_foreign_objects(world), deletion_hold=_deletion_hold(world))
     blocker = _unpack_blocker(world) or _content_blocker(world) or crd_gate.blocker(world)
-    return Evaluation(blocker, crd_gate.unchecked(world), irreversible(world))
+    return Evaluation(blocker, crd_gate.unchecked(world), irreversible(world), obstacle(world))
 
 
 def irreversible(world: World) -> str:

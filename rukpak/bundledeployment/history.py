@@ -6,6 +6,7 @@
     its last object is applied                                 is installed
     all its objects are healthy for the first time             succeeded, and stays so
     a step is rejected, or it is not healthy in time           failed, until it succeeds
+    a rollback (RollBack)                                      rolled back; the target is an earlier revision from then on
 
 Called by rukpak.bundledeployment.report, and by decide (`begins`). Never decides what the target is. Pure.
 """
@@ -14,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from olmkit.api.bundledeployments import (
     MAX_REVISION_REASON_BYTES,
     MAX_REVISIONS,
+    ConditionType,
     Reason,
     Revision,
     RevisionOutcome,
@@ -29,13 +31,14 @@ from olmkit.errors import Blocked
 from olmkit.gocompat.text import one_line
 from rukpak.bundledeployment.bundle_info import described
 from rukpak.bundledeployment.health_result import PROGRESS_DEADLINE
-from rukpak.bundledeployment.plan import Activate, BeginRevision, Done
+from rukpak.bundledeployment.plan import Activate, BeginRevision, Done, RollBack
 from rukpak.bundledeployment.ready_message import Outcome, is_under_way
-from rukpak.bundledeployment.target import install_text, last_good
+from rukpak.bundledeployment.target import asked_digest, install_text, last_good
 from rukpak.bundledeployment.world import ApplyRejected, World
 
 OPEN = (RevisionOutcome.IN_PROGRESS, RevisionOutcome.FAILED)
 """Outcomes that may still become another one."""
+DEFAULT_DEADLINE_TEXT = f"{PROGRESS_DEADLINE // timedelta(minutes=1)}m"
 
 
 @dataclass(frozen=True)
@@ -56,10 +59,15 @@ def begins(world: World) -> bool:
     return world.active_bundle is not None and world.target.revision is None
 
 
-def next_history(world: World, outcome: Outcome, healthy: DesiredCondition | None) -> History:
-    """The history after a pass; `healthy` is the condition Healthy that it reports."""
+def next_history(world: World, outcome: Outcome, conditions: Sequence[DesiredCondition]) -> History:
+    """The history after a pass that reports these conditions."""
     status = world.deployment.status
     revisions, current = tuple(status.history or ()), world.target.revision
+    if world.deployment.metadata.deleting:
+        return History(revisions, status.revision)
+    healthy = next((condition for condition in conditions if condition.type == ConditionType.HEALTHY), None)
+    if isinstance(outcome, Done) and isinstance(outcome.plan, RollBack):
+        return History(tuple(_rolled_back(world, one) for one in revisions), status.revision)
     is_installed = _is_installed(world, outcome)
     if current is None and (is_installed or _has_begun(world, outcome)):
         current = _new(world, revisions)
@@ -67,8 +75,18 @@ def next_history(world: World, outcome: Outcome, healthy: DesiredCondition | Non
     if current is None:
         return History(revisions, status.revision)
     changed = _changed(world, current, outcome, healthy, is_installed=is_installed)
-    revisions = tuple(changed if one.revision == current.revision else one for one in revisions)
-    return History(_kept(revisions), current.revision if is_installed else status.revision)
+    revisions = _kept([changed if one.revision == current.revision else one for one in revisions])
+    revisions = tuple(_with_properties(world, one, is_needed=changed.outcome in OPEN) for one in revisions)
+    return History(revisions, current.revision if is_installed else status.revision)
+
+
+def time_to_deadline(revisions: Sequence[Revision], deadline: timedelta | None, now: datetime) -> timedelta | None:
+    """The time until the newest revision fails because it takes too long; None: it does not, or by its objects' own deadlines."""
+    newest = next(iter(revisions), None)
+    if newest is None or newest.outcome != RevisionOutcome.IN_PROGRESS or (newest.installed_at and deadline is None):
+        return None
+    end = datetime.fromisoformat(newest.installed_at or newest.started_at) + (deadline or PROGRESS_DEADLINE)
+    return end - now if end > now else None
 
 
 def _is_installed(world: World, outcome: Outcome) -> bool:
@@ -109,6 +127,28 @@ def _superseded(world: World, revision: Revision) -> Revision:
     return revision.model_copy(update=update)
 
 
+def _rolled_back(world: World, revision: Revision) -> Revision:
+    """A revision after a rollback of that of the target."""
+    if revision != world.target.revision:
+        return revision
+    return revision.model_copy(
+        update={
+            "outcome": RevisionOutcome.ROLLED_BACK,
+            "asked": asked_digest(world.raw),
+            "finished_at": format_timestamp(world.now),
+        }
+    )
+
+
+def _with_properties(world: World, revision: Revision, *, is_needed: bool) -> Revision:
+    """A revision with its properties, if a rollback may need them: its Bundle cannot be made again as it was without them."""
+    properties = None
+    if is_needed and world.fallback is not None and world.fallback.revision == revision.revision:
+        record = world.record(revision.bundle)
+        properties = record.properties if record is not None else revision.properties
+    return revision.model_copy(update={"properties": properties})
+
+
 def _changed(
     world: World, revision: Revision, outcome: Outcome, healthy: DesiredCondition | None, *, is_installed: bool
 ) -> Revision:
@@ -134,10 +174,18 @@ def _failure(
     """Why it has failed; empty: it has not."""
     if isinstance(outcome, Blocked | ApplyRejected):
         return outcome.message
+    deadline = world.progress_deadline
+    if healthy is not None and is_installed and deadline is None:
+        return healthy.message if healthy.reason == Reason.UNHEALTHY else ""
+    since = datetime.fromisoformat(
+        revision.installed_at or format_timestamp(world.now) if is_installed else revision.started_at
+    )
+    if world.now - since < (deadline or PROGRESS_DEADLINE):
+        return ""
+    within = f"within {world.deployment.spec.progress_deadline or DEFAULT_DEADLINE_TEXT}"
     if is_installed:
-        return healthy.message if healthy is not None and healthy.reason == Reason.UNHEALTHY else ""
-    is_late = world.now - datetime.fromisoformat(revision.started_at) >= PROGRESS_DEADLINE
-    return f"not installed in time: {outcome}" if is_late and isinstance(outcome, Exception) else ""
+        return f"not healthy {within}: {healthy.message}" if healthy is not None else ""
+    return f"not installed {within}: {outcome}" if isinstance(outcome, Exception) else ""
 
 
 def _kept(revisions: Sequence[Revision]) -> tuple[Revision, ...]:

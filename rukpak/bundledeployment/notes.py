@@ -88,9 +88,10 @@ def _noted(world: World, content: RenderedBundle) -> str:
 
 
 def _applicable(world: World, content: RenderedBundle) -> Iterator[RenderedObject]:
-    """Its objects without the Namespaces that it only writes to and that do not exist."""
+    """Its objects without the Namespaces that it only writes to and that do not exist, and without what a rollback leaves."""
     absent = content.external_namespaces - world.namespaces.keys()
-    return (item for item in content.objects() if not (item.key[:2] == NAMESPACE and item.key.name in absent))
+    applicable = (item for item in content.objects() if not world.is_left(item.key))
+    return (item for item in applicable if not (item.key[:2] == NAMESPACE and item.key.name in absent))
 
 
 def _digest(notes: Mapping[ObjectKey, LastApplied]) -> str:

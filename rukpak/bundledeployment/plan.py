@@ -107,6 +107,11 @@ class BeginRevision:
 
 
 @dataclass(frozen=True)
+class RollBack:
+    """Record that the revision of the target is rolled back: from then on the target is the last good one."""
+
+
+@dataclass(frozen=True)
 class ForgetNotes:
     """Remove the digest of what was applied from the status, before objects are applied in another form."""
 
@@ -181,6 +186,7 @@ Plan = (
     | CheckExistingObjects
     | Announce
     | BeginRevision
+    | RollBack
     | ForgetNotes
     | Apply
     | WriteCertificates

@@ -54,7 +54,7 @@ def evaluate_health(world: World, active: str, applied: frozenset[ObjectKey] = f
         (failed if has_failed else in_progress).append(text)
         is_serving &= health.is_serving
     for key, text in sorted(_absent(world, active, applied)):
-        has_failed = _has_exceeded(world, key, PROGRESS_DEADLINE, since)
+        has_failed = _has_exceeded(world, key, world.progress_deadline or PROGRESS_DEADLINE, since)
         (failed if has_failed else in_progress).append(f"{key}: {text}")
         is_serving = False
     contested, is_complete = tuple(sorted(_contested(world, active))), _content(world, active) is not None
@@ -66,7 +66,8 @@ def next_deadline(world: World) -> timedelta | None:
     since = _in_progress_since(world)
     if since is None:
         return None
-    ends = [since + health.deadline for _, health in _unhealthy(world) if health.status != "False" and health.deadline]
+    known = [_deadline(world, health) for _, health in _unhealthy(world) if health.status != "False"]
+    ends = [since + deadline for deadline in known if deadline is not None]
     return min((end - world.now for end in ends if end > world.now), default=None)
 
 
@@ -83,9 +84,15 @@ def _in_progress_since(world: World) -> datetime | None:
 
 def _is_overdue(world: World, key: ObjectKey, health: Health, since: datetime | None) -> bool:
     """An object that was created again has the whole deadline."""
-    if health.deadline is None or (since is None and _was_absent(world, key)):
+    deadline = _deadline(world, health)
+    if deadline is None or (since is None and _was_absent(world, key)):
         return False
-    return _has_exceeded(world, key, health.deadline, since)
+    return _has_exceeded(world, key, deadline, since)
+
+
+def _deadline(world: World, health: Health) -> timedelta | None:
+    """How long an object may be in progress; None: its own status reports when that is exceeded."""
+    return world.progress_deadline or health.deadline
 
 
 def _was_absent(world: World, key: ObjectKey) -> bool:

@@ -31,7 +31,8 @@ class Candidates:
 
 def obsolete_objects(world: World, content: RenderedBundle) -> list[LabeledObject]:
     """Objects of the BundleDeployment that are not in `content`, also those that are being deleted, sorted by key."""
-    return [entry for key, entry in sorted(world.owned.items()) if key not in content.keys]
+    entries = sorted(world.owned.items())
+    return [entry for key, entry in entries if key not in content.keys and not world.is_left(key)]
 
 
 def candidates(world: World, content: RenderedBundle) -> Candidates:

@@ -50,7 +50,7 @@ def is_under_way(world: World, active: str | None) -> bool:
         return True
     status = world.deployment.status
     ready = find_condition(status.conditions, ConditionType.READY)
-    was_under_way = ready is not None and ready.reason == Reason.UPGRADING
+    was_under_way = ready is not None and ready.reason in (Reason.UPGRADING, Reason.ROLLING_BACK)
     is_new = status.observed_generation != world.deployment.metadata.generation
     if not (was_under_way or is_new) or world.active_bundle != world.target_bundle:
         return False
@@ -82,6 +82,8 @@ def _progress(world: World, done: Done, active: str | None) -> str:
 def _verb(world: World, active: str | None, *, doing: bool = True) -> str:
     if active is None:
         return "installing" if doing else "install"
+    if world.target.is_rolled_back:
+        return "returning to" if doing else "return to"
     if active == world.target_bundle and world.bundles.keys() > {active}:
         return "returning to" if doing else "return to"
     if active == world.target_bundle:

@@ -6,7 +6,7 @@ unchanged object sends no request: the API server is read only for facts that th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -30,6 +30,7 @@ from rukpak.bundledeployment.endpoint_probe import EndpointProbe
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.events import EventMapper, Interests, controller_references
 from rukpak.bundledeployment.finalize import kept_namespaces, unlisted_namespaces
+from rukpak.bundledeployment.history import time_to_deadline
 from rukpak.bundledeployment.informers import MEMBER_INDEX, RELEASED_INDEX, Informers
 from rukpak.bundledeployment.install import awaited_endpoints
 from rukpak.bundledeployment.inventory import OWNER_INDEX, Inventory
@@ -40,6 +41,7 @@ from rukpak.bundledeployment.render_cache import RenderCache
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle
 from rukpak.bundledeployment.report import BundleDeploymentReport, report
 from rukpak.bundledeployment.rest_mapper import RestMapper
+from rukpak.bundledeployment.target import options_of
 from rukpak.bundledeployment.template import derive_record
 from rukpak.bundledeployment.usage import UsageReader
 from rukpak.bundledeployment.waiting import SYNC_POLL_DELAY
@@ -141,8 +143,10 @@ class BundleDeploymentReconciler:
         memory.has_no_custom_resources = world.custom_resources == () and world.deletion_policy == "Cascade"
         memory.custom_resource_counts = world.custom_resource_counts
         until_count = time_to_count(world.deployment, world.custom_resource_counts, datetime.now(UTC))
-        if until_count is not None:  # also when the outcome is Blocked
-            self.enqueue_after(world.name, max(until_count, SYNC_POLL_DELAY))
+        history = status_report.status.history if status_report is not None else None
+        until_deadline = time_to_deadline(history or (), world.progress_deadline, datetime.now(UTC))
+        for until in filter(None, (until_count, until_deadline)):  # also when the outcome is Blocked
+            self.enqueue_after(world.name, max(until, SYNC_POLL_DELAY))
         if status_report is not None:
             await self.publisher(status_report.raw, status_report)
 
@@ -151,18 +155,24 @@ class BundleDeploymentReconciler:
         other = self.informers.bundles.get(world.target_bundle) if world.target_bundle not in own else None
         active = world.active_bundle if not world.is_target_active else None
         known = {name: self._bundle(obj) for name, obj in own.items()}
-        is_complete = world.target_bundle in own and (active is None or active in own)
+        needed = (world.target_bundle, active, world.fallback.bundle if world.fallback else None)
+        is_complete = all(name in own for name in needed if name is not None)
         return replace(
             world,
             bundles=known,
             bundle_owner=_owner_of(other) if other else "",
             content=await self._content(world, known.get(world.target_bundle), world.target.options),
             active_content=await self._content(world, known.get(active or ""), world.installed_options),
+            fallback_content=await self._fallback_content(world, known),
             admission_problem=await self.admission.problem() if self.admission and not is_complete else "",
             is_active_name_taken=active is not None
             and active not in own
             and self.informers.bundles.get(active) is not None,
         )
+
+    async def _fallback_content(self, world: World, known: Mapping[str, BundleInfo]) -> Content:
+        good = world.fallback
+        return await self._content(world, known.get(good.bundle), options_of(good)) if good else MissingContent()
 
     async def _with_record(self, world: World) -> World:
         """The World with the record from the Operator's status, if the active Bundle is missing and was never recorded."""
@@ -212,7 +222,7 @@ class BundleDeploymentReconciler:
         return replace(world, crd_problems=problems, existing_objects=self.actions.existing_objects.state(world.name))
 
     def _taken(self, world: World) -> frozenset[ObjectKey]:
-        if world.active_bundle == world.target_bundle or not isinstance(world.content, RenderedBundle):
+        if world.is_target_active or not isinstance(world.content, RenderedBundle):
             return frozenset()
         return self.inventory.taken(world.uid, (item.key for item in world.content.objects()))
 
@@ -238,7 +248,8 @@ class BundleDeploymentReconciler:
         return replace(world, endpoint_problems=problems)
 
     def _interests(self, world: World) -> Interests:
-        contents = [content for content in (world.content, world.active_content) if isinstance(content, RenderedBundle)]
+        seen = (world.content, world.active_content, world.fallback_content)
+        contents = [content for content in seen if isinstance(content, RenderedBundle)]
         keys = [item.key for content in contents for item in content.objects()]
         released_namespaces, released_crds = (
             {obj["metadata"]["name"] for obj in informer.by_index(RELEASED_INDEX, world.name)}

@@ -12,7 +12,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
@@ -242,13 +242,13 @@ class _RenderWork:
 
 
 def _item(manifest: BundleObject, body: bytes) -> RenderedObject:
-    storage = _storage(manifest.body) if manifest.key[:2] == CRD else ""
-    return RenderedObject(manifest.key, manifest.api_version, hashlib.sha256(body).hexdigest()[:16], storage)
-
-
-def _storage(body: Mapping[str, Any]) -> str:
-    versions = mappings(mapping(body.get("spec")).get("versions"))
-    return next((str(version.get("name", "")) for version in versions if version.get("storage")), "")
+    spec = mapping(manifest.body.get("spec"))
+    versions = tuple(mappings(spec.get("versions"))) if manifest.key[:2] == CRD else ()
+    stored, served = (
+        tuple(str(version.get("name", "")) for version in versions if version.get(use)) for use in ("storage", "served")
+    )
+    digest = hashlib.sha256(body).hexdigest()[:16]
+    return RenderedObject(manifest.key, manifest.api_version, digest, stored[0] if stored else "", served)
 
 
 def _namespace_item(manifest: BundleObject) -> RenderedNamespace:

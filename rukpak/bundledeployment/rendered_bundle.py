@@ -25,6 +25,8 @@ class RenderedObject:
     """Hash of the body, in a World also of what is written into it of a certificate; between equal ones no write is needed."""
     storage: str = ""
     """The version that objects of a CRD are stored in; empty for other kinds."""
+    served: tuple[str, ...] = ()
+    """The versions that a CRD serves; empty for other kinds."""
 
 
 @dataclass(frozen=True)

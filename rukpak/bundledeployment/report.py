@@ -31,13 +31,16 @@ from rukpak.bundledeployment.plan import (
     Activate,
     Announce,
     Apply,
+    BeginRevision,
     CheckExistingObjects,
     DeleteBundles,
     Done,
+    ForgetNotes,
     Keep,
     ObjectChange,
     Prune,
     RemoveFinalizer,
+    RollBack,
     UpdateInventory,
     Verb,
     WriteCertificates,
@@ -45,6 +48,7 @@ from rukpak.bundledeployment.plan import (
 from rukpak.bundledeployment.progress import MORE, HealthEvaluation, evaluate_health
 from rukpak.bundledeployment.ready_message import Outcome, is_under_way, ready_message
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
+from rukpak.bundledeployment.rollback import with_rollback
 from rukpak.bundledeployment.world import CRD, NAMESPACE, ApplyRejected, BriefWait, DeletedWorld, World
 from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names
@@ -56,6 +60,8 @@ DRIFT_REPAIRED = "DriftRepaired"
 """Reason of the Event about objects that others changed or deleted and that were repaired."""
 NAMESPACE_NOT_EMPTY = "NamespaceNotEmpty"
 """Reason of the Event about objects of others that are deleted with a Namespace."""
+_REPORTED_FIRST = (Announce, BeginRevision, ForgetNotes, RollBack)
+"""Plans whose status is written before the writes that depend on it."""
 _KEPT_WHILE_REMOVING = (ConditionType.HAS_VALID_BUNDLE, ConditionType.INSTALLED, ConditionType.HEALTHY)
 _RECONCILING_REASONS = {
     Reason.UNPACK_PENDING,
@@ -120,6 +126,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         wanted = _removing(world, evaluation, outcome)
     else:
         wanted = _conditions(world, evaluation, outcome, active)
+        wanted = with_rollback(world, outcome, evaluation.rollback_obstacle, wanted)
     conditions, transitions = merge_conditions(status.conditions, wanted, generation, world.now)
     new = BundleDeploymentStatus(
         observed_generation=generation,
@@ -127,23 +134,15 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         active_bundle=active,
         installed=world.record(active),
         applied_digest=reported(world, outcome),
-        **_history(world, outcome, wanted),
+        **next_history(world, outcome, wanted).fields(),
         refused=_refused(world),
         install_namespace=_install_namespace(world, active),
         left_out=_left_out(world),
         released=_released(world),
         **_counts(world),
     )
-    is_announced = isinstance(outcome, Done) and isinstance(outcome.plan, Announce)
-    return BundleDeploymentReport(new, transitions, events, is_announced, brief_wait_since=waiting_since)
-
-
-def _history(world: World, outcome: Outcome, wanted: list[DesiredCondition]) -> Mapping[str, Any]:
-    status = world.deployment.status
-    if world.deployment.metadata.deleting:
-        return {"history": status.history, "revision": status.revision}
-    healthy = next((condition for condition in wanted if condition.type == ConditionType.HEALTHY), None)
-    return next_history(world, outcome, healthy).fields()
+    is_required = isinstance(outcome, Done) and isinstance(outcome.plan, _REPORTED_FIRST)
+    return BundleDeploymentReport(new, transitions, events, is_required, brief_wait_since=waiting_since)
 
 
 def _is_passing(world: World, outcome: Outcome) -> bool:

@@ -33,6 +33,8 @@ from olmkit.api.bundles import PLAIN
 from rukpak.render.install_options import InstallOptions
 
 HASH_LENGTH = 6
+ON_FAILURE = "OnFailure"
+"""The rollback policy with which the last good revision is brought back."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,14 @@ def target_of(raw: Mapping[str, Any], deployment: BundleDeployment) -> Target:
     if (newest.bundle, options_of(newest)) == (asked.bundle, asked.options):
         return Target(asked.bundle, asked.options, newest)
     return asked
+
+
+def fallback_of(deployment: BundleDeployment, target: Target) -> Revision | None:
+    """The revision that is brought back if the target fails; None: there is none, or the target has succeeded."""
+    has_succeeded = target.revision is not None and target.revision.outcome == RevisionOutcome.SUCCEEDED
+    if deployment.spec.rollback != ON_FAILURE or target.is_rolled_back or has_succeeded:
+        return None
+    return last_good(deployment.status.history or ())
 
 
 def last_good(history: Sequence[Revision]) -> Revision | None:

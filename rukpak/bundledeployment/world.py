@@ -21,16 +21,18 @@ from olmkit.api.bundledeployments import (
     BundleDeployment,
     BundleRecord,
     CustomResourceCount,
+    Revision,
 )
 from olmkit.api.bundles import BundleSpec
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.api.install_settings import DeletionPolicy
 from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, Waiting
+from olmkit.gocompat.durations import parse_duration
 from rukpak.bundledeployment.bundle_info import BundleInfo, record_of
 from rukpak.bundledeployment.health_result import Health
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent
-from rukpak.bundledeployment.target import Target, options_of, target_of
+from rukpak.bundledeployment.target import Target, fallback_of, options_of, target_of
 from rukpak.certificates.serving_certificate import ServingCertificate
 from rukpak.crd_safety.problem import InvalidObject, Problem
 from rukpak.format.objects import ObjectKey
@@ -237,6 +239,8 @@ class World:
     """The content of the desired Bundle."""
     active_content: Content = field(default_factory=MissingContent)
     """The content of the active Bundle, when that is another one."""
+    fallback_content: Content = field(default_factory=MissingContent)
+    """The content of the revision that is brought back if the target fails."""
     inventory: frozenset[tuple[str, str]] = frozenset()
     """Group-kinds of the annotation."""
     labeled: Mapping[ObjectKey, LabeledObject] = field(default_factory=dict)
@@ -303,6 +307,21 @@ class World:
         return self.target.bundle
 
     @cached_property
+    def fallback(self) -> Revision | None:
+        """The revision that is brought back if the target fails; None: there is none, or the target has succeeded."""
+        return fallback_of(self.deployment, self.target)
+
+    @cached_property
+    def progress_deadline(self) -> timedelta | None:
+        """The time in which what was installed has to become healthy; None: that of each kind."""
+        text = self.deployment.spec.progress_deadline
+        return parse_duration(text) if text else None
+
+    def is_left(self, key: ObjectKey) -> bool:
+        """Whether it is a CustomResourceDefinition that a rollback leaves as the revision that failed has changed it."""
+        return self.target.is_rolled_back and key[:2] == CRD and key in self.owned
+
+    @cached_property
     def installed_options(self) -> InstallOptions:
         """How the active Bundle is installed; as the target, if that was not recorded."""
         status = self.deployment.status
@@ -328,8 +347,9 @@ class World:
     def changed_bundles(self) -> tuple[BundleInfo, ...]:
         """Its Bundles whose spec is not the one that they were created with, sorted by name."""
         template, installed = self.deployment.spec.template.spec, self.deployment.status.installed
-        specs = {installed.bundle: installed.spec} if installed is not None else {}
-        specs |= {self.target_bundle: template}
+        specs = {one.bundle: one.spec for one in self.deployment.status.history or ()}
+        specs |= {installed.bundle: installed.spec} if installed is not None else {}
+        specs |= {} if self.target.is_rolled_back else {self.target_bundle: template}
         known = ((bundle, specs.get(name)) for name, bundle in sorted(self.bundles.items()))
         return tuple(
             bundle for bundle, spec in known if bundle.spec and spec not in (None, BundleSpec.load(dict(bundle.spec)))

@@ -90,6 +90,24 @@ async def test_content_that_rendering_did_not_foresee_is_a_fault_of_the_bundle(t
     assert content.message == "the bundle cannot be rendered: KeyError: 'metadata'"
 
 
+async def test_a_definition_tells_its_versions(tmp_path: Path) -> None:
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    versions = [("v1", True, False), ("v2", True, True), ("v3", False, False)]
+    spec = {
+        "group": "ship.example.com",
+        "scope": "Namespaced",
+        "names": {"kind": "Boat", "plural": "boats"},
+        "versions": [
+            {"name": name, "served": is_served, "storage": is_stored, "schema": schema}
+            for name, is_served, is_stored in versions
+        ],
+    }
+    crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": spec}
+    content = await Shelf(tmp_path, {**crd, "metadata": {"name": "boats.ship.example.com"}}).rendered()
+    assert isinstance(content, RenderedBundle)
+    assert [(item.storage, item.served) for item in content.objects()] == [("v2", ("v1", "v2"))]
+
+
 async def test_a_namespace_that_objects_are_in_is_joined(tmp_path: Path) -> None:
     account = {**SECRET, "metadata": {"name": "reader", "namespace": "kube-system"}}
     content = await Shelf(tmp_path, SECRET, account).rendered()

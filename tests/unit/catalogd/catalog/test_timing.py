@@ -13,7 +13,6 @@ from catalogd.catalog.timing import (
     IMMEDIATELY,
     QUEUE_CHECK_INTERVAL,
     delay,
-    parse_duration,
     poll_interval,
 )
 from catalogd.catalog.world import (
@@ -138,28 +137,7 @@ def test_the_interval_of_a_source_of_another_type_does_not_count() -> None:
     assert found >= timedelta(minutes=10)
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("0", 0),
-        ("0s", 0),
-        ("10m", 600),
-        ("1h30m", 5400),
-        ("1.5h", 5400),
-        ("500ms", 0.5),
-        ("1m0.5s", 60.5),
-        (".5s", 0.5),
-    ],
-)
-def test_durations(text: str, seconds: float) -> None:
-    assert parse_duration(text).total_seconds() == seconds
-
-
-@pytest.mark.parametrize("text", ["", "10", "m", "10 m", "-1s", "1d", "1h30", "1,5h"])
-def test_invalid_durations(text: str) -> None:
-    with pytest.raises(Blocked, match="is not a duration"):
-        parse_duration(text)
-
-
-def test_a_duration_beyond_the_range_of_timedelta_is_long() -> None:
-    assert parse_duration("9" * 400 + "h") > timedelta(days=365_000)
+def test_a_source_with_an_invalid_interval_is_blocked() -> None:
+    spec = CatalogSource.load({"type": "image", "image": {"ref": "r/c:v1", "pollInterval": "1d"}})
+    with pytest.raises(Blocked, match='"1d" is not a duration'):
+        poll_interval("c", spec)

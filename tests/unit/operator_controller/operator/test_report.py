@@ -36,6 +36,7 @@ from tests.unit.operator_controller.operator.report_rows import (
     Conditions,
 )
 from tests.unit.operator_controller.operator.report_rows_held import ROWS as HELD_ROWS
+from tests.unit.operator_controller.operator.rollback_rows import ROLLBACK_ROWS
 from tests.unit.operator_controller.operator.unanswered_rows import UNANSWERED_ROWS
 from tests.unit.operator_controller.operator.worlds import (
     NOW,
@@ -48,7 +49,7 @@ from tests.unit.operator_controller.operator.worlds import (
     world,
 )
 
-ALL_ROWS = [*ROWS, *HELD_ROWS, *UNANSWERED_ROWS, *DEPENDENCY_ROWS]
+ALL_ROWS = [*ROWS, *HELD_ROWS, *ROLLBACK_ROWS, *UNANSWERED_ROWS, *DEPENDENCY_ROWS]
 
 
 def outcome_of(observed: World) -> Outcome:

@@ -32,6 +32,7 @@ from rukpak.bundledeployment.plan import (
     Announce,
     Apply,
     ApplyBundle,
+    BeginRevision,
     DeleteObjects,
     Done,
     Keep,
@@ -484,7 +485,7 @@ def test_what_is_superseded_in_a_moment_is_not_written(outcome: Done | Exception
 
 def test_what_cannot_be_reversed_is_written_before_it_is_done() -> None:
     seen = upgrading(rendered(digest="v2", storage="v2"))
-    assert report_of(seen, Done(Announce())).is_required
+    assert all(report_of(seen, Done(plan)).is_required for plan in (Announce(), BeginRevision()))
     assert not report_of(seen, apply(seen)).is_required
 
 

@@ -1,0 +1,152 @@
+"""What a BundleDeployment reports about a rollback."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from olmkit.errors import Waiting
+from olmkit.runtime.recorder import choose_events
+from rukpak.bundledeployment.health import Health
+from rukpak.bundledeployment.plan import Apply, Done, Keep, PhaseStep, RollBack
+from rukpak.bundledeployment.ready_message import Outcome
+from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
+from rukpak.bundledeployment.target import asked_digest
+from rukpak.bundledeployment.world import ApplyRejected, World
+from tests.unit.rukpak.bundledeployment.rollback_worlds import (
+    FAILED,
+    GOOD,
+    NEW,
+    OLD,
+    STARTING,
+    V1,
+    V2,
+    brought_back,
+    changed,
+    half_way,
+    rolled_back,
+    running,
+    unwell,
+)
+from tests.unit.rukpak.bundledeployment.worlds import installed, report_of, revision
+
+BACK = f"back to {OLD} \\(revision 1\\); {NEW} \\(revision 2\\) failed: it crashes"
+REJECTED = ApplyRejected("Blocked", "Secret is immutable", timedelta(minutes=1))
+
+
+def applying(seen: World) -> Done:
+    """Some of its objects were applied."""
+    assert isinstance(seen.content, RenderedBundle)
+    return Done(Apply(seen.content, (PhaseStep(2, ()),), dry_run_first=True))
+
+
+@pytest.mark.parametrize(
+    ("seen", "outcome", "expected", "message"),
+    [
+        pytest.param(
+            half_way(FAILED, GOOD),
+            Done(RollBack()),
+            {"Installed": "True", "Ready": "False/RollingBack", "Reconciling": "True/RollingBack"},
+            f"rolling {BACK}",
+            id="the rollback is recorded",
+        ),
+        pytest.param(
+            rolled_back(running(FAILED, GOOD)),
+            applying(rolled_back(running(FAILED, GOOD))),
+            {"Installed": "True", "Ready": "False/RollingBack", "Reconciling": "True/RollingBack"},
+            f"rolling {BACK}; returning to {OLD}, phase 2 of 6",
+            id="it is being brought back",
+        ),
+        pytest.param(
+            rolled_back(running(FAILED, GOOD)),
+            REJECTED,
+            {"Installed": "True", "Ready": "False/RolledBack", "Stalled": "True/RolledBack"},
+            f"rolled {BACK}; cannot return to {OLD}: Secret is immutable.*",
+            id="it cannot be brought back",
+        ),
+        pytest.param(
+            brought_back(),
+            Done(Keep()),
+            {"Installed": "True", "Ready": "False/RolledBack", "Stalled": "True/RolledBack"},
+            f"rolled {BACK}",
+            id="it runs again",
+        ),
+        pytest.param(
+            unwell(brought_back(), STARTING),
+            Done(Keep()),
+            {"Installed": "True", "Ready": "False/RollingBack", "Reconciling": "True/RollingBack"},
+            f"rolling {BACK}; .*engine: starts",
+            id="it rolls out",
+        ),
+        pytest.param(
+            unwell(brought_back(), Health("False", "crashes too")),
+            Done(Keep()),
+            {"Installed": "True", "Ready": "False/RolledBack", "Stalled": "True/RolledBack"},
+            f"rolled {BACK}; .*engine: crashes too",
+            id="it is not healthy either",
+        ),
+        pytest.param(
+            brought_back(),
+            Waiting("Retrying", "the registry does not answer", timedelta(minutes=1)),
+            {"Installed": "True", "Ready": "False/RollingBack", "Reconciling": "True/RollingBack"},
+            f"rolling {BACK}; .*the registry does not answer",
+            id="a repair of it has to wait",
+        ),
+        pytest.param(
+            unwell(running(revision(1, V1, "Failed", reason="x") | FAILED), Health("False", "crashes")),
+            Done(Keep()),
+            {"Installed": "True", "Ready": "False/Unhealthy", "Stalled": "True/Unhealthy"},
+            ".*engine: crashes; it is not rolled back: there is no earlier revision that succeeded",
+            id="there is nothing to go back to",
+        ),
+        pytest.param(
+            replace(half_way(FAILED, GOOD), fallback_content=MissingContent()),
+            REJECTED,
+            {"Installed": "True", "Ready": "False/Upgrading", "Stalled": "True/Blocked"},
+            f"cannot upgrade to {NEW}: Secret is immutable.*; it is not rolled back: "
+            f"the content of {OLD} \\(revision 1\\) is unavailable",
+            id="the earlier one is not there",
+        ),
+        pytest.param(
+            half_way(FAILED, GOOD, rollback="Never"),
+            REJECTED,
+            {"Installed": "True", "Ready": "False/Upgrading", "Stalled": "True/Blocked"},
+            f"cannot upgrade to {NEW}: Secret is immutable",
+            id="nothing asks for a rollback",
+        ),
+    ],
+)
+def test_conditions(seen: World, outcome: Outcome, expected: dict[str, str], message: str) -> None:
+    conditions = {condition.type: condition for condition in report_of(seen, outcome).status.conditions}
+    shown = {name: f"{one.status}/{one.reason}" for name, one in conditions.items()}
+    assert {
+        name: shown[name].partition("/")[0] if "/" not in text else shown[name] for name, text in expected.items()
+    } == (expected)
+    assert not {"Reconciling", "Stalled"} <= shown.keys()
+    assert re.fullmatch(message, conditions["Ready"].message)
+    assert conditions["HasValidBundle"].status == "True"
+
+
+def test_a_rollback_is_one_event_after_that_about_its_cause() -> None:
+    """The message is not the cause with an action before it, which would be reported already."""
+    cause = "Deployment.apps ship-system/engine: crashes"
+    late = changed(
+        back := brought_back(), revision(2, V2, "RolledBack", reason=cause, asked=asked_digest(back.raw)), GOOD
+    )
+    passes = (
+        (unwell(running(revision(2, V2, "InProgress"), GOOD), Health("False", "crashes")), Done(Keep())),
+        (unwell(running(revision(2, V2, "Failed", reason=cause), GOOD), Health("False", "crashes")), Done(RollBack())),
+        (late, Done(Keep())),
+    )
+    known, failure, reasons = report_of(installed(), Done(Keep())).status.dump()["conditions"], "", []
+    for seen, outcome in passes:
+        history = [one.dump() for one in seen.deployment.status.history or ()]
+        result = report_of(changed(seen, *history, conditions=known), outcome)
+        after = result.status.dump()["conditions"]
+        choice = choose_events(known, after, result.transitions, failure)
+        known, failure = after, choice.failure
+        reasons += [event.reason for event in choice.events]
+    assert reasons == ["Unhealthy", "RolledBack"]
