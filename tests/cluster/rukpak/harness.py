@@ -22,13 +22,16 @@ from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change, Informer
 from olmkit.runtime.manager import Manager, Settings
-from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
+from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES
+from rukpak.bundledeployment.webhook_endpoints import CONFIGURATIONS
 from rukpak.setup import build
 from tests.conditions import triple
 
 CONFIG_MAPS = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
 DEPLOYMENTS = Kind("apps", "v1", "Deployment", "deployments", namespaced=True)
 CLUSTER_ROLES = Kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles")
+CLUSTER_ROLE_BINDINGS = Kind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings")
+WEBHOOK_CONFIGURATIONS = tuple(CONFIGURATIONS.values())
 OWNER = bundledeployments.OWNER_UID_LABEL
 WITHIN = 60.0
 
@@ -237,7 +240,8 @@ class Harness:
         for kind, name, inside in reversed(self._made):
             with contextlib.suppress(ApiError):
                 await self.client.delete(kind, name, inside or None)
-        for kind in (CRDS, NAMESPACES, CLUSTER_ROLES):
+        # An APIService whose server has ended keeps every Namespace of the cluster from being deleted.
+        for kind in (API_SERVICES, *WEBHOOK_CONFIGURATIONS, CRDS, NAMESPACES, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS):
             objects, _ = await self.client.list(kind, metadata_only=True)
             for obj in objects:
                 if self.name in obj["metadata"]["name"]:
