@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.conditions import find_condition
@@ -24,6 +24,7 @@ MORE = "; and "
 """The mark of a message that names only some of the objects, followed by the number of the others."""
 _DELETED = "it was deleted"
 _MISSING = "it does not exist"
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,14 @@ def _in_progress_since(world: World) -> datetime | None:
     known = _healthy(world)
     if known is None or known.status != "Unknown" or known.reason != Reason.PROGRESSING:
         return None
-    return datetime.fromisoformat(known.last_transition_time)
+    return max(datetime.fromisoformat(known.last_transition_time), _installed_since(world))
+
+
+def _installed_since(world: World) -> datetime:
+    """The time since which the objects are those of the target: what was reported before was about others."""
+    newest = next(iter(world.deployment.status.history or ()), None)
+    text = (newest.finished_at if world.target.is_rolled_back else newest.installed_at) if newest is not None else None
+    return datetime.fromisoformat(text) if text else _LONG_AGO
 
 
 def _is_overdue(world: World, key: ObjectKey, health: Health, since: datetime | None) -> bool:
@@ -106,6 +114,8 @@ def _has_exceeded(world: World, key: ObjectKey, deadline: timedelta, since: date
         return world.now - since >= deadline
     known = _healthy(world)
     if known is None or known.reason != Reason.UNHEALTHY:
+        return False
+    if datetime.fromisoformat(known.last_transition_time) <= _installed_since(world):
         return False
     return f"{key}: " in known.message or MORE in known.message
 

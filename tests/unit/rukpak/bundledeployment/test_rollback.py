@@ -48,6 +48,7 @@ from tests.unit.rukpak.bundledeployment.worlds import (
     NOW,
     ROLE,
     SECRET,
+    WORKLOAD,
     ago,
     bundle,
     crd,
@@ -229,6 +230,25 @@ def test_the_time_to_become_healthy(health: Health, installed_at: object, deadli
     assert seen.now == NOW
     status = report_of(seen, Done(Keep())).status
     assert next(iter(status.history or ())).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("reported_at", "status"), [("2026-01-01T11:00:00Z", "Unknown"), ("2026-01-01T11:30:00Z", "False")]
+)
+def test_a_deadline_that_the_objects_before_have_missed_does_not_count(reported_at: str, status: str) -> None:
+    """The revision was installed at 11:00: what was reported until then was about other objects of these names."""
+    missed = {
+        "type": "Healthy",
+        "status": "False",
+        "reason": "Unhealthy",
+        "message": f"{WORKLOAD}: starts",
+        "lastTransitionTime": reported_at,
+    }
+    seen = unwell(running(revision(2, V2, "InProgress", installedAt="2026-01-01T11:00:00Z"), GOOD), STARTING)
+    history = [one.dump() for one in seen.deployment.status.history or ()]
+    seen = changed(seen, *history, activeBundle=NEW, revision=2, conditions=[missed])
+    conditions = report_of(seen, Done(Keep())).status.conditions
+    assert [one.status for one in conditions if one.type == "Healthy"] == [status]
 
 
 def test_the_new_one_is_tried_again_when_something_else_is_asked_for() -> None:
