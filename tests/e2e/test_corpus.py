@@ -17,7 +17,7 @@ from devcluster.images import Catalog, Content, Registry
 from devcluster.suite import Suite
 from olmkit.gocompat.versions import BlangRange, parse_version
 
-INSTALLED_AT_LEAST = 125
+INSTALLED_AT_LEAST = 145
 
 Blob = dict[str, Any]
 Check = Callable[["Refused"], bool]
@@ -161,6 +161,15 @@ def _lacks_the_kinds(refused: Refused) -> bool:
     return asked is not None and not any(f"({group})" in asked[1] for group in groups if group)
 
 
+def _has_no_ready_pod(refused: Refused) -> bool:
+    """The Deployment that serves the webhooks of the bundle has no ready pod: the simulated node has no room for it."""
+    named = re.search(r"no pod of Deployment (\S+) is ready", refused.why)
+    assert named, refused.why
+    deployments = json.loads(refused.cluster.kubectl("get", "deployments", "-A", "-o", "json"))["items"]
+    found = [each for each in deployments if each["metadata"]["name"] == named[1]]
+    return bool(found) and not any(each["status"].get("readyReplicas") for each in found)
+
+
 REASONS: dict[str, tuple[str, Check]] = {
     "waits for a dependency": (r"^waiting for dependencies: ", _waits_for_what_is_not_installed),
     "requires what is not there": (r"Unable to resolve because ", _requires_what_is_not_there),
@@ -169,6 +178,7 @@ REASONS: dict[str, tuple[str, Check]] = {
     "has objects that the API server refuses": (r"is invalid: ", _is_refused_by_the_api_server),
     "is written for older clusters": (r"cannot run on Kubernetes 1.22 or newer", _is_written_for_older_clusters),
     "has no image": (r"not found: registry ", _has_no_image_in_the_registry),
+    "waits for the server of its webhooks": (r"no pod of Deployment \S+ is ready", _has_no_ready_pod),
     "needs kinds that are not served": (r"needs kinds that this cluster does not have", _lacks_the_kinds),
 }
 """Why a package may not be installed: part of the message, and whether it is true."""
