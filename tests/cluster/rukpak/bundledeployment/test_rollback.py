@@ -17,6 +17,7 @@ from rukpak.setup import build
 from tests.cluster import killable_process
 from tests.cluster.killable_process import KillSwitch, first
 from tests.cluster.rukpak.bundledeployment.test_history import outcomes
+from tests.cluster.rukpak.bundledeployment.test_report import event_that, mentions
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -103,6 +104,8 @@ async def test_an_upgrade_that_does_not_become_healthy_is_rolled_back_whole(at: 
     boats = await at.client.get(CRDS, f"boats.{at.group}")
     assert [version["name"] for version in boats["spec"]["versions"]] == ["v1", "v2"]
     assert await at.find(CRDS, f"rafts.{at.group}") is not None
+    event = await event_that(at, mentions(f"rolled back to {good['activeBundle']}"))
+    assert (event["type"], event["reason"]) == ("Warning", "RolledBack")
 
     await install(at, at.push(plain(space, *two, engine, *new), "v3"))
     raw = await at.until(READY)
