@@ -6,25 +6,13 @@ metadata alone, and only while it conflicts. Never reads its content, and never 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable
-from contextlib import suppress
-from dataclasses import dataclass, field
 
 from olmkit.api.meta import Object
 from olmkit.runtime.informer import Change, Informer
 from rukpak.bundledeployment.inventory import InformerFactory
+from rukpak.bundledeployment.shared_watches import SharedWatches
 from rukpak.bundledeployment.world import ConflictingObject
-
-SYNC_TIMEOUT_SECONDS = 2.0
-"""How long a pass waits for the first list of an object: it may have been deleted already."""
-
-
-@dataclass
-class _Watched:
-    informer: Informer
-    names: set[str] = field(default_factory=set)
-    """The BundleDeployments that it blocks."""
 
 
 class ConflictWatch:
@@ -33,36 +21,19 @@ class ConflictWatch:
     def __init__(self, informers: InformerFactory, changed: Callable[[str], None]) -> None:
         self._informers = informers
         self._changed = changed
-        self._watched: dict[ConflictingObject, _Watched] = {}
+        self._watches = SharedWatches(informers, self._start)
 
     async def watch(self, name: str, objects: Iterable[ConflictingObject]) -> bool:
         """Watch these objects for a BundleDeployment, and no others. Returns whether one of them is deleted already."""
-        wanted = frozenset(objects)
-        await self._release(name, keep=wanted)
-        is_deleted = False
-        for conflicting in sorted(wanted, key=str):
-            watched = self._watched.get(conflicting)
-            if watched is None:
-                watched = self._watched[conflicting] = _Watched(self._start(conflicting))
-            watched.names.add(name)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(SYNC_TIMEOUT_SECONDS):
-                    await watched.informer.synced.wait()
-            is_synced = watched.informer.synced.is_set()
-            is_deleted |= is_synced and watched.informer.get(conflicting.name, conflicting.namespace) is None
-        return is_deleted
+        watched = await self._watches.watch(name, objects)
+        return any(
+            informer.synced.is_set() and informer.get(conflicting.name, conflicting.namespace) is None
+            for conflicting, informer in watched.items()
+        )
 
     async def forget(self, name: str) -> None:
         """The BundleDeployment has no conflicts, or is deleted."""
-        await self._release(name, keep=frozenset())
-
-    async def _release(self, name: str, keep: frozenset[ConflictingObject]) -> None:
-        for conflicting, watched in list(self._watched.items()):
-            if name in watched.names and conflicting not in keep:
-                watched.names.discard(name)
-                if not watched.names and self._watched.get(conflicting) is watched:
-                    del self._watched[conflicting]
-                    await self._informers.remove_informer(watched.informer)
+        await self._watches.forget(name)
 
     def _start(self, conflicting: ConflictingObject) -> Informer:
         informer = self._informers.informer(
@@ -76,9 +47,8 @@ class ConflictWatch:
 
         def on_change(change: Change) -> None:
             """Handle a change of the object; ignores the first list, and changes that cannot end the conflict."""
-            watched = self._watched.get(conflicting)
-            if watched is not None and change.old is not None and _ownership(change.old) != _ownership(change.new):
-                for name in sorted(watched.names):
+            if change.old is not None and _ownership(change.old) != _ownership(change.new):
+                for name in self._watches.names_of(conflicting):
                     self._changed(name)
 
         informer.subscribe(on_change)
