@@ -72,6 +72,7 @@ def rows(cluster: Cluster, folder: Path) -> Iterator[Figure]:
             "half of 83 (8.3 Events, 10.4 statuses, 9.2 dry runs)",
         )
         yield Figure(f"CPU of the API server until settled ({elapsed:.0f} s)", f"{done.cpu:.0f} s")
+        _remove_unready(cluster)
         installed = _installed_bundles(cluster, content)
         yield from apply_rows.rows(installed, SETTLED_SECONDS)
         yield _steady(cluster, suite, pids)
@@ -123,6 +124,16 @@ def _install(cluster: Cluster, image: str, packages: list[str]) -> tuple[dict[st
 
 def _is_true(item: dict[str, Any], kind: str) -> bool:
     return any((each["type"], each["status"]) == (kind, "True") for each in item["status"].get("conditions", []))
+
+
+def _remove_unready(cluster: Cluster) -> None:
+    """Delete the Operators that cannot be installed or whose workload cannot run on a pretended node: they are retried."""
+    items = json.loads(cluster.kubectl("get", OPERATORS, "-o", "json"))["items"]
+    names = [
+        item["metadata"]["name"] for item in items if not (_is_true(item, "Installed") and _is_true(item, "Ready"))
+    ]
+    if names:
+        cluster.kubectl("delete", OPERATORS, "--timeout=300s", *names)
 
 
 def _installed_bundles(cluster: Cluster, content: images.Content) -> list[Path]:
