@@ -142,6 +142,7 @@ def bundle_deployment_controller(
         reconciler.steps(),
         workers=MAX_CONCURRENT_RECONCILES,
         consecutive=ConsecutivePasses(),
+        cost=reconciler.cost,
     )
     controller.watch(informers.deployments, event_mapper.keys_of_deployment)
     controller.watch(informers.bundles, event_mapper.keys_of_bundle)

@@ -19,7 +19,7 @@ from olmkit.errors import ApiError, Conflict, OlmError
 from olmkit.runtime import metrics
 from olmkit.runtime.informer import Change, Informer
 from olmkit.runtime.logs import pass_facts
-from olmkit.runtime.queue import Queue, QueueShutDown
+from olmkit.runtime.queue import Queue, QueueShutDown, no_cost
 
 Reconcile = Callable[[str], Awaitable[timedelta | None]]
 MapFunc = Callable[[Change], Iterable[str]]
@@ -33,7 +33,7 @@ class ConsecutivePasses:
     """The conditions under which a worker makes the next pass over the same key before it takes another key from the queue.
 
     Objects that need many passes, such as an installation phase after phase, are then finished one after another, and not all
-    half finished at once.
+    half finished at once. A key that costs less than the rest of this one is taken first.
     """
 
     requeue_within: timedelta = timedelta(seconds=2)
@@ -49,10 +49,11 @@ class Controller:
 
     Up to `workers` passes run concurrently, for different keys; a pass that exceeds `deadline` is cancelled and retried; every
     key of the informers is processed again every `resync` (less up to 10 %, spread over 10 %). Without `consecutive` a
-    worker makes one pass over each key that it takes.
+    worker makes one pass over each key that it takes. `cost` is an estimate of the work that is left for a key, in any unit: keys
+    with less of it are processed first.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 all but two have defaults
         self,
         name: str,
         reconcile: Reconcile,
@@ -61,6 +62,7 @@ class Controller:
         deadline: timedelta = timedelta(minutes=5),
         resync: timedelta = timedelta(hours=10),
         consecutive: ConsecutivePasses | None = None,
+        cost: Callable[[str], int] = no_cost,
     ) -> None:
         self.name = name
         self._reconcile = reconcile
@@ -68,6 +70,7 @@ class Controller:
         self._deadline = deadline
         self._resync = resync
         self._consecutive = consecutive
+        self._cost = cost
         self._watched: list[tuple[Informer, MapFunc, Handler]] = []
         self._required: list[Informer] = []
         self._has_run = False
@@ -124,7 +127,7 @@ class Controller:
         Begins when the informers have synced, with every key they know; may be called again after it has ended.
         """
         self._has_run = True
-        queue = self._queue = Queue(self.name)
+        queue = self._queue = Queue(self.name, cost=self._cost)
         metrics.MAX_WORKERS.labels(self.name).set(self._workers)
         gate = self._gate = asyncio.create_task(self._synced(), name=f"{self.name} waits for informers")
         try:
@@ -244,7 +247,7 @@ class Controller:
         loop = asyncio.get_running_loop()
         until = loop.time() + rules.max_wait.total_seconds()
         for _ in range(rules.max_passes - 1):
-            if after is None or after > rules.requeue_within:
+            if after is None or after > rules.requeue_within or queue.has_cheaper(key):
                 return after
             if after and not await queue.wait_added(key, until - loop.time()):
                 return after

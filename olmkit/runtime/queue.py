@@ -1,22 +1,28 @@
 """A work queue: keys are deduplicated, delayed and backed off; each key is processed by one worker at a time.
 
-Used by olmkit.runtime.controller: informers add keys, workers get them. A key that is added while it is processed is processed
-again afterwards. For one event loop; never starts a task and never calls a reconciler.
+Used by olmkit.runtime.controller: informers add keys, workers get them, those that cost least first. A key that is added while it
+is processed is processed again afterwards. For one event loop; never starts a task and never calls a reconciler.
 """
 
 from __future__ import annotations
 
 import asyncio
+import heapq
+import itertools
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import NamedTuple
 
 from olmkit.runtime import metrics
 from olmkit.runtime.backoff import Backoff
 
 KEY_BACKOFF = Backoff(first=0.05, cap=300)
 """A key that failed: 50 ms, doubled each time, at most 5 minutes."""
+MAX_COSTLY_WAIT_SECONDS = 120.0
+"""A key that has waited for that long is next, whatever it costs."""
 
 
 class QueueShutDown(Exception):
@@ -31,13 +37,36 @@ class _Delayed:
     timer: asyncio.TimerHandle
 
 
-class Queue:
-    """Keys that wait, keys that are processed, and delayed keys. `name` is the label of its metrics."""
+class _Ready(NamedTuple):
+    """A key that a worker may take."""
 
-    def __init__(self, name: str = "", retry: Backoff = KEY_BACKOFF) -> None:
+    cost: int
+    number: int
+    """Of two entries, the one with the lower number was added first."""
+    since: float
+    """The time of the event loop at which it was added."""
+    key: str
+
+
+def no_cost(key: str) -> int:
+    """The cost of each key, if all cost the same: they are processed in the order in which they were added."""
+    return 0
+
+
+class Queue:
+    """Keys that wait, keys that are processed, and delayed keys. `name` is the label of its metrics; `cost` is called with a key
+    when it is enqueued: of keys that wait, those with the lowest cost are next, and of these the one that was added first.
+    """
+
+    def __init__(self, name: str = "", retry: Backoff = KEY_BACKOFF, cost: Callable[[str], int] = no_cost) -> None:
         self.name = name
         self._backoff = retry
-        self._order: deque[str] = deque()
+        self._cost = cost
+        self._order: list[_Ready] = []
+        """A heap. It may hold entries of keys that were taken because they had waited for too long."""
+        self._ready: dict[str, _Ready] = {}
+        """The entry of each key that a worker may take, the one that was added first first."""
+        self._numbers = itertools.count()
         self._waiting: dict[str, float] = {}
         self._running: dict[str, float] = {}
         self._delayed: dict[str, _Delayed] = {}
@@ -59,8 +88,7 @@ class Queue:
         metrics.QUEUE_ADDS.labels(self.name).inc()
         self._waiting[key] = time.monotonic()
         if key not in self._running:
-            self._order.append(key)
-            self._wake()
+            self._append(key)
         elif key in self._added:
             self._added[key].set()
 
@@ -98,7 +126,7 @@ class Queue:
 
     async def get(self) -> str:
         """The next key to process; call done() when it is processed. Raises QueueShutDown once shutdown() was called."""
-        while not self._shut_down and not self._order:
+        while not self._shut_down and not self._ready:
             getter = asyncio.get_running_loop().create_future()
             self._getters.append(getter)
             try:
@@ -108,14 +136,18 @@ class Queue:
                 raise
         if self._shut_down:
             raise QueueShutDown
-        key = self._order.popleft()
-        now = time.monotonic()
+        key, now = self._take_next(), time.monotonic()
         metrics.QUEUE_WAIT.labels(self.name).observe(now - self._waiting.pop(key))
         self._running[key] = now
         later = self._delayed.pop(key, None)
         if later is not None:
             later.timer.cancel()
         return key
+
+    def has_cheaper(self, key: str) -> bool:
+        """Whether a key waits that costs less than this one, which is being processed."""
+        first = self._cheapest()
+        return first is not None and first.cost < self._cost(key)
 
     def take_added(self, key: str) -> bool:
         """Whether the key, which is being processed, was added meanwhile. It is not processed again because of that."""
@@ -140,8 +172,7 @@ class Queue:
         started = self._running.pop(key)
         metrics.QUEUE_WORK.labels(self.name).observe(time.monotonic() - started)
         if key in self._waiting and not self._shut_down:
-            self._order.append(key)
-            self._wake()
+            self._append(key)
 
     def shutdown(self) -> None:
         """Make get() raise and add() do nothing; keys that are processed still end with done()."""
@@ -151,6 +182,7 @@ class Queue:
         self._delayed.clear()
         self._waiting.clear()
         self._order.clear()
+        self._ready.clear()
         while self._getters:
             self._wake()
         for added in self._added.values():
@@ -159,6 +191,24 @@ class Queue:
     def _on_timer(self, key: str) -> None:
         del self._delayed[key]
         self.add(key)
+
+    def _append(self, key: str) -> None:
+        now = asyncio.get_running_loop().time()
+        entry = self._ready[key] = _Ready(self._cost(key), next(self._numbers), now, key)
+        heapq.heappush(self._order, entry)
+        self._wake()
+
+    def _take_next(self) -> str:
+        oldest, cheapest = next(iter(self._ready.values())), self._cheapest()
+        is_late = asyncio.get_running_loop().time() - oldest.since >= MAX_COSTLY_WAIT_SECONDS
+        taken = oldest if is_late or cheapest is None else cheapest
+        del self._ready[taken.key]
+        return taken.key
+
+    def _cheapest(self) -> _Ready | None:
+        while self._order and self._ready.get(self._order[0].key) is not self._order[0]:
+            heapq.heappop(self._order)
+        return self._order[0] if self._order else None
 
     def _wake(self) -> None:
         while self._getters:
@@ -171,7 +221,7 @@ class Queue:
         """A getter that was cancelled after it was woken wakes the next one instead."""
         if getter in self._getters:
             self._getters.remove(getter)
-        elif getter.done() and not getter.cancelled() and self._order:
+        elif getter.done() and not getter.cancelled() and self._ready:
             self._wake()
 
     def _register_metrics(self) -> None:
@@ -184,4 +234,4 @@ class Queue:
         return sum(now - started for started in self._running.values())
 
     def _longest(self) -> float:
-        return time.monotonic() - min(self._running.values(), default=time.monotonic())
+        return max((time.monotonic() - started for started in self._running.values()), default=0.0)

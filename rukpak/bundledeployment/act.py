@@ -99,6 +99,8 @@ class Memory:
     unhealthy_since: datetime | None = None
     """The time since which a workload has not been healthy; None: all are."""
     rejection: Rejection | None = None
+    cost: int = 0
+    """What was left to apply after the last pass."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from rukpak.bundledeployment import crd_gate, inventory, transforms
 from rukpak.bundledeployment.act import BundleDeploymentActions, Memory
 from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
 from rukpak.bundledeployment.certificates import with_certificates
+from rukpak.bundledeployment.cost import remaining_cost
 from rukpak.bundledeployment.count_schedule import NO_DELAY, count_request, is_count_wanted, time_to_count
 from rukpak.bundledeployment.crd_changes import CrdChangeReader
 from rukpak.bundledeployment.decide import decide, prune_candidates
@@ -97,6 +98,11 @@ class BundleDeploymentReconciler:
         """The pass over one BundleDeployment."""
         return Reconciler(self.observe, decide, self.actions.act, report, self.publish)
 
+    def cost(self, key: str) -> int:
+        """What is left to apply of a BundleDeployment, as far as this process knows."""
+        memory = self.memories.get(key)
+        return memory.cost if memory is not None else 0
+
     def start_leading(self) -> None:
         """Forget what another leader may have changed since."""
         self.publisher.reset()
@@ -138,6 +144,7 @@ class BundleDeploymentReconciler:
         if isinstance(world, DeletedWorld):
             return
         memory = self.memories[world.name]
+        memory.cost = remaining_cost(world, memory.last_applied)
         memory.brief_wait_since = status_report.brief_wait_since if status_report is not None else None
         memory.foreign_objects |= world.foreign_objects
         memory.has_no_custom_resources = world.custom_resources == () and world.deletion_policy == "Cascade"

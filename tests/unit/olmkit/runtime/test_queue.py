@@ -295,3 +295,55 @@ def test_a_key_that_was_added_before_its_worker_waits_needs_no_wait() -> None:
         assert await queue.get() == "a", "it is processed again unless the worker takes it"
 
     run_scenario(scenario)
+
+
+COSTS = {"large": 50, "small": 5, "small too": 5, "tiny": 1}
+
+
+@pytest.mark.parametrize(
+    ("added", "taken"),
+    [
+        pytest.param(["large", "small"], ["small", "large"], id="a key that costs less overtakes one that costs more"),
+        pytest.param(["small too", "small"], ["small too", "small"], id="keys that cost the same keep their order"),
+        pytest.param(["tiny", "large", "small"], ["tiny", "small", "large"], id="the cost decides about all that wait"),
+    ],
+)
+def test_keys_that_cost_least_are_next(added: list[str], taken: list[str]) -> None:
+    async def main() -> None:
+        queue = Queue("test", cost=COSTS.__getitem__)
+        for key in added:
+            queue.add(key)
+        assert [await queue.get() for _ in taken] == taken
+
+    run(main())
+
+
+def test_a_key_that_has_waited_for_two_minutes_is_next_whatever_it_costs() -> None:
+    async def main() -> None:
+        queue = Queue("test", cost=COSTS.__getitem__)
+        queue.add("large")
+        await asyncio.sleep(121)
+        for key in ("small", "tiny"):
+            queue.add(key)
+        assert [await queue.get() for _ in range(3)] == ["large", "tiny", "small"]
+        assert not queue.has_cheaper("large")
+        queue.done("large")
+        queue.add("large")
+        assert await queue.get() == "large"
+
+    run(main())
+
+
+def test_a_worker_can_ask_whether_a_key_waits_that_costs_less_than_its_own_now() -> None:
+    async def main() -> None:
+        left = dict(COSTS)
+        queue = Queue("test", cost=left.__getitem__)
+        queue.add("large")
+        assert await queue.get() == "large"
+        assert not queue.has_cheaper("large")
+        queue.add("small")
+        assert queue.has_cheaper("large")
+        left["large"] = 5
+        assert not queue.has_cheaper("large")
+
+    run(main())
