@@ -15,6 +15,7 @@ from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.api.meta import Condition
 from rukpak.bundledeployment.drift import is_contested
+from rukpak.bundledeployment.health import has_health
 from rukpak.bundledeployment.health_result import PROGRESS_DEADLINE, Health
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.world import NAMESPACE, World
@@ -31,13 +32,14 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 class HealthEvaluation:
     """Sentences about objects that are not healthy, sorted; `contested` are those that others change repeatedly.
 
-    `is_complete`: the objects of the bundle are known, so that none of them is missing unnoticed. `is_serving`: all that is in
-    progress serves meanwhile.
+    `unlisted`: kinds of the bundle whose objects may be unhealthy and are not known. `is_complete`: the objects of the bundle are
+    known, so that none of them is missing unnoticed. `is_serving`: all that is in progress serves meanwhile.
     """
 
     failed: tuple[str, ...] = ()
     in_progress: tuple[str, ...] = ()
     contested: tuple[str, ...] = ()
+    unlisted: tuple[str, ...] = ()
     is_complete: bool = True
     is_serving: bool = False
 
@@ -58,8 +60,9 @@ def evaluate_health(world: World, active: str, applied: frozenset[ObjectKey] = f
         has_failed = _has_exceeded(world, key, world.progress_deadline or PROGRESS_DEADLINE, since)
         (failed if has_failed else in_progress).append(f"{key}: {text}")
         is_serving = False
-    contested, is_complete = tuple(sorted(_contested(world, active))), _content(world, active) is not None
-    return HealthEvaluation(tuple(failed), tuple(in_progress), contested, is_complete, is_serving)
+    contested, unlisted = tuple(sorted(_contested(world, active))), tuple(sorted(_unlisted(world, active)))
+    is_complete = _content(world, active) is not None
+    return HealthEvaluation(tuple(failed), tuple(in_progress), contested, unlisted, is_complete, is_serving)
 
 
 def next_deadline(world: World) -> timedelta | None:
@@ -135,6 +138,13 @@ def _absent(world: World, active: str, applied: frozenset[ObjectKey]) -> Iterato
             yield item.key, _DELETED
         elif item.key not in applied and not _exists(world, item.key):
             yield item.key, _MISSING
+
+
+def _unlisted(world: World, active: str) -> Iterator[str]:
+    """Kinds that have not been listed. One that only earlier bundles had does not make this one unhealthy."""
+    content = _content(world, active)
+    kinds = {key[:2] for key in content.keys} if content is not None else world.unsynced
+    yield from (kind for group, kind in world.unsynced & kinds if has_health((group, kind)))
 
 
 def _contested(world: World, active: str) -> Iterator[str]:

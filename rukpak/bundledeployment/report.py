@@ -24,7 +24,6 @@ from olmkit.errors import Blocked, Conflict, OlmError, Waiting
 from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.count_schedule import is_count_wanted
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
-from rukpak.bundledeployment.health import has_health
 from rukpak.bundledeployment.history import next_history
 from rukpak.bundledeployment.notes import reported
 from rukpak.bundledeployment.plan import (
@@ -278,9 +277,8 @@ def _healthy(world: World, active: str | None, health: HealthEvaluation) -> Desi
     kind = ConditionType.HEALTHY
     if not active:
         return DesiredCondition(kind, "False", Reason.INSTALLATION_STATUS_FALSE, "Installed condition is false")
-    unlisted = [kind for kind in world.unsynced if has_health(kind)]
-    if unlisted:
-        text = f"cannot be read now: {list_names(name for _, name in unlisted)}"
+    if health.unlisted:
+        text = f"cannot be read now: {list_names(health.unlisted)}"
         return DesiredCondition(kind, "Unknown", Reason.OBJECT_LOOKUP_FAILURE, text)
     unhealthy = [*health.failed, *health.contested]
     if unhealthy:

@@ -7,6 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+from olmkit.api.bundledeployments import Reason
+from olmkit.errors import Waiting
 from rukpak.bundledeployment.health import Health
 from rukpak.bundledeployment.plan import Done, Keep
 from rukpak.bundledeployment.world import World
@@ -55,3 +57,14 @@ def test_pods_say_why_their_workload_is_not_healthy() -> None:
     seen = replace(unwell(ROLLOUT), pod_problems={WORKLOAD: "pod x: crashes"})
     healthy = next(each for each in report_of(seen, Done(Keep())).status.conditions if each.type == "Healthy")
     assert healthy.message == f"{WORKLOAD}: {ROLLOUT.message} (pod x: crashes)"
+
+
+def test_a_kind_that_only_an_earlier_bundle_had_is_not_health() -> None:
+    """Its objects cannot be read, so they are not removed; those of the bundle that is installed are known."""
+    cups = frozenset({("example.com", "Cup")})
+    outcome = Waiting(Reason.OBJECT_LOOKUP_FAILURE, "cannot be read now: Cup.example.com", timedelta(minutes=1))
+    status = report_of(replace(installed(), unsynced=cups, unreachable_kinds=cups), outcome).status
+    found = {each.type: (each.status, each.reason, each.message) for each in status.conditions}
+    assert found["Healthy"][:2] == ("True", "Healthy")
+    assert found["Ready"] == ("True", "Succeeded", outcome.message)
+    assert found["Reconciling"] == ("True", "Retrying", outcome.message)
