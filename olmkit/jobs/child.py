@@ -1,6 +1,7 @@
 """The life of one child process: reset what it inherited, set limits, enter the sandbox, run the function, answer, end.
 
-Called by the fork server right after the fork; never returns. Knows nothing of what the function does.
+Called by the fork server right after the fork; never returns. Knows nothing of what the function does. When the other end of its
+channel is gone, as that of a controller that was killed, it ends silently.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ def run(channels: Sequence[int], parent: int, spec: ChildSpec, scratch: Path) ->
         with socket.socket(fileno=channels[0]) as connection:
             _enter_role(connection, channels[1:], spec, scratch)
         code = 0
+    except ConnectionError:
+        code = 0  # the other end of the channel is gone
     except BaseException:  # nothing may unwind into the fork server's frames
         traceback.print_exc()
     finally:
@@ -132,13 +135,15 @@ def _set_limits(limits: Limits, *, many: bool) -> None:
 
 
 def _work(connection: socket.socket, channels: Sequence[int], scratch: Path) -> None:
-    message = orjson.loads(connection.makefile("rb").readline())
+    if not (line := connection.makefile("rb").readline()).endswith(b"\n"):
+        return  # the controller ended before it had sent everything
+    message = orjson.loads(line)
     progress, folder = _progress(connection), Path(message["folder"]) if message["folder"] else scratch
     context = JobContext(folder, progress)
     for each in channels:
         channel = socket.socket(fileno=each)
         context = replace(
-            context, parse=Parser(channel, lambda: connection.sendall(protocol.frame("parse", True)), progress)
+            context, parse=Parser(channel, lambda: _send(connection, protocol.frame("parse", True)), progress)
         )
     _run_function(connection, message, context)
 
@@ -147,14 +152,14 @@ def _serve(connection: socket.socket, scratch: Path, limits: Limits) -> None:
     """Run one function after the other, until the other end is closed or memory runs out."""
     context, is_over = JobContext(scratch), False
     with connection.makefile("rb") as lines:
-        while not is_over and (line := lines.readline()):
+        while not is_over and (line := lines.readline()).endswith(b"\n"):
             _limit_cpu(limits.cpu_seconds)
             asked = codec.from_json(protocol.WorkerRequest, line)
             try:
                 answer = _answer(asked.function, lambda kind: codec.from_json(kind, asked.request), context)  # noqa: B023
             except MemoryError:
                 answer, is_over = OUT_OF_MEMORY, True
-            connection.sendall(b'{"id":%d,' % asked.id + answer[1:])
+            _send(connection, b'{"id":%d,' % asked.id + answer[1:])
             del line, asked, answer  # before the next request is read
 
 
@@ -184,7 +189,7 @@ def _run_function(connection: socket.socket, message: Mapping[str, Any], context
     except MemoryError:
         # Whatever filled the memory is held by the frames of the traceback; sending must not need them.
         answer = OUT_OF_MEMORY
-    connection.sendall(answer)
+    _send(connection, answer)
 
 
 def _answer(function: str, request: Callable[[type[Any]], Any], context: JobContext) -> bytes:
@@ -211,6 +216,14 @@ def _answer(function: str, request: Callable[[type[Any]], Any], context: JobCont
         return protocol.frame("unexpected", text[:500])
 
 
+def _send(connection: socket.socket, data: bytes) -> None:
+    """Send it, or end the process: for a function, a lost reader must not look like an error of its own connections."""
+    try:
+        connection.sendall(data)
+    except ConnectionError:
+        os._exit(0)
+
+
 def _progress(connection: socket.socket) -> Callable[[str], None]:
     due = 0.0
 
@@ -219,6 +232,6 @@ def _progress(connection: socket.socket) -> Callable[[str], None]:
         now = time.monotonic()
         if now >= due:
             due = now + PROGRESS_INTERVAL_SECONDS
-            connection.sendall(protocol.frame("progress", line))
+            _send(connection, protocol.frame("progress", line))
 
     return progress

@@ -141,7 +141,7 @@ class ForkServer:
         return self._folder / str(job)
 
     def _report_exit(self, job: int, status: int) -> None:
-        with suppress(BrokenPipeError):
+        with suppress(ConnectionError):
             self._control.send(orjson.dumps({"exited": job, "status": status}))
 
 

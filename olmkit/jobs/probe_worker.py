@@ -22,7 +22,7 @@ async def serve_probes(connection: socket.socket) -> None:
     """Answer until the other end is closed. Probes that run then are dropped."""
     reader, writer = await asyncio.open_connection(sock=connection, limit=protocol.MAX_ANSWER_BYTES)
     running: set[asyncio.Task[None]] = set()
-    while line := await reader.readline():
+    while (line := await reader.readline()).endswith(b"\n"):
         task = asyncio.create_task(_answer(orjson.loads(line), writer))
         running.add(task)
         task.add_done_callback(running.discard)
