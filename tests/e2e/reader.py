@@ -23,7 +23,8 @@ NOT_ACTIVATED = """#!/bin/sh
 echo "this is no python of the repository: the page has not activated .venv" >&2
 exit 127
 """
-_SECONDS = 200
+_SECONDS = 600
+"""For all commands of a page: it ends a page that hangs, however slow the machine is."""
 _UNSEEN = frozenset({".git", ".venv", ".cache", "build", "dist"})
 
 

@@ -25,6 +25,8 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.flags import Settings
 from tests.e2e.stage import Stage
 
+pytestmark = pytest.mark.timeout(900)  # some thirty commands, one after the other, each a process that starts
+
 PACKAGE = "hello-operator"
 RESOURCE = f"operator.operators.operatorframework.io/{PACKAGE}"
 CONTENT = Content(SAMPLES / "catalog", SAMPLES / "bundles")

@@ -31,6 +31,8 @@ from tests.e2e.packages import catalog_file, package_blobs, registry_bundle
 from tests.e2e.reader import Reader
 from tests.pages import NO_RUN, PAGES, REPOSITORY, Block, blocks, name_of, steps
 
+pytestmark = pytest.mark.timeout(900)  # a page runs up to fifty commands, one after the other
+
 INSTALL = "docs/install.md"
 """The page that installs and removes the suite: it is followed on a cluster without the suite."""
 QUICKSTARTS = ("README.md", "docs/quickstart.md")
