@@ -13,6 +13,8 @@ class ClusterKind:
     kind: str
     versions: tuple[str, ...]
     """The versions that are served."""
+    is_installed: bool = False
+    """Whether a BundleDeployment has installed the CustomResourceDefinition."""
 
 
 @dataclass(frozen=True)

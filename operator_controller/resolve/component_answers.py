@@ -17,8 +17,8 @@ from operator_controller.resolve.cluster_snapshot import CatalogSource, Operator
 from operator_controller.resolve.component_part import ComponentPart
 from operator_controller.resolve.documents import Documents, ParsedDocuments
 from operator_controller.resolve.optimum import Optimizer, Solution
-from operator_controller.resolve.package import PackageContent
-from operator_controller.resolve.package_domain import DomainCache, PackageDomain
+from operator_controller.resolve.package import GroupKind, PackageContent
+from operator_controller.resolve.package_domain import DomainCache, PackageDomain, recorded_bundle
 from operator_controller.resolve.problem import Goal
 from operator_controller.resolve.recorded_plans import BindingPlan, binding_plans, is_followed, pinned, with_plan
 from operator_controller.resolve.relaxed_requests import with_other_versions
@@ -129,11 +129,20 @@ def universe_of(part: ComponentPart, sources: Sources, plans: Iterable[BindingPl
         providers={kind: packages for kind, packages in part.providers},
         packages=frozenset(part.packages),
         facts=part.facts,
+        begun_kinds=_begun_kinds(part),
         home_catalogs=domains.home_place,
         withheld=domains.withheld,
         why_not_created=domains.why_not_created,
         rules=sources.rules,
     )
+
+
+def _begun_kinds(part: ComponentPart) -> frozenset[GroupKind]:
+    """The kinds of bundles of which rukpak may have installed a part: their CustomResourceDefinitions are served before the
+    bundle is installed, and are not the cluster's own."""
+    installed = {(each.group, each.kind) for each in part.facts.custom_kinds if each.is_installed}
+    bundles = (recorded_bundle(each.requested) for each in part.operators if each.requested is not None)
+    return frozenset(kind.group_kind for bundle in bundles for kind in bundle.provided_kinds) & installed
 
 
 class _Domains:

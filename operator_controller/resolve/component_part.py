@@ -17,7 +17,7 @@ from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogSta
 
 MAX_RULES_LENGTH = 5_000_000
 """Characters of the rules in CEL of all packages of one component: compiling them takes about six seconds."""
-FORMAT = 1
+FORMAT = 2
 """Goes into every digest: increased when the same part would get another answer from another version of this program."""
 
 

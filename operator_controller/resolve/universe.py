@@ -98,6 +98,8 @@ class ComponentUniverse:
     """Packages that may provide a kind."""
     packages: frozenset[str]
     facts: ClusterFacts
+    begun_kinds: frozenset[GroupKind]
+    """The kinds on the cluster of bundles whose installation has begun."""
     home_catalogs: Callable[[str], int]
     """The place of a package's catalog among the catalogs of those that may require it."""
     why_not_created: Callable[[str], str]
@@ -120,9 +122,7 @@ class ComponentUniverse:
             for each in self.facts.custom_kinds
             for version in each.versions
         }
-        self._owned_now = frozenset[GroupKind]().union(
-            *(self.domain(package).versions[0].owned_kinds for package in self.running)
-        )
+        self._owned_now = self.begun_kinds.union(*(self.version(each, 0).owned_kinds for each in self.running))
 
     def domain(self, package: str) -> PackageDomain:
         """The domain of a package."""

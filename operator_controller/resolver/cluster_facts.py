@@ -39,7 +39,11 @@ class ClusterFactsReader:
     def facts(self) -> ClusterFacts:
         """The facts as they are known."""
         found = [one for one in map(definition_of, self.definitions.objects.values()) if one is not None]
-        kinds = [ClusterKind(one.group, one.kind, one.served_versions) for one in found if one.is_served]
+        kinds = [
+            ClusterKind(one.group, one.kind, one.served_versions, is_installed=bool(one.owner_uid))
+            for one in found
+            if one.is_served
+        ]
         kinds.sort(key=lambda each: (each.group, each.kind))
         custom = self._former_kinds.keys() | {one.group_kind for one in found}
         return ClusterFacts(self._kube_version, tuple(kinds), self._native_kinds(kinds, custom))

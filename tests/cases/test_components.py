@@ -18,7 +18,7 @@ cases:
                                  package is the name by default
     installed: {C: 0.1.0}        what runs, with an Operator; also: C@community, and what of it is to be replaced
     dependencies: [C]            the installed packages that nobody asked for
-    facts: {kube_version, custom_kinds: [g/v1/K]}
+    facts: {kube_version, custom_kinds: [g/v1/K]}   also: installed_kinds, of CRDs that BundleDeployments have installed
     taken: {C: what has the name}
     selected: {A: 0.1.0}         the end state of all packages, those that stay included
     refused: {B: the message of Resolved}
@@ -188,8 +188,9 @@ def requests(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> dict
         new = OperatorRequest(name, f"uid-{name}", f"2026-01-02T00:00:{number:02}Z", package)
         if "catalogs" in fields:
             fields["catalogs"] = tuple(fields["catalogs"])
-        if "installing" in fields:
-            fields["installing"] = recorded(package, fields["installing"], catalogs[0])
+        for key in ("installing", "requested"):
+            if key in fields:
+                fields[key] = recorded(package, fields[key], catalogs[0])
         found[name] = replace(found.get(name, new), **fields)
     return found
 
@@ -231,10 +232,14 @@ def snapshot_of(
         if each["name"] not in case.get("catalogs_deleted", ())
     ]
     facts = case.get("facts", {})
-    kinds = [gvk(text) for text in facts.get("custom_kinds", ())]
+    kinds = {key: [gvk(text) for text in facts.get(key, ())] for key in ("custom_kinds", "installed_kinds")}
     cluster = ClusterFacts(
         facts.get("kube_version", ""),
-        tuple(ClusterKind(each["group"], each["kind"], (each["version"],)) for each in kinds),
+        tuple(
+            ClusterKind(each["group"], each["kind"], (each["version"],), is_installed=key == "installed_kinds")
+            for key, listed in kinds.items()
+            for each in listed
+        ),
         tuple(facts["native_kinds"]) if "native_kinds" in facts else None,
     )
     by_name = requests(case, catalogs)
