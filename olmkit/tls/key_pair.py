@@ -30,12 +30,13 @@ class KeyPair:
 
     @classmethod
     def read(cls, chain: bytes, key: bytes) -> KeyPair:
-        """Parse two PEM texts. Raises BadKeyPair when one is invalid or they do not match."""
+        """Parse two PEM texts. Raises BadKeyPair when one is invalid, its names among it, or they do not match."""
         certificates = read_certificates(chain)
         if not certificates:
             raise BadKeyPair("the certificate is not PEM")
         if public_bytes(read_key(key)) != _public(certificates[0]):
             raise BadKeyPair("the key does not belong to the certificate")
+        names_of(certificates[0])
         return cls(chain, key, certificates[0])
 
     @property
@@ -103,11 +104,13 @@ def _public(certificate: x509.Certificate) -> bytes:
 
 
 def names_of(certificate: x509.Certificate) -> tuple[str, ...]:
-    """The host names and addresses of the certificate, sorted."""
+    """The host names and addresses of the certificate, sorted. Raises BadKeyPair when its extensions cannot be read."""
     try:
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return ()
+    except (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
+        raise BadKeyPair("the extensions of the certificate cannot be read") from error
     addresses = (str(each) for each in found.get_values_for_type(x509.IPAddress))
     return tuple(sorted([*found.get_values_for_type(x509.DNSName), *addresses]))
 

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 from cryptography import x509
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID, NameOID
 
 from olmkit.tls.key_pair import KeyPair, names_of, read_certificates
 from rukpak.certificates import secrets
@@ -86,6 +89,16 @@ def test_what_is_issued_anew_keeps_the_authorities_that_running_pods_may_need() 
     assert not known(after(broken, Step.ISSUE, now=late)).has_old_authority, "an expired authority is not kept"
 
 
+def _with_unreadable_names(_: Data) -> Data:
+    """A certificate that is its own authority, and whose host names are no ASN.1."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, NOW, NOW + LIFETIME)
+    names = x509.UnrecognizedExtension(ExtensionOID.SUBJECT_ALTERNATIVE_NAME, b"no names")
+    certificate = builder.add_extension(names, critical=False).sign(key, SHA256()).public_bytes(Encoding.PEM)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return {CERTIFICATE: certificate, KEY: pem, AUTHORITIES: certificate}
+
+
 def _mixed(data: Data) -> Data:
     return {**data, AUTHORITIES: issued()[AUTHORITIES]}
 
@@ -101,6 +114,7 @@ def _mixed(data: Data) -> Data:
         pytest.param(_mixed, "none of its certificate authorities has issued it", id="another authority"),
         pytest.param(lambda data: {**data, AUTHORITIES: b""}, "none of its certificate", id="no authority"),
         pytest.param(lambda data: {**data, CERTIFICATE: data[CERTIFICATE][:99]}, "truncated", id="truncated"),
+        pytest.param(_with_unreadable_names, "the extensions of the certificate cannot be read", id="unreadable names"),
         pytest.param(lambda _: issued(names=("other.ns",)), "it is not for web.ns", id="other names"),
     ],
 )
