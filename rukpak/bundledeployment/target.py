@@ -53,7 +53,7 @@ class Target:
 def target_of(raw: Mapping[str, Any], deployment: BundleDeployment) -> Target:
     """The target of a BundleDeployment as read."""
     asked = Target(bundle_name(deployment.metadata.name, template_spec(dict(raw))), InstallOptions.of(deployment.spec))
-    history: Sequence[Revision] = deployment.status.history or ()
+    history = revisions_of(deployment)
     newest = history[0] if history else None
     if newest is None:
         return asked
@@ -72,7 +72,21 @@ def fallback_of(deployment: BundleDeployment, target: Target) -> Revision | None
     has_succeeded = target.revision is not None and target.revision.outcome == RevisionOutcome.SUCCEEDED
     if deployment.spec.rollback != ON_FAILURE or target.is_rolled_back or has_succeeded:
         return None
-    return last_good(deployment.status.history or ())
+    return last_good(revisions_of(deployment))
+
+
+def revisions_of(deployment: BundleDeployment) -> tuple[Revision, ...]:
+    """The revisions of the status, without those of which another version of rukpak, or somebody else, has written options that
+    cannot be read: nothing is brought, kept or brought back by them."""
+    return tuple(one for one in deployment.status.history or () if _is_readable(one))
+
+
+def _is_readable(revision: Revision) -> bool:
+    try:
+        options_of(revision)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def last_good(history: Sequence[Revision]) -> Revision | None:
@@ -81,7 +95,7 @@ def last_good(history: Sequence[Revision]) -> Revision | None:
 
 
 def options_of(revision: Revision) -> InstallOptions:
-    """How a revision was installed."""
+    """How a revision was installed. Raises TypeError or ValueError for a text that cannot be read."""
     fields = {
         "provisionerClassName": PLAIN,
         "template": {"spec": revision.spec.dump()},

@@ -32,7 +32,7 @@ from olmkit.gocompat.durations import parse_duration
 from rukpak.bundledeployment.bundle_info import BundleInfo, record_of
 from rukpak.bundledeployment.health_result import Health
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent
-from rukpak.bundledeployment.target import Target, fallback_of, options_of, target_of
+from rukpak.bundledeployment.target import Target, fallback_of, options_of, revisions_of, target_of
 from rukpak.certificates.serving_certificate import ServingCertificate
 from rukpak.crd_safety.problem import InvalidObject, Problem
 from rukpak.format.objects import ObjectKey
@@ -325,7 +325,7 @@ class World:
     def installed_options(self) -> InstallOptions:
         """How the active Bundle is installed; as the target, if that was not recorded."""
         status = self.deployment.status
-        history = [one for one in status.history or () if one.revision == status.revision]
+        history = [one for one in revisions_of(self.deployment) if one.revision == status.revision]
         return next((options_of(one) for one in history if one.bundle == status.active_bundle), self.target.options)
 
     @property

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from olmkit.api.bundledeployments import BundleDeployment
 from rukpak.bundledeployment.target import Target, asked_digest, target_of
+from rukpak.bundledeployment.world import World
 from rukpak.render.install_options import InstallOptions
 from tests.unit.rukpak.bundledeployment.worlds import raw, revision
 
@@ -88,3 +90,15 @@ def shown(found: Target) -> tuple[str, str, int | None, bool]:
 )
 def test_the_target(found: Target, expected: tuple[str, str, int | None, bool]) -> None:
     assert shown(found) == expected
+
+
+@pytest.mark.parametrize("install", ["", "no JSON", "[]", "5", '{"watchNamespaces":5}', '{"certificates":"Nobody"}'])
+def test_a_revision_with_options_that_cannot_be_read_counts_as_none(install: str) -> None:
+    broken = revision(2, V2, install=install)
+    assert shown(target(V2, broken, revision(1, V1))) == ("v2", "", None, False)
+    assert shown(target(V3, rolled_back(3, V3), broken, revision(1, V1))) == ("v1", "", 1, True)
+    obj = raw(
+        V2, status={"observedGeneration": 1, "revision": 2, "activeBundle": broken["bundle"], "history": [broken]}
+    )
+    seen = World(datetime.now(UTC), obj, BundleDeployment.load(obj))
+    assert seen.installed_options == InstallOptions()
