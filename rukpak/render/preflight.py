@@ -32,7 +32,11 @@ MAX_ANNOTATIONS_BYTES = 256 * 1024
 
 _CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _CSV = ("operators.coreos.com", "ClusterServiceVersion")
+_ADMISSION_GROUP = "admissionregistration.k8s.io"
 _WEBHOOK_KINDS = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
+_POLICY_KINDS = frozenset({"MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"})
+_LEASES, _ALL_LEASES = "coordination.k8s.io", frozenset({"*", "*/*", "leases"})
+"""The group of Leases, and the resources of a rule that match them."""
 _LABEL_NAMES = frozenset({("", "Namespace"), ("", "Service")})
 
 
@@ -176,18 +180,30 @@ def _trust_faults(manifest: BundleObject, facts: ClusterInfo) -> Iterator[str]:
         yield f"{key} is of the suite's own API: no bundle may bring one"
     if key[:2] in (_CRD, API_SERVICE) and str(mapping(manifest.body.get("spec")).get("group")) in SUITE_GROUPS:
         yield f"{key} would replace the suite's own API: no bundle may bring it"
-    if key.kind in _WEBHOOK_KINDS and key.group == "admissionregistration.k8s.io":
-        yield from _webhook_faults(manifest)
+    if key.group == _ADMISSION_GROUP and key.kind in _WEBHOOK_KINDS:
+        for webhook in mappings(manifest.body.get("webhooks")):
+            name = f'{key}: webhook "{webhook.get("name", "")}"'
+            yield from _admission_faults(name, mappings(webhook.get("rules")))
+    if key.group == _ADMISSION_GROUP and key.kind in _POLICY_KINDS:
+        constraints = mapping(mapping(manifest.body.get("spec")).get("matchConstraints"))
+        yield from _admission_faults(str(key), mappings(constraints.get("resourceRules")))
 
 
-def _webhook_faults(manifest: BundleObject) -> Iterator[str]:
-    for webhook in mappings(manifest.body.get("webhooks")):
-        name = webhook.get("name", "")
-        groups = {str(group) for rule in mappings(webhook.get("rules")) for group in _items(rule.get("apiGroups"))}
-        if "*" in groups:
-            yield f'{manifest.key}: webhook "{name}" matches every API group: it must name those it is for'
-        elif groups & SUITE_GROUPS:
-            yield f'{manifest.key}: webhook "{name}" matches the suite\'s own API: no bundle may'
+def _admission_faults(name: str, rules: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """What is wrong with the objects that a webhook or a policy matches.
+
+    One that rejects writes of the suite's objects, or of Leases, could not be removed by the suite.
+    """
+    matched = [
+        ({str(group) for group in _items(rule.get("apiGroups"))}, _items(rule.get("resources"))) for rule in rules
+    ]
+    groups = {group for found, _ in matched for group in found}
+    if "*" in groups:
+        yield f"{name} matches every API group: it must name those it is for"
+    elif groups & SUITE_GROUPS:
+        yield f"{name} matches the suite's own API: no bundle may"
+    if any(_LEASES in found and not _ALL_LEASES.isdisjoint(map(str, resources)) for found, resources in matched):
+        yield f"{name} matches Leases, by which controllers elect their leader: no bundle may"
 
 
 def _items(value: Any) -> list[Any]:

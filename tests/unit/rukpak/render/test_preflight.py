@@ -171,8 +171,17 @@ def test_an_obsolete_definition_is_not_waited_for() -> None:
     assert len(ready.faults) == 1
 
 
-def webhook(*groups: str) -> Body:
-    rules = [{"apiGroups": list(groups), "resources": ["*"], "operations": ["*"]}]
+def rules_for(*groups: str, resource: str = "*") -> list[Body]:
+    return [{"apiGroups": list(groups), "resources": [resource], "operations": ["*"]}]
+
+
+def policy(*groups: str) -> Body:
+    spec = {"matchConstraints": {"resourceRules": rules_for(*groups)}}
+    return obj("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "p", spec=spec)
+
+
+def webhook(*groups: str, resource: str = "*") -> Body:
+    rules = rules_for(*groups, resource=resource)
     hooks = [{"name": "w.x.com", "rules": rules}]
     return obj("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "w", webhooks=hooks)
 
@@ -183,6 +192,7 @@ def annotated(size: int) -> Body:
 
 
 W = "ValidatingWebhookConfiguration.admissionregistration.k8s.io w"
+POLICY = "ValidatingAdmissionPolicy.admissionregistration.k8s.io p"
 
 
 @pytest.mark.parametrize(
@@ -232,6 +242,26 @@ W = "ValidatingWebhookConfiguration.admissionregistration.k8s.io w"
             webhook("core.rukpak.io"),
             f'{W}: webhook "w.x.com" matches the suite\'s own API: no bundle may',
             id="a webhook for the suite's API",
+        ),
+        pytest.param(
+            webhook("coordination.k8s.io", resource="leases"),
+            f'{W}: webhook "w.x.com" matches Leases, by which controllers elect their leader: no bundle may',
+            id="a webhook for Leases",
+        ),
+        pytest.param(
+            policy("a", "*"),
+            f"{POLICY} matches every API group: it must name those it is for",
+            id="a policy for everything",
+        ),
+        pytest.param(
+            policy("operators.operatorframework.io"),
+            f"{POLICY} matches the suite's own API: no bundle may",
+            id="a policy for the suite's API",
+        ),
+        pytest.param(
+            policy("coordination.k8s.io"),
+            f"{POLICY} matches Leases, by which controllers elect their leader: no bundle may",
+            id="a policy for Leases",
         ),
         pytest.param(
             crd() | {"apiVersion": "apiextensions.k8s.io/v1beta1"},
@@ -295,6 +325,11 @@ def test_objects_that_are_refused(body: Body, fault: str) -> None:
     "body",
     [
         pytest.param(webhook("apps"), id="a webhook for others' groups"),
+        pytest.param(webhook("coordination.k8s.io", resource="leasecandidates"), id="a webhook for others' resources"),
+        pytest.param(policy("apps", ""), id="a policy for others' groups"),
+        pytest.param(
+            obj("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "p", spec=7), id="a strange one"
+        ),
         pytest.param(annotated(MAX_ANNOTATIONS_BYTES - 1), id="annotations that just fit"),
         pytest.param(obj("v1", "Secret", "system:a.b"), id="a name with a colon: the server decides"),
     ],
