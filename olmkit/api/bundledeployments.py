@@ -128,7 +128,10 @@ class Reason(DescribedEnum):
     OBJECT_LOOKUP_FAILURE = "ObjectLookupFailure", "Healthy Unknown: the objects cannot be read"
     SUCCEEDED = "Succeeded", "Ready True"
     NOT_INSTALLED = "NotInstalled", "Ready False"
-    RETRYING = "Retrying", "Reconciling True: the last attempt failed and is retried"
+    RETRYING = (
+        "Retrying",
+        "Reconciling True: the last attempt failed and is retried; Ready False too if an installed object cannot be repaired",
+    )
     REMOVING = "Removing", "Reconciling True: being deleted; the message names what remains"
     DELETION_HELD = "DeletionHeld", "Reconciling True, Ready False: being deleted, which an annotation holds"
     WAITING_FOR_KIND = (

@@ -98,7 +98,8 @@ class InstallSettings(Model):
         default=None,
         description=(
             "Whether objects of the bundle that exist already are taken over. IfUnowned: those that neither a BundleDeployment "
-            "nor a controller owns, nor Argo CD, Flux, Helm or OLM v0. Default: Never."
+            "nor a controller owns, nor Argo CD, Flux, Helm or OLM v0, and that are no part of Kubernetes or of olm-suite. "
+            "Default: Never."
         ),
     )
     config: DeploymentConfig | None = Field(default=None, description="Changes of the operator's Deployments.")

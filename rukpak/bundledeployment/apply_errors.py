@@ -19,7 +19,7 @@ from olmkit.api.bundledeployments import OWNER_UID_LABEL, RELEASED_ANNOTATION, R
 from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, OlmError, Unavailable, Waiting
 from olmkit.runtime.client import Client
-from rukpak.bundledeployment.adoption import owner_of
+from rukpak.bundledeployment.adoption import SYSTEM, owner_of
 from rukpak.bundledeployment.rest_mapper import NAMESPACES
 from rukpak.bundledeployment.transforms import applied_fields
 from rukpak.bundledeployment.waiting import with_finalizers
@@ -113,6 +113,8 @@ class ApplyErrors:
                 return f"already exists and belongs to BundleDeployment {name}"
             return f"already exists and belongs to a BundleDeployment that does not exist (uid {holder}): {remedy}"
         tool = owner_of(metadata, self.holder)
+        if tool in SYSTEM:
+            return f"already exists and seems to be a part of {tool}, which no bundle may replace: if it is not, {DELETE_IT}"
         if tool and not holder:
             return (
                 f"already exists and is managed by {tool}: remove it there, and the object of the bundle is installed"

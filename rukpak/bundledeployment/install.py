@@ -1,4 +1,4 @@
-"""Which objects of a bundle are applied next, and what the next phase waits for. Called by decide. Pure."""
+"""Which objects of a bundle are applied next, and what the next phase waits for. Called by decide and report. Pure."""
 
 from __future__ import annotations
 
@@ -85,6 +85,12 @@ def apply_objects(world: World, content: RenderedBundle, *, dry_run_first: bool)
         if gate is not None:
             break
     return Apply(content, tuple(steps), dry_run_first) if steps else None
+
+
+def has_pending(world: World) -> bool:
+    """Whether an object of the desired bundle is not as it was applied: something is to be repaired."""
+    content = world.content
+    return isinstance(content, RenderedBundle) and any(_is_pending(world, content, item) for item in content.objects())
 
 
 def awaited_endpoints(world: World, content: RenderedBundle) -> tuple[Endpoint, ...]:

@@ -25,6 +25,7 @@ from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.count_schedule import is_count_wanted
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.history import next_history
+from rukpak.bundledeployment.install import has_pending
 from rukpak.bundledeployment.notes import reported
 from rukpak.bundledeployment.plan import (
     Activate,
@@ -308,6 +309,8 @@ def _ready(
         return DesiredCondition(kind, "False", Reason.BLOCKED, message)
     if isinstance(error, Waiting) and error.reason in _UNREPAIRABLE_REASONS:
         return DesiredCondition(kind, "False", error.reason, message)
+    if error is not None and not isinstance(error, BriefWait) and has_pending(world):
+        return DesiredCondition(kind, "False", Reason.RETRYING, message)
     if serves:
         return DesiredCondition(kind, "True", Reason.SUCCEEDED, f"{message}; {healthy.message}")
     if healthy.status != "True":

@@ -44,6 +44,13 @@ def live(**metadata: Any) -> dict[str, Any]:
             id="an object of a BundleDeployment that does not exist",
         ),
         pytest.param(
+            live(labels={"app.kubernetes.io/part-of": "olm-suite"}),
+            ApplyRejected,
+            f"CustomResourceDefinition.apiextensions.k8s.io {NAME} already exists and seems to be a part of olm-suite, which no "
+            "bundle may replace: if it is not, delete it, and the object of the bundle is installed",
+            id="a part of the suite",
+        ),
+        pytest.param(
             live(deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["customresourcecleanup.apiextensions.k8s.io"]),
             Waiting,
             f"waiting until it is gone: CustomResourceDefinition.apiextensions.k8s.io {NAME} "
