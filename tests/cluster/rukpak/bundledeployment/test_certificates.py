@@ -201,6 +201,44 @@ async def test_what_a_bundle_serves_answers_before_during_and_after_a_rotation(
     assert await at.find(SECRETS, secret_name(at), at.name) is None
 
 
+async def backdate(at: Harness, due_in: timedelta) -> x509.Certificate:
+    """Let the Secret be as if its certificate had been issued so long ago that it is due for a rotation in a moment."""
+    names = tuple(NAMES.format(service=service_name(at), namespace=at.name).split())
+    data = secrets.changed(None, Step.ISSUE, names, datetime.now(UTC) - LIFETIME + ROTATION_LEAD + due_in)
+    annotations = secrets.annotations_of(data, names, Step.ISSUE)
+    body = {"metadata": {"annotations": annotations}, "data": secrets.encoded(data)}
+    return certificate_of(await at.client.patch(SECRETS, secret_name(at), body, at.name))
+
+
+@pytest.mark.parametrize(
+    "due_in",
+    [
+        pytest.param(timedelta(hours=-1), id="less is left when the controller sees the certificate"),
+        pytest.param(timedelta(seconds=15), id="the moment comes while nothing else changes"),
+    ],
+)
+async def test_a_rotation_begins_by_itself_30_days_before_the_end(
+    at: Harness, running: Client, tmp_path: Path, address: str, due_in: timedelta
+) -> None:
+    await install(at, operator(at, hooks=[webhook(at, "ValidatingAdmissionWebhook", "validate")]))
+    await at.until(says("Installed", "Unknown", text=f"no pod of Deployment {at.name} is ready"))
+    server = server_of(at, tmp_path)
+    async with server.running(address, service_name(at), PORT):
+        await at.until(READY)
+        old = await backdate(at, due_in)
+        await server.load()
+        trusting = await at.when(SECRETS, secret_name(at), at.name, lambda obj: "next.crt" in field(obj, "data"))
+        assert datetime.now(UTC) >= old.not_valid_after_utc - timedelta(days=30)
+        assert certificate_of(trusting or {}) == old, "it is served until all clients trust the next one"
+        await at.when(SECRETS, secret_name(at), at.name, lambda obj: not _is_aged(obj))
+        await server.load()
+        settled = await at.when(SECRETS, secret_name(at), at.name, _has_one_authority)
+        authority = field(settled, "data", "ca.crt")
+        await at.when(VALIDATING, f"validate.{at.group}", "", lambda obj: field(obj, *CA) == authority)
+        await at.until(READY)
+    assert certificate_of(settled or {}).not_valid_after_utc > old.not_valid_after_utc
+
+
 async def test_what_others_change_is_repaired_and_a_deleted_certificate_issued_again(
     at: Harness, running: Client, tmp_path: Path, address: str
 ) -> None:
