@@ -15,15 +15,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from olmkit.api.meta import Object
+from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError
 from olmkit.runtime.api_server_addresses import ENDPOINT_SLICES
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.webhook_endpoints import SERVICE_LABEL, is_ready
+from rukpak.bundledeployment.workload_health import replica_failure
 from rukpak.certificates.serving_certificate import ServingCertificate
-from rukpak.format.objects import mappings
+from rukpak.format.objects import mapping, mappings
 from rukpak.render.endpoints import Endpoint
 
+DEPLOYMENTS = Kind("apps", "v1", "Deployment", "deployments", namespaced=True)
 HANDSHAKE_TIMEOUT_SECONDS = 2.0
 REFUSAL_PATIENCE = timedelta(minutes=1)
 """How long connections may be refused by an endpoint that is ready, before it counts as able to be called."""
@@ -53,7 +55,16 @@ class EndpointProbe:
             slices, _ = await self.client.list(ENDPOINT_SLICES, endpoint.namespace, selector)
         except ApiError as error:
             return f"the endpoints of Service {endpoint.service} cannot be read: {error.message}"
-        return await problem_of(slices, endpoint, certificate, refusals, now)
+        problem = await problem_of(slices, endpoint, certificate, refusals, now)
+        return problem + await self._why_no_pod(endpoint) if problem == _no_pod(endpoint) else problem
+
+    async def _why_no_pod(self, endpoint: Endpoint) -> str:
+        try:
+            live = await self.client.get(DEPLOYMENTS, endpoint.deployment, endpoint.namespace)
+        except ApiError:
+            return ""
+        failure = replica_failure(mapping(live.get("status")))
+        return f": it {failure}" if failure else ""
 
 
 async def problem_of(
@@ -63,7 +74,7 @@ async def problem_of(
     addresses = list(dict.fromkeys(_addresses(slices, endpoint)))[:MAX_ADDRESSES]
     if not addresses:
         refusals.since.pop(endpoint.deployment, None)
-        return f"no pod of Deployment {endpoint.deployment} is ready"
+        return _no_pod(endpoint)
     context = _context(certificate)
     results = await asyncio.gather(*(_handshake(*address, endpoint, context) for address in addresses))
     if not all(results):
@@ -77,6 +88,10 @@ async def problem_of(
         )
     since = refusals.since.setdefault(endpoint.deployment, now)
     return "" if now - since >= REFUSAL_PATIENCE else f"Deployment {endpoint.deployment} refuses connections"
+
+
+def _no_pod(endpoint: Endpoint) -> str:
+    return f"no pod of Deployment {endpoint.deployment} is ready"
 
 
 def _addresses(slices: list[Object], endpoint: Endpoint) -> Iterator[tuple[str, int]]:

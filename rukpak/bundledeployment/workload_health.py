@@ -37,6 +37,12 @@ def _old_replicas(number: int, deadline: timedelta | None = PROGRESS_DEADLINE) -
     return progress(f"{pluralize(number, 'old replica')} {'is' if number == 1 else 'are'} still there", deadline)
 
 
+def replica_failure(status: Obj) -> str:
+    """Why a Deployment or ReplicaSet with this status cannot create its pods; empty: nothing is known against it."""
+    failure = find_condition(status, "ReplicaFailure")
+    return f"cannot create its pods{because(failure)}" if failure.get("status") == "True" else ""
+
+
 def _deployment(obj: Obj, status: Obj) -> Health:
     spec = obj.get("spec") or {}
     wanted = spec.get("replicas", 1)
@@ -44,9 +50,8 @@ def _deployment(obj: Obj, status: Obj) -> Health:
     if progressing.get("reason") == "ProgressDeadlineExceeded":
         return failed(f"makes no progress{because(progressing)}")
     deadline = _deadline(spec, progressing)
-    failure = find_condition(status, "ReplicaFailure")
-    if failure.get("status") == "True":
-        return progress(f"cannot create its pods{because(failure)}", deadline)
+    if failure := replica_failure(status):
+        return progress(failure, deadline)
     if status.get("observedGeneration") is None:
         return progress("waiting for the Deployment controller")
     for number, what in (
@@ -105,9 +110,8 @@ def _daemon_set(obj: Obj, status: Obj) -> Health:
 
 def _replica_set(obj: Obj, status: Obj) -> Health:
     wanted = (obj.get("spec") or {}).get("replicas", 1)
-    failure = find_condition(status, "ReplicaFailure")
-    if failure.get("status") == "True":
-        return progress(f"cannot create its pods{because(failure)}")
+    if failure := replica_failure(status):
+        return progress(failure)
     available = status.get("availableReplicas", 0)
     return HEALTHY if available >= wanted else _count(available, wanted, "are available")
 

@@ -16,10 +16,13 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from cryptography import x509
+from cryptography.hazmat.primitives.hashes import SHA256
 
 from olmkit.api.meta import Kind
 from olmkit.runtime.api_server_addresses import ENDPOINT_SLICES
 from olmkit.runtime.source_secrets import SECRETS
+from rukpak.certificates import secrets
 from tests.cluster.rukpak.harness import Harness, Object
 
 REFUSED = "red is not a color for a boat"
@@ -53,16 +56,17 @@ class WebhookServer:
         self._kind, self._group = kind, group
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.served: list[str] = []
-        """Digests in the annotation of the Secret, of the certificates that it has served, in order."""
+        """Digests of the certificates that it has served, in order; those of rukpak are in an annotation of the Secret too."""
 
     async def load(self) -> None:
         """Serve what is in the Secret from now on, as a pod that was started with it."""
         secret = await self._at.client.get(SECRETS, self._secret, self._at.name)
-        digest = secret["metadata"]["annotations"]["core.rukpak.io/certificate-digest"]
+        files = {name: base64.b64decode(secret["data"][name]) for name in ("tls.crt", "tls.key")}
+        digest = secrets.digest(x509.load_pem_x509_certificate(files["tls.crt"]).fingerprint(SHA256()))
         if digest in self.served:
             return
-        for name in ("tls.crt", "tls.key"):
-            (self._folder / name).write_bytes(base64.b64decode(secret["data"][name]))
+        for name, content in files.items():
+            (self._folder / name).write_bytes(content)
         self._context.load_cert_chain(self._folder / "tls.crt", self._folder / "tls.key")
         self.served.append(digest)
 

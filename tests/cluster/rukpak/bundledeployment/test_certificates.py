@@ -12,10 +12,7 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import CERTIFICATE_ANNOTATION
-from olmkit.api.meta import Kind
-from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
 from olmkit.runtime.source_secrets import SECRETS
 from olmkit.tls.certificate_authority import make_ca
@@ -24,140 +21,38 @@ from rukpak.certificates import secrets
 from rukpak.certificates.serving_certificate import LIFETIME, ROTATION_LEAD, Step
 from rukpak.setup import build
 from tests.cluster.killable_process import first, run_killable
+from tests.cluster.rukpak.boats import (
+    CA,
+    PORT,
+    VALIDATING,
+    certificate_of,
+    field,
+    host_names,
+    install,
+    operator,
+    secret_name,
+    secret_of,
+    server_of,
+    service_name,
+    use,
+    webhook,
+)
 from tests.cluster.rukpak.harness import (
     DEPLOYMENTS,
     READY,
     Harness,
     Object,
-    definition,
     gone,
-    kind_of,
     namespace,
     says,
     settings,
-    thing,
 )
-from tests.cluster.rukpak.webhook_server import MUTATED, REFUSED, WebhookServer, reachable_address, repeated
-from tests.unit.rukpak.builders import csv, files
-from tests.unit.rukpak.builders import deployment as csv_deployment
-
-VALIDATING = Kind(
-    "admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations"
-)
-PORT = 9443
-CA = ("webhooks", 0, "clientConfig", "caBundle")
-
-
-def service_name(at: Harness) -> str:
-    return f"{at.name}-service"
-
-
-def secret_name(at: Harness) -> str:
-    return f"{service_name(at)}-cert"
-
-
-def webhook(at: Harness, kind: str, path: str, **more: Any) -> Object:
-    rules = [{"apiGroups": [at.group], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["boats"]}]
-    return {
-        "type": kind,
-        "generateName": f"{path}.{at.group}",
-        "deploymentName": at.name,
-        "containerPort": PORT,
-        "webhookPath": f"/{path}",
-        "admissionReviewVersions": ["v1"],
-        "sideEffects": "None",
-        "failurePolicy": "Fail",
-        "rules": rules,
-        **more,
-    }
-
-
-def operator(
-    at: Harness, version: str = "v1.0.0", *, with_hooks: bool = True, hooks: list[Object] | None = None
-) -> dict[str, bytes]:
-    """A registry+v1 bundle whose Deployment has no pods: the server of the test stands for them."""
-    workload = csv_deployment(at.name, containers=[{"name": "manager", "image": "registry.example.com/x:v1"}])
-    workload["spec"]["replicas"] = 0
-    crd = definition(at.group, "Boat", "v1", "v2")
-    owned = [{"name": crd["metadata"]["name"], "kind": "Boat", "version": each} for each in ("v1", "v2")]
-    all_hooks = [
-        webhook(at, "ValidatingAdmissionWebhook", "validate"),
-        webhook(at, "MutatingAdmissionWebhook", "mutate"),
-        webhook(at, "ConversionWebhook", "convert", conversionCRDs=[crd["metadata"]["name"]]),
-    ]
-    api = {"group": f"parts.{at.group}", "version": "v1", "kind": "Part", "name": "parts"}
-    services = {"owned": [{**api, "deploymentName": at.name, "containerPort": PORT}]}
-    served: Object = {"webhookdefinitions": all_hooks, "apiservicedefinitions": services} if with_hooks else {}
-    served |= {"webhookdefinitions": hooks, "apiservicedefinitions": {}} if hooks is not None else {}
-    made = csv(
-        f"things.{version}",
-        annotations={"operatorframework.io/suggested-namespace": at.name},
-        install={"deployments": [workload]},
-        customresourcedefinitions={"owned": owned},
-        **served,
-    )
-    return files(made, crd)
-
-
-async def install(at: Harness, bundle: dict[str, bytes], tag: str = "v1", **spec: Any) -> None:
-    body = at.body(at.push(bundle, tag), provisioner=bundles.REGISTRY)
-    body["spec"] |= spec
-    at.deployments.record_write(await at.client.apply(bundledeployments.KIND, body, "test"))
-
-
-def field(obj: Object | None, *path: str | int) -> Any:
-    found: Any = obj or {}
-    for part in path:
-        found = found[part] if isinstance(part, int) else (found or {}).get(part)
-    return found
-
-
-def certificate_of(secret: Object) -> x509.Certificate:
-    return x509.load_pem_x509_certificate(base64.b64decode(secret["data"]["tls.crt"]))
-
-
-async def secret_of(at: Harness) -> Object:
-    return await at.client.get(SECRETS, secret_name(at), at.name)
-
-
-def server_of(at: Harness, folder: Path) -> WebhookServer:
-    return WebhookServer(at, secret_name(at), folder, kind_of(at.group), f"parts.{at.group}")
-
-
-@pytest.fixture
-def address() -> Any:
-    """An address that the API server reaches."""
-    with reachable_address() as found:
-        yield found
-
-
-async def create_boat(at: Harness, name: str, color: str, version: str = "v1") -> Object:
-    kind = kind_of(at.group, version=version)
-    boat = thing(kind, name, at.name)
-    boat["spec"]["color"] = color
-    return await at.client.create(kind, boat)
-
-
-async def use(at: Harness, name: str) -> None:
-    """Whatever the bundle serves is asked, and answers as it should."""
-    with pytest.raises(ApiError, match=REFUSED):
-        await create_boat(at, name, "red")
-    boat = await create_boat(at, name, "blue")
-    assert boat["spec"][MUTATED] is True
-    v2 = await at.client.get(kind_of(at.group, version="v2"), name, at.name)
-    assert v2["spec"]["converted"] == f"{at.group}/v2"
-    v1 = await at.client.get(kind_of(at.group), name, at.name)
-    assert v1["spec"]["converted"] == f"{at.group}/v1"
-    parts = await at.client.request("GET", f"/apis/parts.{at.group}/v1/parts")
-    assert parts["kind"] == "PartList"
-
-
-NAMES = "{service}.{namespace} {service}.{namespace}.svc {service}.{namespace}.svc.cluster.local"
+from tests.cluster.rukpak.webhook_server import WebhookServer, repeated
 
 
 async def age(at: Harness) -> None:
     """Let the next certificate be one that is due for a rotation itself as soon as it is served."""
-    names = tuple(NAMES.format(service=service_name(at), namespace=at.name).split())
+    names = host_names(at)
     created = datetime.now(UTC) - LIFETIME + ROTATION_LEAD - timedelta(hours=1)
     aged = secrets.changed(None, Step.ISSUE, names, created)
     trusted = base64.b64decode((await secret_of(at))["data"]["ca.crt"]) + aged["ca.crt"]
@@ -203,11 +98,9 @@ async def test_what_a_bundle_serves_answers_before_during_and_after_a_rotation(
 
 async def backdate(at: Harness, due_in: timedelta) -> x509.Certificate:
     """Let the Secret be as if its certificate had been issued so long ago that it is due for a rotation in a moment."""
-    names = tuple(NAMES.format(service=service_name(at), namespace=at.name).split())
+    names = host_names(at)
     data = secrets.changed(None, Step.ISSUE, names, datetime.now(UTC) - LIFETIME + ROTATION_LEAD + due_in)
-    annotations = secrets.annotations_of(data, names, Step.ISSUE)
-    body = {"metadata": {"annotations": annotations}, "data": secrets.encoded(data)}
-    return certificate_of(await at.client.patch(SECRETS, secret_name(at), body, at.name))
+    return certificate_of(await at.client.patch(SECRETS, secret_name(at), {"data": secrets.encoded(data)}, at.name))
 
 
 @pytest.mark.parametrize(
@@ -297,6 +190,14 @@ async def test_a_bundle_with_certificates_of_its_own_waits_for_nobody(at: Harnes
     assert await at.find(SECRETS, secret_name(at), at.name) is None
 
 
+async def test_the_message_says_why_the_server_of_a_webhook_has_no_pods(at: Harness, running: Client) -> None:
+    hook = webhook(at, "ValidatingAdmissionWebhook", "validate")
+    await install(at, operator(at, hooks=[hook], replicas=1, priorityClassName="absent"))
+    why = "is ready: it cannot create its pods: FailedCreate: "
+    await at.until(says("Installed", "Unknown", text=f"no pod of Deployment {at.name} {why}"))
+    await at.until(says("Installed", "Unknown", text="no PriorityClass with name absent was found"))
+
+
 async def test_certificates_of_cert_manager_wait_for_its_kinds(at: Harness, running: Client) -> None:
     await install(at, operator(at), certificates="CertManager")
     await at.until(says("Reconciling", "True", "WaitingForKind", "Certificate (cert-manager.io/v1)"))
@@ -304,7 +205,7 @@ async def test_certificates_of_cert_manager_wait_for_its_kinds(at: Harness, runn
 
 async def test_a_secret_that_nobody_manages_is_taken_over_if_the_policy_allows_it(at: Harness, running: Client) -> None:
     await at.create(NAMESPACES, namespace(at.name))
-    names = tuple(NAMES.format(service=service_name(at), namespace=at.name).split())
+    names = host_names(at)
     data = secrets.encoded(secrets.changed(None, Step.ISSUE, names, datetime.now(UTC)))
     named = {"name": secret_name(at), "namespace": at.name}
     left = {"apiVersion": "v1", "kind": "Secret", "metadata": named, "type": "kubernetes.io/tls", "data": data}
