@@ -31,6 +31,12 @@ from rukpak.render.preflight import obsolete
 from rukpak.render.renderer import RenderOptions
 from rukpak.render.renderer import render as render_objects
 
+_REFUSED_BY_UPSTREAM = (
+    "OLM v1 renders this bundle without its API services, and does not install it: "
+    "unsupported bundle: apiServiceDefintions are not supported"
+)
+"""formats 2.3: its installer refuses what its renderer ignores."""
+
 
 @dataclass(frozen=True)
 class _Flags:
@@ -119,13 +125,15 @@ def _print(folder: str, flags: _Flags, output: str, prefix: str) -> bool:
 
 
 def _rendered(folder: Path, flags: _Flags) -> tuple[list[BundleObject], tuple[str, ...]]:
-    """The objects, and notes about suggestions of the bundle that are not followed. Raises BadBundle."""
+    """The objects, and notes: suggestions of the bundle that are not followed, and that upstream refuses it. Raises BadBundle."""
     bundle = read_folder(folder)
     notes: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
     if isinstance(bundle, PlainBundle):
         suggested = default_namespace(folder.resolve().name)
     else:
         suggested, notes = install_namespace(bundle)
+        refusals = (_REFUSED_BY_UPSTREAM,) if flags.upstream and bundle.owned_api_services else ()
     namespace = flags.namespace or suggested
     problem = namespace_error(namespace)
     if problem and not (flags.upstream and is_dns1123_label(namespace)):  # upstream installs into any namespace
@@ -134,7 +142,7 @@ def _rendered(folder: Path, flags: _Flags) -> tuple[list[BundleObject], tuple[st
     manifests = render_objects(bundle, options)
     if not flags.upstream and (errors := obsolete(manifests)):
         raise BadBundle.of(BUNDLE_LOAD_FAILED, errors)
-    return manifests, () if flags.namespace else notes
+    return manifests, refusals if flags.namespace else notes + refusals
 
 
 def _read_config(file: str) -> Mapping[str, Any]:
