@@ -26,7 +26,7 @@ from olmkit.api.bundledeployments import (
 )
 from olmkit.tls.certificate_authority import issue, make_ca
 from olmkit.tls.key_pair import BadKeyPair, KeyPair, names_of, read_certificates
-from rukpak.certificates.serving_certificate import LIFETIME, ServingCertificate, Step
+from rukpak.certificates.serving_certificate import LIFETIME, ServingCertificate, Step, common_name
 
 CERTIFICATE, KEY = "tls.crt", "tls.key"
 """Keys of the data that the pods mount."""
@@ -34,8 +34,6 @@ AUTHORITIES = "ca.crt"
 """PEM of the certificate authorities that clients trust."""
 NEXT_CERTIFICATE, NEXT_KEY = "next.crt", "next.key"
 """Keys of the data that the pods do not mount: the next certificate, while its authority is only trusted."""
-MAX_COMMON_NAME = 64
-"""Characters of a common name, by X.509. Clients compare the other names only."""
 MAX_OLD_AUTHORITIES = 3
 """Earlier authorities that stay trusted when a certificate is replaced at once."""
 
@@ -144,8 +142,7 @@ def _next(data: Data, authorities: list[x509.Certificate]) -> KeyPair | None:
 def _issue(host_names: tuple[str, ...], now: datetime) -> tuple[KeyPair, x509.Certificate]:
     """A certificate, and that of the authority that issued it."""
     authority = make_ca(now, "rukpak CA", LIFETIME)
-    name = host_names[0] if len(host_names[0]) <= MAX_COMMON_NAME else host_names[0].partition(".")[0]
-    return issue(authority, host_names, now, name[:MAX_COMMON_NAME], LIFETIME), authority.certificate
+    return issue(authority, host_names, now, common_name(host_names[0]), LIFETIME), authority.certificate
 
 
 def _is_issued_by(pair: KeyPair, authority: x509.Certificate) -> bool:

@@ -22,6 +22,8 @@ LIFETIME = timedelta(days=730)
 """How long a certificate and its authority are valid, as in OLM v0."""
 ROTATION_LEAD = timedelta(days=30)
 """The time before the end of a certificate at which its rotation begins. OLM v0 has one day, which a weekend exceeds."""
+MAX_COMMON_NAME = 64
+"""Characters of a common name, by X.509."""
 SETTLE_TIME = timedelta(seconds=10)
 """The time from the last write to a client of a certificate to the next step: API servers follow their watches within it."""
 
@@ -74,6 +76,14 @@ class Rollout:
     """The time of the last write to a client; None: a client does not have the authorities yet."""
     is_complete: bool
     """Whether all pods have the certificate."""
+
+
+def common_name(host_name: str) -> str:
+    """The common name of a certificate for this host; of a name that is too long, its first label.
+
+    Clients compare the other names only. cert-manager refuses a Certificate with a longer one.
+    """
+    return host_name if len(host_name) <= MAX_COMMON_NAME else host_name.partition(".")[0][:MAX_COMMON_NAME]
 
 
 def next_step(known: ServingCertificate, rollout: Rollout, now: datetime) -> Step | timedelta:

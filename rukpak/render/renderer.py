@@ -187,7 +187,7 @@ def _generate(bundle: RegistryBundle, options: RenderOptions, targets: tuple[str
         serving.check_secrets(endpoints.values(), bundle.others)
         yield from api_services.api_service_objects(bundle, endpoints)
     yield from serving.services(endpoints.values(), deployments, () if options.upstream else bundle.others)
-    yield from serving.certificate_objects(endpoints.values())
+    yield from serving.certificate_objects(endpoints.values(), upstream=options.upstream)
 
 
 def _as_upstream_reads(crd: Body) -> Body:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from rukpak.certificates.serving_certificate import common_name
 from rukpak.format.bundle import Body
 from rukpak.format.errors import BUNDLE_LOAD_FAILED, BadBundle
 from rukpak.format.objects import mapping, mappings
@@ -153,14 +154,18 @@ def _target(target: Any, names: Mapping[str, Any]) -> Any:
     return names.get(target, target) if isinstance(target, str) else target
 
 
-def certificate_objects(endpoints: Iterable[Endpoint]) -> Iterator[Body]:
-    """cert-manager's Issuers and Certificates of the endpoints; none in another mode."""
+def certificate_objects(endpoints: Iterable[Endpoint], *, upstream: bool) -> Iterator[Body]:
+    """cert-manager's Issuers and Certificates of the endpoints; none in another mode.
+
+    With `upstream`, the common name is the whole host name, which cert-manager may refuse.
+    """
     for endpoint in endpoints:
         if endpoint.certificates is CertificateMode.CERT_MANAGER:
-            yield from _certificates(endpoint)
+            name = endpoint.common_name if upstream else common_name(endpoint.common_name)
+            yield from _certificates(endpoint, name)
 
 
-def _certificates(endpoint: Endpoint) -> Iterator[Body]:
+def _certificates(endpoint: Endpoint, name: str) -> Iterator[Body]:
     issuer = name_with_suffix(endpoint.certificate, "selfsigned-issuer")
     yield {
         "apiVersion": "cert-manager.io/v1",
@@ -175,7 +180,7 @@ def _certificates(endpoint: Endpoint) -> Iterator[Body]:
         "metadata": {"name": endpoint.certificate, "namespace": endpoint.namespace},
         "spec": {
             "secretName": endpoint.certificate,
-            "commonName": endpoint.common_name,
+            "commonName": name,
             "usages": ["server auth"],
             "dnsNames": list(endpoint.host_names),
             "duration": "17520h0m0s",

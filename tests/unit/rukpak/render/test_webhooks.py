@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rukpak.format import BadBundle
-from rukpak.render.endpoints import name_with_suffix
+from rukpak.render.endpoints import CertificateMode, name_with_suffix
 from rukpak.render.renderer import RenderOptions, render
 from tests.unit.rukpak.builders import Body, bundle, crd, csv, deployment
 
@@ -29,6 +29,25 @@ def rendered(
     made = csv(install=install, modes=modes, webhookdefinitions=list(hooks), customresourcedefinitions=owned)
     options = RenderOptions("ns", targets, upstream=True)
     return [dict(manifest.body) for manifest in render(bundle(made, definition), options)]
+
+
+@pytest.mark.parametrize(
+    ("upstream", "common_name"),
+    [
+        pytest.param(False, "my-manager-service", id="cert-manager accepts ours"),
+        pytest.param(True, f"my-manager-service.{'n' * 60}", id="upstream's is the host name"),
+    ],
+)
+def test_the_common_name_of_a_long_host_name(upstream: bool, common_name: str) -> None:
+    made = csv(
+        install={"deployments": [deployment("my.manager")]},
+        webhookdefinitions=[hook("ValidatingAdmissionWebhook", "v")],
+    )
+    options = RenderOptions("n" * 60, ("",), upstream=upstream, certificates=CertificateMode.CERT_MANAGER)
+    bodies = [dict(manifest.body) for manifest in render(bundle(made), options)]
+    (found,) = of_kind(bodies, "Certificate")
+    assert found["spec"]["commonName"] == common_name
+    assert found["spec"]["dnsNames"][0] == f"my-manager-service.{'n' * 60}"
 
 
 def of_kind(bodies: list[Body], kind: str) -> list[Body]:
