@@ -7,6 +7,7 @@ pod of the cluster may know. Never writes.
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -25,6 +26,10 @@ CONNECTION_LIMITS = ConnectionLimits(max_connections=64)
 """Limits of the port. An API server keeps a few connections."""
 MAX_REVIEW_BYTES = 4 * 1024 * 1024
 """Bytes of a review: the object before and after a change, each of which etcd limits to 1.5 MiB."""
+READ_SECONDS = 5.0
+"""How long the body of a review may take: a client that sends none must not keep a connection."""
+MAX_CONCURRENT_REVIEWS = 8
+"""Reviews that are parsed and answered at once. A review may take many times its size in memory, and may come from anyone."""
 SHUTDOWN_GRACE_SECONDS = 5.0
 """How long requests in progress may continue when the server ends."""
 
@@ -44,8 +49,9 @@ class AdmissionServer:
             ],
             client_max_size=MAX_REVIEW_BYTES,
         )
+        limit = asyncio.Semaphore(MAX_CONCURRENT_REVIEWS)
         for path, validate in webhooks.items():
-            application.router.add_post(path, _handler(validate))
+            application.router.add_post(path, _handler(validate, limit))
         self._application = application
         self._server: ApplicationServer | None = None
 
@@ -66,12 +72,23 @@ class AdmissionServer:
             await self._server.close()
 
 
-def _handler(validate: Validate) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _handler(validate: Validate, limit: asyncio.Semaphore) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def review(request: web.Request) -> web.Response:
-        try:
-            asked = parse_review(await request.read())
-        except BadReview as error:
-            raise HTTPError(400, str(error)) from error
-        return web.Response(body=answer(asked, await validate(asked)), content_type="application/json")
+        body = await _read(request)
+        async with limit:
+            try:
+                asked = parse_review(body)
+            except BadReview as error:
+                raise HTTPError(400, str(error)) from error
+            result = answer(asked, await validate(asked))
+        return web.Response(body=result, content_type="application/json")
 
     return review
+
+
+async def _read(request: web.Request) -> bytes:
+    try:
+        async with asyncio.timeout(READ_SECONDS):
+            return await request.read()
+    except TimeoutError:
+        raise HTTPError(408, f"the body did not come within {READ_SECONDS:g} s", {"Connection": "close"}) from None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -38,10 +39,19 @@ class Kind:
         return self.group, self.kind
 
     def path(self, namespace: str | None = None, name: str | None = None) -> str:
-        """URL path of one object, of the collection in a namespace, or of the collection in all namespaces."""
+        """URL path of one object, of the collection in a namespace, or of the collection in all namespaces.
+
+        Each name is one segment of it, whatever it contains. Raises ValueError for one that cannot be.
+        """
         base = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
-        scope = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
-        return f"{base}{scope}/{self.plural}" + (f"/{name}" if name else "")
+        scope = f"/namespaces/{_segment(namespace)}" if self.namespaced and namespace else ""
+        return f"{base}{scope}/{self.plural}" + (f"/{_segment(name)}" if name else "")
+
+
+def _segment(name: str) -> str:
+    if name in (".", ".."):
+        raise ValueError(f"{name} is no name of an object")
+    return quote(name, safe=":")
 
 
 class Model(BaseModel):

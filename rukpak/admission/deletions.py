@@ -16,6 +16,7 @@ from olmkit.admission.review import AdmissionRequest, Denial
 from olmkit.api import bundledeployments, operators
 from olmkit.api.bundledeployments import CustomResourceCount
 from olmkit.api.meta import Kind, Object
+from olmkit.api.names import is_dns1123_subdomain
 from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION, PROTECTED
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
@@ -84,14 +85,14 @@ class DeletionProtection:
         if request.obj is not None or request.old is None or not is_protected(request.old):
             return None
         uid = request.old["metadata"]["uid"]
-        owned = [obj for obj in self.deployments.objects.values() if (_operator_of(obj) or {}).get("uid") == uid]
+        owned = [obj for obj in self.deployments.objects.values() if (operator_of(obj) or {}).get("uid") == uid]
         return await self._denial(operators.KIND, request.old, owned)
 
     async def validate_bundle_deployment(self, request: AdmissionRequest) -> Denial | None:
         """Why a BundleDeployment is not deleted; None: it is, or its Operator is being deleted or not protected."""
         if request.obj is not None or request.old is None or not is_protected(request.old):
             return None
-        owner = _operator_of(request.old)
+        owner = operator_of(request.old)
         if owner is not None:
             try:
                 operator = await self.client.get(operators.KIND, owner["name"])
@@ -115,7 +116,11 @@ class DeletionProtection:
         return denial_of(kind, name, [entry for counts in counted for entry in counts])
 
 
-def _operator_of(deployment: Object) -> Object | None:
-    """The owner reference of the Operator that the BundleDeployment is of."""
+def operator_of(deployment: Object) -> Object | None:
+    """The owner reference of the Operator that the BundleDeployment is of.
+
+    Anyone who reaches the port may have written it: one whose name is no name of an Operator leads to no request.
+    """
     owners = deployment["metadata"].get("ownerReferences") or ()
-    return next((each for each in owners if each.get("controller") and each["kind"] == operators.KIND.kind), None)
+    found = (each for each in owners if each.get("controller") and each["kind"] == operators.KIND.kind)
+    return next((each for each in found if is_dns1123_subdomain(each["name"])), None)

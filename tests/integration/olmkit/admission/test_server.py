@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import aiohttp
 import pytest
 
 from olmkit.admission.review import AdmissionRequest, Denial
-from olmkit.admission.server import MAX_REVIEW_BYTES, AdmissionServer
+from olmkit.admission.server import CONNECTION_LIMITS, MAX_REVIEW_BYTES, AdmissionServer
 from tests.integration.tls import contexts_in
 
 Answer = tuple[int, Any]
@@ -27,8 +29,11 @@ async def deny_deletions(request: AdmissionRequest) -> Denial | None:
 class Site:
     """A client of the server."""
 
-    def __init__(self, session: aiohttp.ClientSession, port: int) -> None:
-        self.session, self.url = session, f"https://127.0.0.1:{port}"
+    def __init__(self, session: aiohttp.ClientSession, port: int, context: ssl.SSLContext) -> None:
+        self.session, self.url, self.port, self.context = session, f"https://127.0.0.1:{port}", port, context
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection("127.0.0.1", self.port, ssl=self.context)
 
     async def post(self, body: bytes | io.BytesIO | None = None, path: str = "/things", **request: Any) -> Answer:
         named = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
@@ -45,7 +50,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
     port = await server.start("127.0.0.1:0", served)
     try:
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trusted)) as session:
-            yield Site(session, port)
+            yield Site(session, port, trusted)
     finally:
         await server.close()
 
@@ -78,3 +83,16 @@ async def test_a_body_that_is_too_large_is_not_read(site: Site) -> None:
 async def test_a_validator_that_fails_allows_nothing(site: Site) -> None:
     """The API server then decides by the failurePolicy of the webhook."""
     assert await site.post(object={"metadata": {}}) == (500, {"error": "internal error, see the log of example"})
+
+
+async def test_a_client_that_sends_no_body_does_not_keep_its_connection(site: Site) -> None:
+    """One that keeps all connections would keep the API server from asking: nothing that is guarded could be written."""
+    header = b"POST /things HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n"
+    silent = [await site.connect() for _ in range(CONNECTION_LIMITS.max_connections)]
+    for _, writer in silent:
+        writer.write(header)
+    answers = await asyncio.gather(*(reader.read() for reader, _ in silent))
+    assert {answer.split(b"\r\n")[0] for answer in answers} == {b"HTTP/1.1 408 Request Timeout"}
+    assert (await site.post(object={"metadata": {}, "spec": {}}))[0] == 200
+    for _, writer in silent:
+        writer.close()

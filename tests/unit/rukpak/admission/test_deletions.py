@@ -9,7 +9,7 @@ import pytest
 from olmkit.admission.review import Denial
 from olmkit.api import bundledeployments, operators
 from olmkit.api.bundledeployments import CustomResourceCount
-from rukpak.admission.deletions import FORBIDDEN, denial_of, is_protected
+from rukpak.admission.deletions import FORBIDDEN, denial_of, is_protected, operator_of
 
 ANNOTATION = "operators.operatorframework.io/deletion-protection"
 
@@ -61,3 +61,12 @@ def test_the_custom_resources_are_named_with_what_to_do(counts: list[CustomResou
 )
 def test_an_annotation_protects_until_the_deletion_begins(metadata: dict[str, Any], expected: bool) -> None:
     assert is_protected({"metadata": metadata}) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "is_found"), [("ship", True), ("a.b", True), ("x/../../../api/v1/pods", False), ("..", False), ("", False)]
+)
+def test_an_owner_whose_name_is_that_of_no_operator_is_not_looked_for(name: str, is_found: bool) -> None:
+    """The review may come from anyone: what it names must not become another path of the API server."""
+    owner = {"kind": "Operator", "name": name, "uid": "u", "controller": True}
+    assert operator_of({"metadata": {"ownerReferences": [owner]}}) == (owner if is_found else None)

@@ -1,0 +1,31 @@
+"""Paths of objects: a name never leads to another object."""
+
+from __future__ import annotations
+
+import pytest
+
+from olmkit.api.meta import Kind
+
+ROLES = Kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles")
+SECRETS = Kind("", "v1", "Secret", "secrets", namespaced=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "segment"),
+    [
+        ("system:auth-delegator", "system:auth-delegator"),
+        ("x/../../secrets", "x%2F..%2F..%2Fsecrets"),
+        ("x?dryRun=All", "x%3FdryRun%3DAll"),
+        ("x#y", "x%23y"),
+        ("x%2Fy", "x%252Fy"),
+    ],
+)
+def test_a_name_is_one_segment_of_a_path(name: str, segment: str) -> None:
+    assert ROLES.path(name=name) == f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{segment}"
+    assert SECRETS.path(name, name) == f"/api/v1/namespaces/{segment}/secrets/{segment}"
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_a_name_that_can_be_no_segment_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="is no name of an object"):
+        ROLES.path(name=name)
