@@ -47,18 +47,28 @@ def python_environment(environment: Mapping[str, str] = os.environ) -> dict[str,
     return {**environment, "PYTHONPATH": os.pathsep.join(path)}
 
 
-def proportional_memory(pid: int) -> int:
+def proportional_memory(pid: int, fields: tuple[str, ...] = ("Pss:",)) -> int:
     """Bytes of memory of the process; a page shared by n processes counts 1/n (PSS). 0 if the value is not available."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:
         return 0
-    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(fields))
 
 
 def process_tree_memory(pid: int) -> int:
     """Bytes of memory of the process and all its descendants; pages they share count once."""
     return sum(proportional_memory(member) for member in (pid, *_descendants(pid)))
+
+
+def process_tree_own_memory(pid: int) -> int | None:
+    """The same without the files that they map: how many other processes on the machine map them too changes at any time.
+
+    None if a process started or ended meanwhile: what it shares with the others would count twice, or not at all.
+    """
+    members = _descendants(pid)
+    size = sum(proportional_memory(member, ("Pss_Anon:", "Pss_Shmem:")) for member in (pid, *members))
+    return size if members == _descendants(pid) else None
 
 
 def process_tree_cpu(pid: int) -> float:

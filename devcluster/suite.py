@@ -17,7 +17,7 @@ import yaml
 
 from devcluster import catalog_service
 from devcluster.cluster import Cluster
-from devcluster.processes import REPOSITORY, process_tree_memory, python_environment
+from devcluster.processes import REPOSITORY, process_tree_memory, process_tree_own_memory, python_environment
 from devcluster.services import Services, answers, free_address, port_of
 
 NAMESPACE = "olm-suite-system"
@@ -102,6 +102,10 @@ class Suite(Services):
     def memory(self, name: str) -> int:
         """Bytes of memory of the controller and its children; pages they share count once."""
         return process_tree_memory(self.pid(name))
+
+    def own_memory(self, name: str) -> int | None:
+        """The same without the files that they map, which processes of others share; None if a child starts or ends meanwhile."""
+        return process_tree_own_memory(self.pid(name))
 
     def _run(self, name: str) -> None:
         """Start the process of a controller. Tests of the image and of Tilt override it."""

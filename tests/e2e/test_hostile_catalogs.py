@@ -41,9 +41,14 @@ class Witness:
         self._suite = suite
         self._ended = threading.Event()
         self._threads = [threading.Thread(target=each, daemon=True) for each in (self._ask, self._measure)]
-        self.answers = 0
+        self.answers = self.samples = 0
         self.faults: list[str] = []
-        self.idle = self.peak = suite.memory("catalogd")
+        self._lock = threading.Lock()
+        self.peak = 0
+        while (idle := suite.own_memory("catalogd")) is None:
+            time.sleep(_SAMPLE_SECONDS)
+        self.idle = idle
+        assert self.idle > 0
 
     def __enter__(self) -> Self:
         for each in self._threads:
@@ -59,7 +64,8 @@ class Witness:
 
     def begin(self) -> None:
         """Reset the peak."""
-        self.peak = 0
+        with self._lock:  # else a sample that is being taken brings the old one back
+            self.peak = 0
 
     def check(self) -> None:
         """Fails if a request failed, or if too much memory was used."""
@@ -78,7 +84,11 @@ class Witness:
 
     def _measure(self) -> None:
         while not self._ended.wait(_SAMPLE_SECONDS):
-            self.peak = max(self.peak, self._suite.memory("catalogd"))
+            with self._lock:
+                size = self._suite.own_memory("catalogd")
+                if size is not None:
+                    self.samples += 1
+                    self.peak = max(self.peak, size)
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +108,7 @@ def witness(arena: Stage, suite: Suite) -> Iterator[Witness]:
     with Witness(suite, arena.name) as asking:
         yield asking
     assert asking.answers > 0
+    assert asking.samples > 0
     assert asking.faults == []
 
 
