@@ -24,7 +24,7 @@ MAX_DELAY = timedelta(seconds=20)
 MAX_WRITES_PER_SECOND = 3
 """With more objects in progress, each of them waits longer, so that this many are written per second."""
 
-_PROGRESS, _RETRYING = "Reconciling", "Retrying"
+_PROGRESS, _RETRYING, _STALLED = "Reconciling", "Retrying", "Stalled"
 _STEPS = (_PROGRESS, "Resolved", "HasValidBundle")
 """Conditions that become True on the way to an outcome."""
 _COMMON_FIELDS = frozenset({"conditions", "observedGeneration"})
@@ -35,14 +35,16 @@ Status = Mapping[str, Any]
 def is_progress(before: Status, after: Status, fields: frozenset[str]) -> bool:
     """Whether a status says no more than that work is in progress: nothing has failed, no outcome is reached, and none is lost.
 
-    `fields`: those that describe the work. If any other field changes, the status is more than progress.
+    `fields`: those that describe the work. If any other field changes, the status is more than progress. Work on a spec that is
+    stalled, as after a restart, is progress: as a rule it ends as it did before.
     """
     old, new = before.get("conditions") or (), after.get("conditions") or ()
     reconciling = next((entry for entry in new if entry["type"] == _PROGRESS and entry["status"] == "True"), None)
     if reconciling is None or reconciling["reason"] == _RETRYING or failures_of(new):
         return False
     was, now = ({entry["type"] for entry in one if entry["status"] == "True"} for one in (old, new))
-    if was - now - {_PROGRESS} or now - was - set(_STEPS):
+    is_tried_again = before.get("observedGeneration") == after.get("observedGeneration")
+    if was - now - {_PROGRESS, *((_STALLED,) if is_tried_again else ())} or now - was - set(_STEPS):
         return False
     names = (before.keys() | after.keys()) - fields - _COMMON_FIELDS
     return all(before.get(name) == after.get(name) for name in names)

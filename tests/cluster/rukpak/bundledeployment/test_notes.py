@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -12,17 +13,20 @@ import pytest
 from devcluster.cluster import Cluster
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import COUNT_ANNOTATION
+from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.rest_mapper import NAMESPACES
 from rukpak.setup import build
 from tests.cluster import killable_process
 from tests.cluster.killable_process import KillSwitch, first
 from tests.cluster.rukpak.harness import (
+    CLUSTER_ROLES,
     CONFIG_MAPS,
     DEPLOYMENTS,
     READY,
     Harness,
     Object,
+    cluster_role,
     config_map,
     data,
     definition,
@@ -31,6 +35,7 @@ from tests.cluster.rukpak.harness import (
     namespace,
     plain,
     rukpak,
+    says,
     settings,
     thing,
 )
@@ -92,6 +97,34 @@ async def test_a_restart_with_everything_installed_applies_nothing_and_dry_runs_
     assert [sent for sent in unpacked_again if "/bundles/" not in sent and "/events" not in sent] == []
     found = await at.client.get(DEPLOYMENTS, "engine", at.name)
     assert found["spec"]["replicas"] == 3
+
+
+class Rejected(Client):
+    """A client that reports when a request to apply something is rejected."""
+
+    heard = asyncio.Event()
+
+    async def apply(self, *arguments: Any, **options: Any) -> Object:
+        try:
+            return await super().apply(*arguments, **options)
+        except ApiError:
+            self.heard.set()
+            raise
+
+
+async def test_what_is_stalled_is_tried_again_after_a_restart_and_its_status_is_not_written(
+    at: Harness, tmp_path: Path
+) -> None:
+    await at.create(CLUSTER_ROLES, cluster_role(at.name, rules=[]))
+    async with rukpak(at.cluster, tmp_path):
+        objects = (namespace(at.name), definition(at.group), cluster_role(at.name, rules=[]))
+        await at.install(at.push(plain(*objects)))
+        before = await at.until(says("Stalled", "True", "Blocked", "already exists"))
+    Rejected.heard.clear()
+    async with rukpak(at.cluster, tmp_path, Rejected), asyncio.timeout(60):
+        await Rejected.heard.wait()  # the pass ends before the process does
+    after = await at.client.get(bundledeployments.KIND, at.name)
+    assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
 
 
 @pytest.mark.parametrize("drift", ["changed", "deleted", "joined"])

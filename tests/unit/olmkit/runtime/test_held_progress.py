@@ -47,7 +47,9 @@ FAILED = status(
     "Reconciling True Installing f",
 )
 RETRYING = status("Installed Unknown Pending x", "Ready False NotInstalled x", "Reconciling True Retrying x")
-STALLED = status("Installed False InstallFailed b", "Ready False NotInstalled b", "Stalled True Blocked b")
+STALLED = status(
+    "Resolved True Success r", "Installed False InstallFailed b", "Ready False NotInstalled b", "Stalled True Blocked b"
+)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,8 @@ STALLED = status("Installed False InstallFailed b", "Ready False NotInstalled b"
         pytest.param(INSTALLING, FAILED, False, id="a failure"),
         pytest.param(INSTALLING, RETRYING, False, id="something is retried"),
         pytest.param(INSTALLING, STALLED, False, id="a failure that stays"),
-        pytest.param(STALLED, INSTALLING, False, id="a failure that is over"),
+        pytest.param(STALLED, {**INSTALLING, "observedGeneration": 2}, False, id="a failure of another spec is over"),
+        pytest.param(STALLED, INSTALLING, True, id="what has failed is tried again"),
         pytest.param(READY, UPGRADING, False, id="something is lost"),
         pytest.param(NEW, {**INSTALLING, "resolution": "x"}, True, id="a field that describes the work"),
         pytest.param(INSTALLING, {**LATER, "activeBundle": "x"}, False, id="a field that others read"),
