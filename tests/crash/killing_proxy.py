@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from random import Random
 
 from tests.cluster.proxy import Proxy
@@ -35,16 +36,17 @@ class KillPoint:
     moment: Moment
 
 
-def kill_points(seed: int, count: int, most_writes: int) -> list[KillPoint]:
-    """The points of a run. Short runs are as likely as long ones."""
+def kill_points(seed: int, count: int, writes: Sequence[int]) -> list[list[KillPoint]]:
+    """The points of each round, spread over the writes of all rounds; a round makes at least so many, killed or not."""
     random = Random(seed)
-    return [KillPoint(random.randint(1, most_writes), random.choice(list(Moment))) for _ in range(count)]
-
-
-def shares(points: list[KillPoint], rounds: int) -> list[list[KillPoint]]:
-    """The points of each round: as many in each, but few in the last one, which has few writes."""
-    size = -(-len(points) * 4 // (4 * rounds - 3))
-    return [points[number * size : (number + 1) * size] for number in range(rounds)]
+    places = sorted(random.sample(range(sum(writes)), count))
+    points: list[list[KillPoint]] = []
+    start = 0
+    for size in writes:
+        inside = [start - 1, *(place for place in places if start <= place < start + size)]
+        points.append([KillPoint(two - one, random.choice(list(Moment))) for one, two in pairwise(inside)])
+        start += size
+    return points
 
 
 class KillingProxy(Proxy):

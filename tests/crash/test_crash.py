@@ -23,7 +23,7 @@ from tests.cluster.conftest import serve_definitions
 from tests.cluster.rukpak.harness import kind_of, namespace, running_informers, thing
 from tests.conditions import triple
 from tests.crash.fleet import FOREIGN_NAMESPACE, FleetPackage, Wanted, fleet, rounds
-from tests.crash.killing_proxy import KillingProxy, KillPoint, kill_points, shares
+from tests.crash.killing_proxy import KillingProxy, KillPoint, kill_points
 from tests.crash.rukpak_process import RukpakProcess
 from tests.crash.snapshot import differences, normalized, read_objects
 
@@ -31,8 +31,8 @@ SEED = int(os.environ.get("OLM_CRASH_SEED") or 1)
 KILLS = int(os.environ.get("OLM_CRASH_KILLS") or 10)
 KILLS_PER_CYCLE = 40
 """Kills that fit into the writes of one cycle."""
-MOST_WRITES = 8
-"""Writes of a process before it is killed."""
+FIRST_WRITES, NEXT_WRITES, LAST_WRITES = 180, 240, 50
+"""Fewer writes than the first round makes, each of those in between, and the last one."""
 ROUND_SECONDS = 1800.0
 """More than a round takes on a busy machine; each kill costs the start of a process."""
 QUIET_SECONDS = 3.0
@@ -141,16 +141,15 @@ async def running(cluster: Cluster, folder: Path) -> AsyncIterator[Run]:
             yield run
 
 
-async def end_of(name: str, folder: Path, cycles: int, points: list[KillPoint]) -> tuple[dict[str, Any], Run]:
-    """The objects at the end of a run in a cluster of its own."""
+async def end_of(name: str, folder: Path, cycles: int, points: list[list[KillPoint]]) -> tuple[dict[str, Any], Run]:
+    """The objects at the end of a run in a cluster of its own. `points` are those of each round."""
     with start(ClusterOptions(f"crash-{name}-{os.getpid()}"), print) as cluster:
         serve_definitions(cluster)
         async with running(cluster, folder) as run:
             await run.client.create(NAMESPACES, namespace(FOREIGN_NAMESPACE))
             before = await read_objects(run.client)
             await run.process.start()
-            changes = rounds(cycles)
-            for number, (wanted, share) in enumerate(zip(changes, shares(points, len(changes)), strict=True), 1):
+            for number, (wanted, share) in enumerate(zip(rounds(cycles), points, strict=True), 1):
                 run.process.kill_at(share)
                 await run.ask(wanted)
                 await run.until_settled(wanted)
@@ -166,8 +165,9 @@ async def test_the_end_does_not_depend_on_kills(
 ) -> None:
     cycles = max(1, round(KILLS / KILLS_PER_CYCLE))
     print(f"SEED={SEED} KILLS={KILLS}", flush=True)
-    points = kill_points(SEED, KILLS, MOST_WRITES)
-    expected, _ = await end_of("quiet", tmp_path_factory.mktemp("quiet"), cycles, [])
+    between = len(rounds(cycles)) - 2
+    points = kill_points(SEED, KILLS, [FIRST_WRITES, *[NEXT_WRITES] * between, LAST_WRITES])
+    expected, _ = await end_of("quiet", tmp_path_factory.mktemp("quiet"), cycles, [[] for _ in points])
     found, run = await end_of("killed", tmp_path_factory.mktemp("killed"), cycles, points)
     different = differences(expected, found)
     assert not different, "\n".join([f"SEED={SEED} KILLS={KILLS}", *different])
