@@ -7,7 +7,6 @@ Points are counted in writes, dry runs among them, so that a seed determines the
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -68,13 +67,14 @@ class KillingProxy(Proxy):
         """Another process starts, with a point of its own."""
         self.writes, self.point, self._is_dead = 0, point, False
 
-    async def until_quiet(self, seconds: float) -> None:
-        """Wait until no write has been made for so long."""
-        with contextlib.suppress(TimeoutError):
-            while True:
-                self._written.clear()
-                async with asyncio.timeout(seconds):
-                    await self._written.wait()
+    async def is_quiet(self, seconds: float) -> bool:
+        """Whether no write is made for so long."""
+        self._written.clear()
+        try:
+            await asyncio.wait_for(self._written.wait(), seconds)
+        except TimeoutError:
+            return True
+        return False
 
     async def _move(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool) -> None:
         if is_answer:

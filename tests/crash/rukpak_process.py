@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import aiohttp
+
+from devcluster.allocation import free_port
 from devcluster.cluster import Cluster
 from devcluster.processes import with_parent_death_signal
 from tests.crash.killing_proxy import KillingProxy, KillPoint
+
+_UNFINISHED = re.compile(r"^(?:controller_runtime_active_workers|workqueue_depth)\{.*\} (\S+)$", re.MULTILINE)
+POLL_SECONDS = 0.2
 
 
 class RukpakProcess:
@@ -21,14 +28,15 @@ class RukpakProcess:
         self.kills = 0
         self._proxy = proxy
         self._log = folder / "rukpak.log"
+        self._metrics, self._probes = (f"127.0.0.1:{free_port()}" for _ in range(2))
         self._arguments = [
             "-m",
             "rukpak",
             f"--kubeconfig={proxy.kubeconfig}",
             f"--cache-dir={folder / 'cache'}",
             f"--registries-conf={cluster.registries_conf}",
-            "--metrics-bind-address=0",
-            "--health-probe-bind-address=0",
+            f"--metrics-bind-address={self._metrics}",
+            f"--health-probe-bind-address={self._probes}",
             "--webhook-bind-address=0",
             "--no-leader-elect",
         ]
@@ -65,6 +73,25 @@ class RukpakProcess:
         """Wait until the process has ended by itself, which it must not; raises AssertionError then."""
         assert self._keeper is not None
         await asyncio.shield(self._keeper)
+
+    async def until_idle(self) -> None:
+        """Wait until the present process has started, and has nothing to do. Raises as ended()."""
+        assert self._keeper is not None
+        async with aiohttp.ClientSession() as session:
+            while not await self._is_idle(session):
+                if self._keeper.done():
+                    self._keeper.result()
+                await asyncio.sleep(POLL_SECONDS)
+
+    async def _is_idle(self, session: aiohttp.ClientSession) -> bool:
+        try:
+            async with session.get(f"http://{self._probes}/readyz") as ready:
+                is_ready = ready.ok
+            async with session.get(f"http://{self._metrics}/metrics") as answer:
+                metrics = await answer.text()
+        except aiohttp.ClientError:
+            return False
+        return is_ready and not any(map(float, _UNFINISHED.findall(metrics)))
 
     @property
     def log(self) -> str:

@@ -36,6 +36,7 @@ FIRST_WRITES, NEXT_WRITES, LAST_WRITES = 180, 240, 50
 ROUND_SECONDS = 1800.0
 """More than a round takes on a busy machine; each kill costs the start of a process."""
 QUIET_SECONDS = 3.0
+"""More than rukpak holds back a status that reports progress."""
 HOST = "registry.example.com"
 """A registry that the cluster's stands for, so that references are the same in both runs."""
 MANAGER = "crash-test"
@@ -77,7 +78,9 @@ class Run:
         try:
             async with asyncio.timeout(ROUND_SECONDS):
                 await self._until(lambda: not self._unsettled(wanted))
-                await self.api.until_quiet(QUIET_SECONDS)
+                await self.process.until_idle()
+                while not await self.api.is_quiet(QUIET_SECONDS):
+                    await self.process.until_idle()
                 await self._until(lambda: not self._unsettled(wanted))
         except TimeoutError:
             pytest.fail(f"not within {ROUND_SECONDS:g} s: {self._unsettled(wanted)}\n{self.process.log}")
