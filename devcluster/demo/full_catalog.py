@@ -51,9 +51,9 @@ class Outcome:
         if event.name not in self.seconds and condition(event.object, "Installed")["status"] == "True":
             self.seconds[event.name] = event.at - began
 
-    def installed(self) -> list[str]:
-        """The names of those that are installed."""
-        return [name for name in self.requested if condition(self.objects.get(name), "Installed")["status"] == "True"]
+    def having(self, type_: str) -> list[str]:
+        """The names of those of which the condition is True."""
+        return [name for name in self.requested if is_true(self.objects.get(name), type_)]
 
     def is_settled(self) -> bool:
         """Whether all are Ready, Stalled or refused."""
@@ -61,13 +61,13 @@ class Outcome:
             name in self.refused or _is_settled(self.objects.get(name), "Ready", "Stalled") for name in self.requested
         )
 
-    def reasons(self) -> dict[str, str]:
-        """Why the others are not installed, by name: their messages."""
-        installed = set(self.installed())
+    def reasons(self, type_: str = "Installed") -> dict[str, str]:
+        """Why the condition of the others is not True, by name: the messages of Ready."""
+        having = set(self.having(type_))
         return {
             name: self.refused.get(name) or reason(self.objects.get(name))
             for name in self.requested
-            if name not in installed
+            if name not in having
         }
 
 
@@ -83,7 +83,7 @@ def run(cluster: Cluster, suite: Suite, printer: Printer, folder: Path) -> int:
     serve(cluster, printer, pushed.reference)
     outcome = install_all(cluster, printer, packages)
     _conclude(printer, outcome, suite)
-    return 0 if outcome.installed() and all(outcome.reasons().values()) else 1
+    return 0 if outcome.having("Installed") and all(outcome.reasons().values()) else 1
 
 
 def open_content(folder: Path) -> Content:
@@ -142,11 +142,11 @@ def _settle(operators: Watch, outcome: Outcome, printer: Printer, quiet_seconds:
 
 def _progress(outcome: Outcome) -> str:
     stalled = sum(is_true(found, "Stalled") for found in outcome.objects.values()) + len(outcome.refused)
-    return f"{len(outcome.installed())} of {len(outcome.requested)} Operators Installed, {stalled} failed"
+    return f"{len(outcome.having('Installed'))} of {len(outcome.requested)} Operators Installed, {stalled} failed"
 
 
 def _conclude(printer: Printer, outcome: Outcome, suite: Suite) -> None:
-    installed = outcome.installed()
+    installed = outcome.having("Installed")
     printer.plain()
     printer.plain(f"{len(installed)} of {len(outcome.requested)} Operators Installed")
     for name, why in sorted(outcome.reasons().items()):

@@ -24,7 +24,7 @@ OBJECTS = {
 
 def test_installed_operators_are_counted_and_the_others_have_a_reason() -> None:
     outcome = Outcome(["a", "b", "d"], refused={"d": "d is no name"}, objects=OBJECTS)
-    assert outcome.installed() == ["a"]
+    assert outcome.having("Installed") == ["a"]
     assert outcome.reasons() == {"b": "b says so", "d": "d is no name"}
     assert outcome.is_settled()
 
