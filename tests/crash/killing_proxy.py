@@ -24,7 +24,7 @@ class Moment(Enum):
     """When the process is killed."""
 
     BEFORE = "before its request"
-    AFTER = "after its request"
+    AFTER = "after its request was carried out"
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,14 @@ class KillingProxy(Proxy):
         super().__init__(upstream, tls)
         self._written = asyncio.Event()
         self._is_dead = False
+        self._ends: dict[asyncio.StreamReader, asyncio.StreamWriter] = {}
+        """The two ends of each connection to the API server."""
+        self._last: asyncio.StreamWriter | None = None
+        """The connection with the request whose answer the process is killed at."""
 
     def begin(self, point: KillPoint | None) -> None:
         """Another process starts, with a point of its own."""
-        self.writes, self.point, self._is_dead = 0, point, False
+        self.writes, self.point, self._is_dead, self._last = 0, point, False, None
 
     async def is_quiet(self, seconds: float) -> bool:
         """Whether no write is made for so long."""
@@ -76,13 +80,23 @@ class KillingProxy(Proxy):
             return True
         return False
 
-    async def _move(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool) -> None:
-        if is_answer:
-            await super()._move(reader, writer, is_answer=True)
-            return
-        await super()._move(_Counted(reader, self._count), writer, is_answer=False)  # type: ignore[arg-type]
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await super()._connect()
+        self._ends[reader] = writer
+        return reader, writer
 
-    def _count(self, chunk: bytes) -> bytes:
+    async def _move(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool) -> None:
+        if not is_answer:
+            watched = _Watched(reader, lambda chunk: self._asked(chunk, writer))
+            await super()._move(watched, writer, is_answer=False)  # type: ignore[arg-type]
+            return
+        upstream = self._ends.pop(reader)
+        watched = _Watched(reader, lambda chunk: self._answered(chunk, upstream))
+        await super()._move(watched, writer, is_answer=True)  # type: ignore[arg-type]
+        if upstream is self._last:
+            self._end()  # no answer comes
+
+    def _asked(self, chunk: bytes, upstream: asyncio.StreamWriter) -> bytes:
         """The chunk to forward; empty when the process is killed before."""
         if self._is_dead:
             return b""
@@ -92,21 +106,36 @@ class KillingProxy(Proxy):
         self.writes += 1
         self.all_writes += 1
         self._written.set()
-        if self.point is None or self.writes < self.point.write:
+        if self.point is None or self.writes < self.point.write or self._last is not None:
             return chunk
-        self._is_dead = True
+        if self.point.moment is Moment.AFTER:
+            self._last = upstream
+            return chunk
+        self._end()
+        return b""
+
+    def _answered(self, chunk: bytes, upstream: asyncio.StreamWriter) -> bytes:
+        """The chunk to forward; empty when the process is killed before it has heard the answer."""
+        if self._is_dead:
+            return b""
+        if upstream is not self._last:
+            return chunk
+        self._end()
+        return b""
+
+    def _end(self) -> None:
+        self._is_dead, self._last = True, None
         self.kill()
-        return chunk if self.point.moment is Moment.AFTER else b""
 
 
-class _Counted:
-    """The reading end of a client's connection."""
+class _Watched:
+    """The reading end of a connection, and what is forwarded of the bytes that come."""
 
-    def __init__(self, reader: asyncio.StreamReader, count: Callable[[bytes], bytes]) -> None:
+    def __init__(self, reader: asyncio.StreamReader, watch: Callable[[bytes], bytes]) -> None:
         self._reader = reader
-        self._count = count
+        self._watch = watch
 
     async def read(self, size: int) -> bytes:
         """The next bytes to forward; none at the end."""
         chunk = await self._reader.read(size)
-        return self._count(chunk) if chunk else chunk
+        return self._watch(chunk) if chunk else chunk
