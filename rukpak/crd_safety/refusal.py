@@ -13,7 +13,9 @@ from rukpak.format.text import list_names
 
 MAX_DEFINITIONS_SHOWN = 10
 MAX_PROBLEMS_SHOWN = 30
-"""Problems of all CustomResourceDefinitions together, at least one of each."""
+"""Problems of all CustomResourceDefinitions together."""
+MAX_BYTES = 800
+"""The message of Ready has 1,024, and begins with the names of the versions. What comes last says what to do."""
 MAX_OBJECTS_SHOWN = 5
 
 Problems = Mapping[str, Sequence[Problem]]
@@ -40,15 +42,23 @@ def counted(problems: Problems, settings: CrdUpgradeSafety | None) -> Problems:
 
 
 def refusal(problems: Problems) -> str:
-    """The message about problems, of which there is at least one."""
+    """The message about at least one problem. As many are named as have room, of each definition one first."""
+    rules = ", ".join(sorted({problem.rule.value for found in problems.values() for problem in found}))
+    end = f"; if this is safe, name these rules in crdUpgradeSafety.ignoredRules: {rules}"
     each = max(1, MAX_PROBLEMS_SHOWN // min(len(problems), MAX_DEFINITIONS_SHOWN))
+    sizes = [(MAX_DEFINITIONS_SHOWN, number) for number in range(each, 0, -1)]
+    sizes += [(number, 1) for number in range(MAX_DEFINITIONS_SHOWN - 1, 0, -1)]
+    texts = (_named(problems, definitions, number) + end for definitions, number in sizes)
+    return next((text for text in texts if len(text.encode()) <= MAX_BYTES), _named(problems, 1, 1) + end)
+
+
+def _named(problems: Problems, definitions: int, each: int) -> str:
+    """The problems of so many definitions, of each so many, and how many more there are."""
     texts = [
         f'validating upgrade for CRD "{name}": {list_names(map(str, found), "; ", each)}'
         for name, found in sorted(problems.items())
     ]
-    rules = ", ".join(sorted({problem.rule.value for found in problems.values() for problem in found}))
-    shown = list_names(texts, "; ", MAX_DEFINITIONS_SHOWN)
-    return f"{shown}; if this is safe, name these rules in crdUpgradeSafety.ignoredRules: {rules}"
+    return list_names(texts, "; ", definitions)
 
 
 def objects_refusal(invalid: Mapping[tuple[str, str], Sequence[InvalidObject]], count: int) -> str:

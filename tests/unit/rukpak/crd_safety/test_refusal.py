@@ -7,7 +7,7 @@ import pytest
 from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
 from rukpak.crd_safety.problem import InvalidObject, Problem
-from rukpak.crd_safety.refusal import counted, objects_refusal, refusal, versions_to_check
+from rukpak.crd_safety.refusal import MAX_BYTES, counted, objects_refusal, refusal, versions_to_check
 
 SIZE = Problem("v1", "spec.size", Rule.TYPE_CHANGED, "integer -> string")
 COLOR = Problem("v1 -> v2", "spec.color", Rule.ENUM_ADDED, 'any value -> ["red"]')
@@ -44,12 +44,29 @@ def test_every_problem_of_every_definition_is_named_with_the_rules_to_ignore() -
     )
 
 
-def test_many_problems_are_cut_with_their_count_and_each_definition_keeps_one() -> None:
+def test_many_problems_are_cut_with_their_count_and_the_rules_to_ignore_are_not() -> None:
     found = tuple(Problem("v1", f"spec.f{number:03}", Rule.FIELD_REMOVED, "gone") for number in range(100))
+    text = refusal({f"crd{number}": found for number in range(6)})
+    assert text.count("and 99 more") == 6
+    assert text.endswith("; if this is safe, name these rules in crdUpgradeSafety.ignoredRules: field-removed")
+    assert len(text.encode()) <= MAX_BYTES
+
+
+def test_many_definitions_are_cut_with_their_count() -> None:
+    path = "spec.generators[*].clusterDecisionResource.template.spec.sourceHydrator.syncSource.path"
+    found = (Problem("v1alpha1", path, Rule.PATTERN_CHANGED, "none -> 1"), SIZE)
     text = refusal({f"crd{number:02}": found for number in range(12)})
-    assert text.count("and 97 more") == 10
-    assert "; and 2 more; if this is safe" in text
-    assert len(text) < 4000
+    assert text.startswith(
+        'validating upgrade for CRD "crd00": v1: spec.size: type-changed: integer -> string; and 1 more; '
+    )
+    assert "more; if this is safe, name these rules" in text
+    assert text.endswith(": pattern-changed, type-changed")
+    assert len(text.encode()) <= MAX_BYTES
+
+
+def test_one_problem_is_named_however_long_it_is() -> None:
+    long = Problem("v1", "spec." + "deep." * 300, Rule.FIELD_REMOVED, "gone")
+    assert str(long) in refusal({"boats": (long, long)})
 
 
 @pytest.mark.parametrize(
