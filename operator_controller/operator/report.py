@@ -317,10 +317,10 @@ def _from_bundle_deployment(
     message = _progress_message(world, evaluation, ready.message if ready else _initial_state(evaluation))
     if (is_stalled or _failure(deployment)) and world.running is None and ready is not None and evaluation.bundle:
         message = truncate(f"cannot install {evaluation.bundle.version}: {ready.message}", MAX_EXPLANATION_BYTES)
-    if is_stalled:
-        return _not_ready(_not_ready_reason(world, is_installed=evaluation.runs_template), message, None)
-    if not evaluation.runs_template:
-        return _not_ready(_not_ready_reason(world), message, _progress_reason(deployment))
+    is_installed = evaluation.runs_template and (ready is None or ready.reason != DeploymentReason.UPGRADING)
+    if is_stalled or not is_installed:
+        progress = None if is_stalled else _progress_reason(deployment)
+        return _not_ready(_not_ready_reason(world, is_installed=is_installed), message, progress)
     if ready is not None and ready.reason == DeploymentReason.PROGRESSING:
         return _not_ready(Reason.PROGRESSING, message, Reason.PROGRESSING)
     return _not_ready(Reason.UNHEALTHY, message, _progress_reason(deployment))

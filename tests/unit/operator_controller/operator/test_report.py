@@ -25,6 +25,7 @@ from operator_controller.operator.world import (
 )
 from operator_controller.resolve.answer_state import AnswerState
 from tests.unit.operator_controller.operator.dependency_rows import DEPENDENCY_ROWS
+from tests.unit.operator_controller.operator.install_settings_rows import INSTALL_SETTINGS_ROWS
 from tests.unit.operator_controller.operator.report_rows import (
     BEST,
     INSTALLED,
@@ -49,7 +50,7 @@ from tests.unit.operator_controller.operator.worlds import (
     world,
 )
 
-ALL_ROWS = [*ROWS, *HELD_ROWS, *ROLLBACK_ROWS, *UNANSWERED_ROWS, *DEPENDENCY_ROWS]
+ALL_ROWS = [*ROWS, *INSTALL_SETTINGS_ROWS, *HELD_ROWS, *ROLLBACK_ROWS, *UNANSWERED_ROWS, *DEPENDENCY_ROWS]
 
 
 def outcome_of(observed: World) -> Outcome:
