@@ -102,6 +102,7 @@ class DeletionProtection:
                 return Denial(FORBIDDEN, f"its Operator {owner['name']} cannot be read: {error.message}")
             if operator["metadata"]["uid"] != owner["uid"] or not is_protected(operator):
                 return None
+            return await self._denial(operators.KIND, operator, [request.old])  # its annotation is a copy
         return await self._denial(bundledeployments.KIND, request.old, [request.old])
 
     async def _denial(self, kind: Kind, obj: Object, deployments: Sequence[Object]) -> Denial | None:

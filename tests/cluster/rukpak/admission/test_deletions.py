@@ -112,8 +112,8 @@ async def test_a_protected_operator_in_use_is_not_deleted(way: list[str], fleet:
 async def test_its_bundle_deployment_is_not_deleted_either(fleet: Fleet) -> None:
     await fleet.protect()
     printed = await fleet.place.kubectl("delete", "bundledeployment", fleet.name)
-    plural = "bundledeployments.core.rukpak.io"
-    assert printed.endswith(fleet.refusal("BundleDeployment", "vbundledeployments.core.rukpak.io", plural))
+    plural = "operators.operators.operatorframework.io"  # whose annotation decides
+    assert printed.endswith(fleet.refusal("Operator", "vbundledeployments.core.rukpak.io", plural))
 
 
 async def test_without_custom_resources_it_is_deleted(fleet: Fleet) -> None:
