@@ -11,6 +11,7 @@ from olmctl.cluster.completion import PACKAGE
 from olmctl.cluster.operator_state import installed, part, text_at
 from olmctl.cluster.output import Column, output_option, print_object, print_table
 from olmctl.cluster.packages import PackageEntry, installed_packages, with_summary
+from olmctl.cluster.revisions import print_revisions, with_revisions
 from olmctl.cluster.search import NO_SUMMARIES, as_value
 from olmctl.cluster.session import Session, on_cluster
 from olmctl.commands import warn
@@ -29,7 +30,7 @@ _COLUMNS = (Column("CHANNEL"), Column("HEAD"), Column("VERSION"), Column("ENTRIE
 @output_option("json", "yaml")
 @on_cluster
 async def show(session: Session, package: str, catalog: str | None, output: str | None) -> int:
-    """Show PACKAGE: its description, channels and versions, and whether it is installed."""
+    """Show PACKAGE: its description, channels and versions, whether it is installed, and the revisions of what is."""
     entries = []
     for each in await offered_entries(session, package, catalog):
         entry, problem = await with_summary(session, each)
@@ -37,14 +38,16 @@ async def show(session: Session, package: str, catalog: str | None, output: str 
         if problem:
             warn(f"{NO_SUMMARIES} {clean(problem)}")
     operators = await installed_packages(session)
+    revisions = await with_revisions(session, operators.get(package, ()))
     if output:
         values = [_value(each, operators) for each in entries]
-        print_object({"packages": values}, output)
+        print_object({"packages": values, "operators": revisions}, output)
         return 0
     for number, entry in enumerate(entries):
         if number:
             print()
         _print(entry, operators.get(package, ()))
+    print_revisions(revisions)
     return 0
 
 
