@@ -11,7 +11,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from olmkit.api.meta import Object
-from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, ConditionType, Reason, RequiredPackage
+from olmkit.api.operators import (
+    APPROVED_VERSION_ANNOTATION,
+    DELETION_PROTECTION_ANNOTATION,
+    PROTECTED,
+    ConditionType,
+    Reason,
+    RequiredPackage,
+)
 from olmkit.errors import OlmError
 
 
@@ -62,6 +69,11 @@ def is_true(obj: Object, kind: str) -> bool:
 def is_observed(obj: Object) -> bool:
     """Whether the status is of the current generation."""
     return bool(part(obj, "status", "observedGeneration") == part(obj, "metadata", "generation"))
+
+
+def is_protected(obj: Object) -> bool:
+    """Whether the API server refuses its deletion as long as custom resources would be deleted too."""
+    return text_at(obj, "metadata", "annotations", DELETION_PROTECTION_ANNOTATION) == PROTECTED
 
 
 def state(obj: Object) -> str:

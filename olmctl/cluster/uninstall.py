@@ -20,7 +20,7 @@ from olmctl.cluster.installed_objects import (
     is_deleted_with_it,
 )
 from olmctl.cluster.list import RESOURCE
-from olmctl.cluster.operator_state import dependencies, installed, is_true, part
+from olmctl.cluster.operator_state import dependencies, installed, is_protected, is_true, part
 from olmctl.cluster.required_operators import RequiredOperators, Requiring, is_dependency
 from olmctl.cluster.session import Session, on_cluster, wait_options
 from olmctl.cluster.waiting import wait_until_gone
@@ -29,7 +29,7 @@ from olmctl.terminal import clean
 from olmkit.api import bundledeployments, operators
 from olmkit.api.meta import Object
 from olmkit.api.names import pluralize
-from olmkit.api.operators import ConditionType
+from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION, ConditionType
 
 _SHOWN_FIRST = ("Namespace", "CustomResourceDefinition")
 """Kinds whose objects are named one by one."""
@@ -86,6 +86,11 @@ async def _removal(session: Session, found: Object) -> Removal:
     in_use = {each: found.in_use for each, found in contents.items() if each != name and found.in_use}
     deleted = required.deleted_with(name, in_use)
     lines = [f"Operator {name} ({_runs(found)}) is deleted.", *consequences(*contents[name])]
+    if is_protected(found) and contents[name].in_use and contents[name].policy == "Cascade":
+        lines.append(
+            "It is protected: the deletion is refused as long as there are custom resources. To remove the protection: "
+            f"kubectl annotate {operators.KIND.plural}.{operators.KIND.group} {name} {DELETION_PROTECTION_ANNOTATION}-"
+        )
     for each in deleted:
         runs = _runs(required.operators[each])
         if required.is_deleting(each):

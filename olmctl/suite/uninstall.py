@@ -10,7 +10,7 @@ import click
 
 from olmctl.cluster.installed_objects import InstalledObject
 from olmctl.cluster.installed_objects import custom_resources as custom_resources_of
-from olmctl.cluster.operator_state import text_at
+from olmctl.cluster.operator_state import is_protected
 from olmctl.cluster.session import Session, on_cluster, timeout_option
 from olmctl.commands import REFUSED, CommandError
 from olmctl.suite.installed import find_controllers
@@ -26,7 +26,6 @@ from olmkit.api import bundledeployments, operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object
 from olmkit.api.names import pluralize
-from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION, PROTECTED
 
 
 @click.command("uninstall")
@@ -129,12 +128,8 @@ def _consequences(
         yield from (f"  {each}" for each in counts or ["nothing: there is none of its objects"])
         if found[operators.KIND] or found[bundledeployments.KIND]:
             yield "All objects that these have installed are deleted, WITH THEIR CRDS, CUSTOM RESOURCES AND NAMESPACES."
-        if names := [clean(each["metadata"]["name"]) for each in found[operators.KIND] if _is_protected(each)]:
+        if names := [clean(each["metadata"]["name"]) for each in found[operators.KIND] if is_protected(each)]:
             yield f"{pluralize(len(names), 'Operator')} protected from deletion, and deleted all the same: {', '.join(names)}."
-
-
-def _is_protected(operator: Object) -> bool:
-    return text_at(operator, "metadata", "annotations", DELETION_PROTECTION_ANNOTATION) == PROTECTED
 
 
 async def _installed_custom_resources(session: Session) -> list[str]:

@@ -57,6 +57,23 @@ def test_what_the_deletion_policy_keeps_is_named(desk: Desk, policy: str, line: 
     assert out.splitlines()[1:] == [line.format(crd=crd)]
 
 
+def test_the_protection_of_an_operator_is_named_while_it_refuses_the_deletion(desk: Desk) -> None:
+    name = desk.operator("a", runs())
+    annotation = "operators.operatorframework.io/deletion-protection"
+    desk.cluster.kubectl("annotate", OPERATORS, name, f"{annotation}=true")
+    desk.definition(desk.bundle_deployment(name, CRD), "things")
+    assert "protected" not in desk.olm("uninstall", name, "--dry-run")[1]
+    desk.custom_resource("things", "one")
+    line = (
+        "It is protected: the deletion is refused as long as there are custom resources. To remove the protection: "
+        f"kubectl annotate {OPERATORS} {name} {annotation}-"
+    )
+    assert desk.olm("uninstall", name, "--dry-run")[1].splitlines()[2:] == [line]
+    keeps = '{"spec": {"install": {"deletionPolicy": "KeepCRDs"}}}'
+    desk.cluster.kubectl("patch", OPERATORS, name, "--type=merge", "-p", keeps)
+    assert "protected" not in desk.olm("uninstall", name, "--dry-run")[1]
+
+
 def test_dependencies_go_or_stay_and_the_preview_says_why(desk: Desk) -> None:
     others = {each: desk.operator(each, runs()) for each in ("gone", "shared", "used", "own")}
     for each in ("gone", "shared", "used"):
