@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -138,6 +138,8 @@ class Applier:
             )
         manager = manager_name(current.world.name)
         adopts = current.world.deployment.spec.adoption_policy == "IfUnowned"
+        if not dry_run:
+            _distrust(current, item)
         async with self.limit:  # a parsed object takes many times the size of its JSON: few of them are in memory
             result = await self._send(current.world, kind, _body(current, item), dry_run, adopts)
         if not dry_run:
@@ -192,6 +194,14 @@ def _log_change(current: _ApplyPass, item: RenderedObject, result: Mapping[str, 
     change = ObjectChange(item.key, verb, why, is_first=last is None or last.quick_reverts == 0)
     current.changes.append(change)
     log.info("%s", change)
+
+
+def _distrust(current: _ApplyPass, item: RenderedObject) -> None:
+    """Forget in which form the object was applied before, until the answer is there: another form may have been stored by an
+    apply whose answer is lost, and a hash of names does not tell them apart."""
+    last = current.last_applied.get(item.key)
+    if last is not None and last.digest != item.digest:
+        current.last_applied[item.key] = replace(last, digest="")
 
 
 def _remember(current: _ApplyPass, item: RenderedObject, entry: str) -> None:

@@ -30,13 +30,14 @@ _PREFIX = manager_name("")
 
 
 def applied_fields(obj: Mapping[str, Any]) -> dict[str, str]:
-    """Field manager -> hash of the fields it applied, of rukpak's managers."""
+    """Field manager -> hash of the fields it applied, and of the time of the last apply that changed something, of rukpak's
+    managers. Without the time an apply of other values to the same fields would not be noticed."""
     found: dict[str, str] = {}
     for entry in obj["metadata"].get("managedFields") or ():
         manager = entry.get("manager", "")
         if manager.startswith(_PREFIX) and entry.get("operation") == "Apply" and not entry.get("subresource"):
-            fields = orjson.dumps([entry.get("apiVersion"), entry.get("fieldsV1")], option=orjson.OPT_SORT_KEYS)
-            found[manager] = hashlib.sha256(fields).hexdigest()[:16]
+            applied = [entry.get("apiVersion"), entry.get("time"), entry.get("fieldsV1")]
+            found[manager] = hashlib.sha256(orjson.dumps(applied, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
     return found
 
 

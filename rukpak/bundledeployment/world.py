@@ -180,7 +180,8 @@ class ForeignObjects:
 
 @dataclass(frozen=True)
 class LastApplied:
-    """The last apply of an object: the digest of the manifest, and the hash of our fields as the API server stored them.
+    """The last apply of an object: the digest of the manifest, and the hash of our fields as the API server stored them. The
+    digest is empty while it is not known which of two manifests is stored.
 
     rukpak.bundledeployment.drift compares it with the object.
     """

@@ -13,9 +13,10 @@ import pytest
 from devcluster.cluster import Cluster
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import COUNT_ANNOTATION
-from olmkit.errors import ApiError
+from olmkit.errors import ApiError, Unavailable
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.rest_mapper import NAMESPACES
+from rukpak.bundledeployment.world import manager_name
 from rukpak.setup import build
 from tests.cluster import killable_process
 from tests.cluster.killable_process import KillSwitch, first
@@ -23,6 +24,7 @@ from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     CONFIG_MAPS,
     DEPLOYMENTS,
+    OWNER,
     READY,
     Harness,
     Object,
@@ -175,6 +177,52 @@ async def test_an_upgrade_that_was_killed_and_taken_back_leaves_nothing_of_it(at
             break
     assert kills > 5
     assert not was_killed
+
+
+class Losing(Client):
+    """Loses the answers to all applies of ConfigMaps of the second version from the first one on, which is carried out."""
+
+    is_lost: asyncio.Event
+
+    async def request(self, method: str, path: str, **options: Any) -> Object:
+        is_apply = method == "PATCH" and not (options.get("query") or {}).get("dryRun")
+        if not (is_apply and "/configmaps/" in path and data(options["body"]).get("v") == "2"):
+            return await super().request(method, path, **options)
+        if not self.is_lost.is_set():
+            await super().request(method, path, **options)
+            self.is_lost.set()
+        raise Unavailable(0, "", "the connection was lost")
+
+
+async def test_an_apply_whose_answer_was_lost_is_not_forgotten_when_the_upgrade_is_taken_back(
+    at: Harness, tmp_path: Path
+) -> None:
+    """The objects of both bundles differ in values alone."""
+    Losing.is_lost = asyncio.Event()
+    first_ref, second_ref = (
+        at.push(plain(namespace(at.name), config_map("log", at.name, v=version)), f"v{version}") for version in "12"
+    )
+    async with rukpak(at.cluster, tmp_path, Losing):
+        await at.install(first_ref)
+        await at.until(READY)
+        await at.install(second_ref)
+        await Losing.is_lost.wait()
+        assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"v": "2"}
+        await at.install(first_ref)
+        await at.until(READY)
+        assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"v": "1"}
+
+
+async def test_what_another_client_applies_as_our_field_manager_is_changed_back(at: Harness, tmp_path: Path) -> None:
+    """So does a process whose lease has ended, with a request that was under way; the names of the fields are the same."""
+    async with rukpak(at.cluster, tmp_path):
+        await at.install(at.push(plain(namespace(at.name), config_map("log", at.name, v="1"))))
+        raw = await at.until(READY)
+        await asyncio.sleep(1)  # the time of an apply is recorded in whole seconds
+        body = config_map("log", at.name, v="0")
+        body["metadata"]["labels"] = {OWNER: raw["metadata"]["uid"]}
+        await at.client.apply(CONFIG_MAPS, body, manager_name(at.name))
+        await at.when(CONFIG_MAPS, "log", at.name, lambda raw: data(raw) == {"v": "1"})
 
 
 async def _killed_upgrade(at: Harness, cache: Path, ref: str, name: str, writes: int) -> bool:
