@@ -12,7 +12,7 @@ SHORT_NODE_TESTS := tests/node/test_suite.py tests/node/operators/test_greeter.p
 DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG)) $(if $(NODE),--node $(NODE))
 
 .DEFAULT_GOAL := help
-.PHONY: alerts crash gitops image node release help setup lock format generate check unit integration cluster e2e corpus buildah test docs bench demo clean
+.PHONY: alerts certmanager crash gitops image node release help setup lock format generate check unit integration cluster e2e corpus buildah test docs bench demo clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -62,9 +62,9 @@ buildah: setup ## install buildah, which tests/e2e uses to build images (Debian,
 corpus: setup ## tests over real catalogs and bundles (OLM_CORPUS, default ../shared/corpus)
 	$(BIN)/pytest -m corpus tests
 
-test: check ## check, unit, cases, integration, cluster, e2e, corpus (not alerts, gitops, image, release; of node the suite as pods)
+test: check ## check, unit, cases, integration, cluster, e2e, corpus (not alerts, certmanager, gitops, image, release; of node the suite as pods)
 	$(if $(OLM_KUBECONFIG),,$(BIN)/python -m devcluster build)
-	$(BIN)/pytest $(call workers,3) $(foreach tier,e2e alerts gitops image node release,--ignore=tests/$(tier)) tests
+	$(BIN)/pytest $(call workers,3) $(foreach tier,e2e alerts certmanager gitops image node release,--ignore=tests/$(tier)) tests
 	$(BIN)/pytest $(call workers,2) tests/e2e
 	@if $(BIN)/python -m devcluster build --node real; then $(MAKE) --no-print-directory node NODE_TESTS="$(SHORT_NODE_TESTS)"; \
 	else echo "The suite was not run as pods, for the reason above."; fi
@@ -77,6 +77,9 @@ crash: setup ## kill rukpak at points from the seed while a fleet of packages is
 
 alerts: setup ## check the alerts and the dashboard with promtool and Prometheus (the first build takes five minutes)
 	$(BIN)/pytest tests/alerts
+
+certmanager: setup ## cert-manager issues and renews the certificates of a bundle on a local cluster (the first build takes five minutes)
+	$(BIN)/pytest tests/certmanager
 
 image: setup ## build the image without a Docker engine and run it; REFRESH=1 looks for newer Debian packages
 	$(BIN)/python -m release.image $(if $(REFRESH),--refresh)

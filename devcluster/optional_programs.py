@@ -1,5 +1,5 @@
-"""Programs written in Go that some tests and targets need beside a cluster: helm, promtool, the GitOps tools, and what a real
-node runs.
+"""Programs written in Go that some tests and targets need beside a cluster: helm, promtool, cert-manager, the GitOps tools, and
+what a real node runs.
 
 Called by those tests and targets; each program is built when it is first asked for, into the cache folder. A cluster with
 simulated nodes needs none of them, and they are no part of the suite.
@@ -24,6 +24,7 @@ OPTIONAL_PROGRAMS: Mapping[str, GoProgram] = {
             module="argocd",
             ldflags="-s -w -X github.com/argoproj/argo-cd/v3/common.version=3.2.1",
         ),
+        GoProgram("cert-manager", ".", module="cert-manager"),
         GoProgram("coredns", "github.com/coredns/coredns", "v1.15.0", go="1.26"),
         GoProgram("helm", "helm.sh/helm/v3/cmd/helm", "v3.22.0", go="1.26"),
         GoProgram("kustomize-controller", "github.com/fluxcd/kustomize-controller", module="kustomize-controller"),

@@ -1,7 +1,8 @@
 """Servers as processes on this machine: start, wait until each answers, show the end of the log when one fails, stop.
 
-The base of suite.py (the three controllers) and of what runs servers of other projects: gitops/argocd.py, gitops/flux.py and
-tests/alerts. It knows no server, and starts none again that has ended; component_process.py does that for the cluster's own.
+The base of suite.py (the three controllers) and of what runs servers of other projects: cert_manager.py, gitops/argocd.py,
+gitops/flux.py and tests/alerts. It knows no server, and starts none again that has ended; component_process.py does that for the
+cluster's own.
 """
 
 import http.client

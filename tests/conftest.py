@@ -61,6 +61,7 @@ def _program_fixture(name: str) -> Callable[..., object]:
     return program
 
 
+cert_manager_program = _program_fixture("cert-manager")
 coredns_program = _program_fixture("coredns")
 argocd_program = _program_fixture("argocd")
 helm_program = _program_fixture("helm")

@@ -1,7 +1,8 @@
 """The order in which the objects of a bundle are applied: objects that others need come first. Called by rukpak.bundledeployment.
 
 Namespaces, CRDs, accounts and roles, configuration, workloads, webhooks and API services, custom resources. An unknown kind
-counts as a custom resource, because a CRD of the bundle may define it. The same objects give the same order. Pure.
+counts as a custom resource, because a CRD of the bundle may define it. Certificates of cert-manager are configuration: pods
+do not start before their Secrets are there. The same objects give the same order. Pure.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ _KINDS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("storage.k8s.io", "StorageClass CSIDriver"),
             ("", "PersistentVolume PersistentVolumeClaim"),
             ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration FlowSchema"),
+            ("cert-manager.io", "Issuer Certificate"),
         ),
     ),
     (

@@ -1,0 +1,1 @@
+"""Certificates of bundles that cert-manager issues: `make certmanager`."""
