@@ -142,18 +142,19 @@ class ExistingObjectsChecker:
         self, worker: KeptWorker, state: ExistingObjects, entry: _Version, kind: Kind
     ) -> ExistingObjects:
         place, count, invalid = f"{entry.definition} {entry.version}", 0, list[InvalidObject]()
-        notes = [*state.notes]
+        notes, left = [*state.notes], set(unchecked(entry.schema))
         async for objects in self._pages(kind):
             task: Task[ValidateRequest, ValidateResult] = Task(VALIDATE, ValidateRequest(entry.schema, objects))
             result = await worker.run(task)
             if result.error:
                 notes.append(f"{place}: its custom resources were not checked: {result.error}")
                 break
+            left.update(f"pattern {pattern}" for pattern in result.unchecked_patterns)
             count, invalid = count + len(objects), invalid + result.invalid
             if count >= self.max_objects:
                 notes.append(f"{place}: only the first {count} custom resources were checked")
                 break
-        if left := unchecked(entry.schema):
+        if left:
             notes.append(f"{place}: not checked in custom resources: {', '.join(sorted(left))}")
         found = {(entry.definition, entry.version): tuple(invalid[: MAX_OBJECTS_SHOWN + 1])} if invalid else {}
         return replace(

@@ -13,19 +13,37 @@ from jsonschema_rs import Draft4Validator, RegexOptions
 from olmkit.jobs import JobContext, implement
 from rukpak.bundledeployment.validate_request import VALIDATE, ValidateRequest, ValidateResult
 from rukpak.crd_safety.problem import InvalidObject
-from rukpak.crd_safety.structural import json_schema, with_defaults
+from rukpak.crd_safety.structural import json_schema, patterns, with_defaults
 
 MAX_PATH_LENGTH = 200
 
 
 def validate(request: ValidateRequest, context: JobContext) -> ValidateResult:
-    """The objects that are not valid, in their order."""
+    """The objects that are not valid, in their order. Patterns that only Go understands are left out."""
     try:
-        validator = Draft4Validator(json_schema(request.schema), validate_formats=False, pattern_options=RegexOptions())
+        schema = json_schema(request.schema)
+        left_out = (
+            []
+            if _evaluates(schema)
+            else [each for each in sorted(patterns(schema)) if not _evaluates({"pattern": each})]
+        )
+        validator = _validator(json_schema(request.schema, left_out) if left_out else schema)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         return ValidateResult([], f"the schema cannot be evaluated: {type(error).__name__}")
     found = ((obj, _problem(validator, with_defaults(request.schema, obj))) for obj in request.objects)
-    return ValidateResult([_invalid(obj, problem) for obj, problem in found if problem])
+    return ValidateResult([_invalid(obj, problem) for obj, problem in found if problem], unchecked_patterns=left_out)
+
+
+def _validator(schema: dict[str, Any]) -> Draft4Validator:
+    return Draft4Validator(schema, validate_formats=False, pattern_options=RegexOptions())
+
+
+def _evaluates(schema: dict[str, Any]) -> bool:
+    try:
+        _validator(schema)
+    except ValueError:
+        return False
+    return True
 
 
 def _invalid(obj: Mapping[str, Any], problem: str) -> InvalidObject:

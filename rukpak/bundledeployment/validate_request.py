@@ -5,7 +5,7 @@ Separate from it, because only child processes evaluate schemas and patterns tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from olmkit.jobs import Job
@@ -22,10 +22,12 @@ class ValidateRequest:
 
 @dataclass(frozen=True)
 class ValidateResult:
-    """The objects that are not valid. `error`: why the schema cannot be evaluated; empty: it was."""
+    """The objects that are not valid. `error`: why the schema cannot be evaluated; empty: it was. `unchecked_patterns`: the
+    patterns of the schema that were not."""
 
     invalid: list[InvalidObject]
     error: str = ""
+    unchecked_patterns: list[str] = field(default_factory=list)
 
 
 VALIDATE = Job("rukpak.bundledeployment.validate_job:validate", ValidateRequest, ValidateResult)

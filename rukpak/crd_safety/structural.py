@@ -6,35 +6,61 @@ server evaluates (x-kubernetes-validations, the keys of lists). Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
+
+import orjson
 
 Schema = Mapping[str, Any]
 
 _PLAIN = (
-    "enum", "required", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength",
+    "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength",
     "pattern", "minItems", "maxItems", "minProperties", "maxProperties",
 )  # fmt: skip
-_LISTS, _ONE = ("allOf", "anyOf", "oneOf"), ("items", "not")
+_SETS, _LISTS, _ONE = ("enum", "required"), ("allOf", "anyOf", "oneOf"), ("items", "not")
 UNCHECKED = ("format", "x-kubernetes-validations", "x-kubernetes-list-type")
 """Keys of a schema that are not evaluated."""
 
 
-def json_schema(schema: Schema) -> dict[str, Any]:
-    """The schema in the words of JSON schema's draft 4."""
+def json_schema(schema: Schema, left_out: Collection[str] = ()) -> dict[str, Any]:
+    """The schema in the words of JSON schema's draft 4, where a set is never empty and has no value twice.
+
+    `left_out`: patterns that it shall not have.
+    """
     result: dict[str, Any] = {key: schema[key] for key in _PLAIN if schema.get(key) is not None}
+    if result.get("pattern") in left_out:
+        del result["pattern"]
+    result |= {key: _unique(schema[key]) for key in _SETS if schema.get(key)}
     kinds = _types(schema)
     if kinds:
         result["type"] = kinds
-    result |= {key: [json_schema(entry) for entry in schema[key]] for key in _LISTS if schema.get(key)}
-    result |= {key: json_schema(schema[key]) for key in _ONE if isinstance(schema.get(key), Mapping)}
+    result |= {key: [json_schema(entry, left_out) for entry in schema[key]] for key in _LISTS if schema.get(key)}
+    result |= {key: json_schema(schema[key], left_out) for key in _ONE if isinstance(schema.get(key), Mapping)}
     if schema.get("properties"):
-        result["properties"] = {name: json_schema(entry) for name, entry in schema["properties"].items()}
+        result["properties"] = {name: json_schema(entry, left_out) for name, entry in schema["properties"].items()}
     if isinstance(schema.get("additionalProperties"), Mapping):
-        result["additionalProperties"] = json_schema(schema["additionalProperties"])
+        result["additionalProperties"] = json_schema(schema["additionalProperties"], left_out)
     if schema.get("x-kubernetes-embedded-resource"):
         result["required"] = sorted({"apiVersion", "kind", *result.get("required", ())})
     return result
+
+
+def _unique(values: Sequence[Any]) -> list[Any]:
+    return list({orjson.dumps(value, option=orjson.OPT_SORT_KEYS): value for value in values}.values())
+
+
+def patterns(schema: Schema) -> frozenset[str]:
+    """The patterns in a result of json_schema(), at any depth."""
+    found: set[str] = set()
+    pending: list[Any] = [schema]
+    while pending:
+        entry = pending.pop()
+        if isinstance(entry, Mapping):
+            found.update(value for key, value in entry.items() if key == "pattern" and isinstance(value, str))
+            pending += entry.values()
+        elif isinstance(entry, list):
+            pending += entry
+    return frozenset(found)
 
 
 def _types(schema: Schema) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rukpak.crd_safety.structural import json_schema, unchecked, with_defaults
+from rukpak.crd_safety.structural import json_schema, patterns, unchecked, with_defaults
 
 STRING = {"type": "string"}
 
@@ -42,6 +42,10 @@ SCHEMAS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"type": "object", "x-kubernetes-embedded-resource": True},
         {"type": ["object"], "required": ["apiVersion", "kind"]},
     ),
+    "sets, which are never empty": (
+        {"required": [], "enum": [], "properties": {"a": {"enum": ["x", "x", 1], "required": ["b", "b"]}}},
+        {"properties": {"a": {"enum": ["x", 1], "required": ["b"]}}},
+    ),
     "what only the API server evaluates": (
         {
             "type": "string",
@@ -58,6 +62,12 @@ SCHEMAS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def test_a_schema_has(name: str) -> None:
     structural, expected = SCHEMAS[name]
     assert json_schema(structural) == expected
+
+
+def test_patterns_can_be_left_out_at_any_depth() -> None:
+    structural = {"properties": {"pattern": {"pattern": "a"}, "b": {"items": {"pattern": "b"}}}}
+    assert patterns(json_schema(structural)) == {"a", "b"}
+    assert json_schema(structural, ["a"]) == {"properties": {"pattern": {}, "b": {"items": {"pattern": "b"}}}}
 
 
 NAMED = {"properties": {"a": {**STRING, "default": "b"}, "c": {"properties": {"d": {"default": 1}}}}}
