@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,7 @@ UNUSED = (
     "**/*.[ch]",
 )
 """What wheels contain and nothing imports."""
+_LITTLE_ENDIAN_64_BIT = b"\x7fELF\x02\x01"
 _OF_THE_BUILD = ("direct_url.json", "REQUESTED")
 
 
@@ -106,11 +108,42 @@ def clean(site: Path) -> None:
     for pattern in UNUSED:
         for path in sorted(site.glob(pattern)):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+    changed = {path for path in sorted(site.rglob("*.so*")) if drop_symbols(path)}
     for record in sorted(site.glob("*.dist-info/RECORD")):
         for name in _OF_THE_BUILD:
             (record.parent / name).unlink(missing_ok=True)
-        lines = [line for line in record.read_text().splitlines() if (site / _recorded(line)).exists()]
-        record.write_text("".join(f"{line}\n" for line in sorted(lines)))
+        paths = {_recorded(line): line for line in record.read_text().splitlines()}
+        lines = [
+            f"{path},," if site / path in changed else paths[path] for path in sorted(paths) if (site / path).exists()
+        ]
+        record.write_text("".join(f"{line}\n" for line in lines))
+
+
+def drop_symbols(library: Path) -> bool:
+    """Cut off what stands behind the segments of an ELF file, and whether there was any: debuggers read it, the loader does not.
+
+    It is most of some libraries. Other files stay as they are.
+    """
+    with library.open("r+b") as file:
+        header = bytearray(file.read(64))
+        if not header.startswith(_LITTLE_ENDIAN_64_BIT):
+            return False
+        (table,) = struct.unpack_from("<Q", header, 32)
+        size, count = struct.unpack_from("<HH", header, 54)
+        end = table + size * count
+        for number in range(count):
+            file.seek(table + size * number)
+            segment = file.read(size)
+            offset, length = struct.unpack_from("<Q", segment, 8)[0], struct.unpack_from("<Q", segment, 32)[0]
+            end = max(end, offset + length)
+        if end >= library.stat().st_size:
+            return False
+        struct.pack_into("<Q", header, 40, 0)  # where the table of sections is
+        struct.pack_into("<HHH", header, 58, 0, 0, 0)  # the size and number of its entries, and which one has the names
+        file.seek(0)
+        file.write(header)
+        file.truncate(end)
+    return True
 
 
 def _recorded(line: str) -> str:
