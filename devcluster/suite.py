@@ -146,10 +146,20 @@ class Suite(Services):
         return f":{port_of(served)}" if is_proxied else served
 
     def _apply_webhooks(self) -> None:
-        """Have the API server ask the process, by its address on this machine. That of a cluster elsewhere cannot reach it."""
+        """Have the API server ask the process, by its address on this machine. That of a cluster elsewhere cannot reach it.
+
+        The caBundle that an earlier process wrote stays, so that another one has nothing to write.
+        """
         if self._cluster.is_managed:
-            self._delete_webhooks()  # those of manifests name a Service, and may not name a URL in addition
+            if self._webhooks_name_service():
+                self._delete_webhooks()  # those of manifests may not name a URL in addition
             self._apply(json.dumps(self._webhooks()))
+
+    def _webhooks_name_service(self) -> bool:
+        """Whether there are webhooks that name a Service."""
+        name, path = self._webhooks()["metadata"]["name"], "jsonpath={.webhooks[*].clientConfig.service.name}"
+        found = self._cluster.kubectl("get", "validatingwebhookconfiguration", name, "--ignore-not-found", "-o", path)
+        return bool(found)
 
     def _delete_webhooks(self) -> None:
         name = self._webhooks()["metadata"]["name"]

@@ -1,4 +1,4 @@
-"""What work costs the API server: requests by kind, and CPU. Used by the rows that install, by tests.bench only."""
+"""What work costs the API server: requests by kind, and CPU. Used by the rows that install, and by tests/e2e/test_restart.py."""
 
 from __future__ import annotations
 
@@ -44,13 +44,18 @@ def api_server_cpu(cluster: Cluster) -> float:
     return process_tree_cpu(cluster.state.components["kube-apiserver"])
 
 
+def metrics(suite: Suite, name: str) -> str:
+    """The metrics of a controller."""
+    with urllib.request.urlopen(f"http://{suite.addresses[name].metrics}/metrics") as response:
+        text: str = response.read().decode()
+    return text
+
+
 def work(cluster: Cluster, suite: Suite, *names: str) -> Work:
     """What has been done since the processes (default: all three) were started."""
     sent = Counter[str]()
     for name in names or COMPONENTS:
-        with urllib.request.urlopen(f"http://{suite.addresses[name].metrics}/metrics") as response:
-            text = response.read().decode()
-        for labels, value in _samples(text, "rest_client_request_duration_seconds_count"):
+        for labels, value in _samples(metrics(suite, name), "rest_client_request_duration_seconds_count"):
             sent[labels["verb"]] += int(value)
     served = list(_samples(cluster.kubectl("get", "--raw", "/metrics"), "apiserver_request_total"))
     return Work(

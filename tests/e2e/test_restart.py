@@ -1,0 +1,62 @@
+"""A restart of the controllers with everything installed writes nothing but their leases, and dry-runs nothing."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+
+from devcluster.suite import COMPONENTS
+from devcluster.watch import BUNDLE_DEPLOYMENTS
+from tests.bench.api_requests import metrics, work
+from tests.e2e.packages import catalog_file, package_blobs, push_bundle, registry_bundle
+from tests.e2e.stage import Stage
+
+QUIET_SECONDS = 3.0
+"""More than a status that reports progress is held back."""
+POLL_SECONDS = 0.2
+TIMEOUT_SECONDS = 120.0
+_LEADS = re.compile(r"^leader_election_master_status\{.*\} 1\b", re.MULTILINE)
+_PASSES = re.compile(r"^controller_runtime_reconcile_total\{", re.MULTILINE)
+_UNFINISHED = re.compile(r"^(?:controller_runtime_active_workers|workqueue_depth)\{.*\} (\S+)$", re.MULTILINE)
+_WRITES = re.compile(r'^rest_client_requests_total\{.*method="(?:POST|PATCH|DELETE)".*$', re.MULTILINE)
+
+
+def test_a_restart_with_everything_installed_writes_nothing(stage: Stage) -> None:
+    if not stage.cluster.is_managed:
+        pytest.skip("the API server of a cluster elsewhere counts the dry runs of others too")
+    package = stage.name
+    blobs = package_blobs(package, {"1.0.0": push_bundle(stage, package, registry_bundle(package))})
+    repository = stage.repository()
+    digest = repository.push_files(catalog_file(blobs))
+    stage.ready_catalog(f"{repository.reference.rpartition(':')[0]}@{digest}")  # which is not polled
+    stage.operator(package, package)
+    stage.ready_operator(package, "1.0.0", seconds=120)
+    stage.until(BUNDLE_DEPLOYMENTS, "what was applied is recorded", lambda o: o[package]["status"].get("appliedDigest"))
+    _until_quiet(stage)
+    before = work(stage.cluster, stage.suite)
+    stage.suite.stop(*COMPONENTS)
+    stage.suite.start()
+    _until_quiet(stage)
+    assert {name: _WRITES.findall(metrics(stage.suite, name)) for name in COMPONENTS} == {
+        name: [] for name in COMPONENTS
+    }
+    assert work(stage.cluster, stage.suite).dry_runs == before.dry_runs
+
+
+def _until_quiet(stage: Stage) -> None:
+    """Until each controller leads, has nothing to do after its first pass, and makes no other one for a while."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    seen: list[str] = []
+    since = time.monotonic()
+    while (now := time.monotonic()) - since < QUIET_SECONDS:
+        assert now < deadline, f"the controllers are not quiet: {seen}"
+        time.sleep(POLL_SECONDS)
+        texts = [metrics(stage.suite, name) for name in COMPONENTS]
+        passes = [line for text in texts for line in text.splitlines() if _PASSES.match(line)]
+        is_idle = all(_LEADS.search(text) and _PASSES.search(text) for text in texts) and not any(
+            float(number) for text in texts for number in _UNFINISHED.findall(text)
+        )
+        if passes != seen or not is_idle:
+            seen, since = passes, now
