@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, ConditionType, Reason
 from olmkit.api.conditions import find_condition
-from olmkit.errors import OlmError, Waiting
+from olmkit.errors import Blocked, OlmError, Waiting
 from rukpak.bundledeployment.drift import is_up_to_date
 from rukpak.bundledeployment.evaluate import Evaluation
 from rukpak.bundledeployment.plan import Apply, Done
@@ -23,7 +23,9 @@ Outcome = Done | Exception
 """The outcome of the pass: what was done, or why nothing was."""
 
 
-def ready_message(world: World, evaluation: Evaluation, outcome: Outcome, active: str | None) -> str:
+def ready_message(
+    world: World, evaluation: Evaluation, outcome: Outcome, active: str | None, *, is_repair_pending: bool
+) -> str:
     """The message of Ready: the progress or the error; when there is neither, that it is installed, with warnings."""
     is_installing = is_under_way(world, active)
     if isinstance(outcome, Done):
@@ -34,7 +36,7 @@ def ready_message(world: World, evaluation: Evaluation, outcome: Outcome, active
         )
     reason = str(outcome) if isinstance(outcome, OlmError) else f"{type(outcome).__name__}: {outcome}"
     if not is_installing:
-        return _no_repair(outcome, reason)
+        return _no_repair(outcome, reason, is_repair_pending=is_repair_pending)
     if active is None:
         return reason
     verb = _verb(world, active) if _is_pause(outcome) else f"cannot {_verb(world, active, doing=False)}"
@@ -58,13 +60,18 @@ def is_under_way(world: World, active: str | None) -> bool:
     return not (isinstance(content, RenderedBundle) and all(is_up_to_date(world, item) for item in content.objects()))
 
 
-def _no_repair(outcome: Exception, reason: str) -> str:
+def _no_repair(outcome: Exception, reason: str, *, is_repair_pending: bool) -> str:
     error = outcome.reason if isinstance(outcome, OlmError) else ""
     if error == Reason.UNPACK_PENDING:
         return "cannot repair: content unavailable"
     if error == Reason.UNPACK_FAILED:
         return f"cannot repair: content unavailable: {reason}"
-    return reason if _is_pause(outcome) else f"cannot repair: {reason}"
+    if _is_pause(outcome):
+        return reason
+    is_refused = isinstance(outcome, Blocked | ApplyRejected)
+    return (
+        f"cannot repair: {reason}" if is_refused or is_repair_pending else f"a request failed and is retried: {reason}"
+    )
 
 
 def _is_pause(outcome: Outcome) -> bool:

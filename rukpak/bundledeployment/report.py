@@ -71,7 +71,6 @@ _RECONCILING_REASONS = {
     Reason.REMOVING,
 }
 """Reasons of a Waiting that Reconciling reports as they are; any other is reported as Retrying."""
-
 _UNREPAIRABLE_REASONS = (
     Reason.UNPACK_PENDING,
     Reason.UNPACK_FAILED,
@@ -79,8 +78,6 @@ _UNREPAIRABLE_REASONS = (
     Reason.WAITING_FOR_WEBHOOK,
 )
 """Reasons of a Waiting with which nothing that is installed can be repaired: Ready is False with them."""
-
-
 _UNPACKED_REASONS = (Reason.WAITING_FOR_KIND, Reason.BLOCKED, Reason.RETRYING)
 """Reasons of a blocker that say nothing about the Bundle itself."""
 
@@ -200,7 +197,8 @@ def _conditions(world: World, evaluation: Evaluation, outcome: Outcome, active: 
     healthy = _healthy(world, active, health)
     serves = _serves(world, healthy, health)
     is_stalled = isinstance(error, Blocked | ApplyRejected)
-    message = ready_message(world, evaluation, outcome, active)
+    is_broken = error is not None and has_pending(world)
+    message = ready_message(world, evaluation, outcome, active, is_repair_pending=is_broken)
     conditions = [
         _has_valid_bundle(world, evaluation.blocker, error),
         _installed(error, active, message),

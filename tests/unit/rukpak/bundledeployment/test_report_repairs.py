@@ -1,4 +1,4 @@
-"""Ready is False as long as what somebody changed cannot be changed back."""
+"""Ready is False as long as what somebody changed cannot be changed back, and nothing else is called a repair."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CHANGED = replace(
         pytest.param(
             installed(),
             FAILED,
-            "True/Succeeded cannot repair: Unavailable: failed calling webhook",
+            "True/Succeeded a request failed and is retried: Unavailable: failed calling webhook",
             id="a request fails, and nothing was changed",
         ),
     ],
