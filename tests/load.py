@@ -12,7 +12,7 @@ from olmkit.errors import ApiError
 
 @dataclass
 class Load:
-    """`answered` is the number of requests that were answered; `failures` are the messages of the others."""
+    """`answered` is the number of requests that were answered; `failures` are the messages of others and of wrong answers."""
 
     answered: int = 0
     failures: list[str] = field(default_factory=list)
@@ -32,8 +32,8 @@ class Load:
         while True:
             try:
                 await request(self._made())
-            except ApiError as error:
-                self.failures.append(str(error))
+            except (ApiError, AssertionError) as error:
+                self.failures.append(str(error) or repr(error))
             else:
                 self.answered += 1
             async with self._more:
