@@ -181,7 +181,7 @@ def _generate(bundle: RegistryBundle, options: RenderOptions, targets: tuple[str
         yield _placed(other, namespace)
     for deployment in deployments:
         configured = with_config(_deployment(bundle, namespace, targets, deployment), config)
-        yield serving.with_certificate(configured, endpoints)
+        yield serving.with_certificate(configured, endpoints, upstream=options.upstream)
     yield from webhooks.configurations(bundle, endpoints, targets)
     if not options.upstream:
         serving.check_secrets(endpoints.values(), bundle.others)

@@ -31,8 +31,11 @@ def injection_annotations(endpoint: Endpoint) -> dict[str, str]:
     return {INJECT_CA: f"{endpoint.namespace}/{endpoint.certificate}"}
 
 
-def with_certificate(deployment: Body, endpoints: Mapping[str, Endpoint]) -> Body:
-    """The Deployment with the certificate mounted in every container, if it is an endpoint and the bundle brings none."""
+def with_certificate(deployment: Body, endpoints: Mapping[str, Endpoint], *, upstream: bool) -> Body:
+    """The Deployment with the certificate mounted in every container, if it is an endpoint and the bundle brings none.
+
+    A container that mounts one of its volumes itself reads it there: as in OLM v0, its mount is kept. Upstream replaces it.
+    """
     endpoint = endpoints.get(deployment["metadata"]["name"])
     if endpoint is None or endpoint.certificates is CertificateMode.NONE:
         return deployment
@@ -55,7 +58,8 @@ def with_certificate(deployment: Body, endpoints: Mapping[str, Endpoint]) -> Bod
         }
         for volume, (_, certificate, key) in _VOLUMES.items()
     ]
-    containers = [_with_mounts(container, replaced) for container in pod.get("containers") or ()]
+    replaced_mounts = replaced if upstream else replaced - set(_VOLUMES)
+    containers = [_with_mounts(container, replaced_mounts) for container in pod.get("containers") or ()]
     pod = {**pod, "volumes": volumes, "containers": containers}
     return {**deployment, "spec": {**deployment["spec"], "template": {**template, "spec": pod}}}
 
@@ -70,7 +74,8 @@ def _with_mounts(container: Body, replaced: set[str]) -> Body:
         for mount in container.get("volumeMounts") or ()
         if mount["name"] not in replaced and mount.get("mountPath") not in _MOUNT_PATHS
     ]
-    mounts += [{"name": volume, "mountPath": path} for volume, (path, *_) in _VOLUMES.items()]
+    kept = {mount["name"] for mount in mounts}
+    mounts += [{"name": volume, "mountPath": path} for volume, (path, *_) in _VOLUMES.items() if volume not in kept]
     return {**container, "volumeMounts": mounts}
 
 

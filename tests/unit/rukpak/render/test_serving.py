@@ -7,6 +7,7 @@ import pytest
 
 from rukpak.format import BadBundle
 from rukpak.render.endpoints import CertificateMode, endpoints_of
+from rukpak.render.renderer import RenderOptions, render
 from rukpak.render.serving import services
 from tests.unit.rukpak.builders import Body, bundle, csv, deployment, obj
 
@@ -77,3 +78,34 @@ def test_a_service_of_the_bundle_that_does_not_lead_to_the_deployment(given: Bod
         found(given)
     assert "Service manager-service" in caught.value.message
     assert "Deployment manager" in caught.value.message
+
+
+SERVING, AUTHENTICATION = "/tmp/k8s-webhook-server/serving-certs", "/apiserver.local.config/certificates"
+MINE = {"name": "apiservice-cert", "mountPath": "/etc/certificates", "readOnly": True}
+
+
+@pytest.mark.parametrize(
+    ("upstream", "expected"),
+    [
+        pytest.param(False, [MINE], id="it is kept"),
+        pytest.param(True, [{"name": "apiservice-cert", "mountPath": AUTHENTICATION}], id="upstream replaces it"),
+    ],
+)
+def test_a_bundle_mounts_the_certificate_where_it_reads_it(upstream: bool, expected: list[Body]) -> None:
+    """OLM v0 keeps the mount of a container that names the volume of the certificate, at any path."""
+    containers = [{"name": "own", "volumeMounts": [MINE]}, {"name": "other"}]
+    volumes = [{"name": "apiservice-cert", "emptyDir": {}}]
+    install = {"deployments": [deployment(containers=containers, volumes=volumes)]}
+    made = bundle(csv(install=install, webhookdefinitions=[hook(443, 9443)]))
+    options = RenderOptions("ns", upstream=upstream, certificates=CertificateMode.SELF)
+    (workload,) = [manifest.body for manifest in render(made, options) if manifest.kind == "Deployment"]
+    pod = workload["spec"]["template"]["spec"]
+    own, other = (container["volumeMounts"] for container in pod["containers"])
+    assert [mount for mount in own if mount["name"] == "apiservice-cert"] == expected
+    assert {mount["name"]: mount["mountPath"] for mount in own if mount["name"] == "webhook-cert"} == {
+        "webhook-cert": SERVING
+    }
+    assert [mount["mountPath"] for mount in other] == [SERVING, AUTHENTICATION]
+    assert {volume["name"]: volume["secret"]["secretName"] for volume in pod["volumes"]} == dict.fromkeys(
+        ("webhook-cert", "apiservice-cert"), "manager-service-cert"
+    )
