@@ -47,8 +47,8 @@ class Person:
         registry = ["--registries-conf", str(self.stage.cluster.registries_conf), "--allow-source-cidr", "127.0.0.0/8"]
         return self.olm("diff", operator, *arguments, *registry)
 
-    def versions(self) -> dict[str, Any]:
-        """The resourceVersion of each object that a plan must not touch."""
+    def generations(self) -> dict[str, Any]:
+        """The generation of each object that a plan must neither create nor change. Statuses may change meanwhile."""
         kinds = f"bundles.core.rukpak.io,bundledeployments.core.rukpak.io,{KIND},crds,deployments"
         found = json.loads(self.stage.cluster.kubectl("get", kinds, "-A", "-o", "json"))["items"]
         return {f"{each['kind']} {each['metadata']['name']}": each["metadata"]["generation"] for each in found}
@@ -66,7 +66,7 @@ def person(stage: Stage) -> Iterator[Person]:
 
 def test_an_upgrade_is_shown_and_not_installed(person: Person) -> None:
     assert person.olm("install", PACKAGE, "--version", "0.1.0", "--wait")[0] == 0
-    before = person.versions()
+    before = person.generations()
     status, out, err = person.diff("0.2.0")
     assert (status, err) == (1, "")
     first, *rest = out.splitlines()
@@ -74,7 +74,7 @@ def test_an_upgrade_is_shown_and_not_installed(person: Person) -> None:
     assert any(line.startswith("# objects: ") for line in rest)
     assert any(line.startswith("--- Deployment.apps ") for line in rest)
     assert any(line.startswith("+++ Deployment.apps ") for line in rest)
-    assert person.versions() == before
+    assert person.generations() == before
 
     status, out, _ = person.diff("0.2.0", "-o", "json")
     value = json.loads(out)
