@@ -42,6 +42,18 @@ def test_json_and_yaml_have_the_same_values(case: Path, capsys: pytest.CaptureFi
     assert objects == documents.read((case / "objects.yaml").read_bytes())
 
 
+@pytest.mark.parametrize("flags", [["--watch-namespace", ""], ["--certificates", "self"]], ids=" ".join)
+def test_a_default_may_be_written_out(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    case = Path(__file__).parent / "webhooks-self"
+    assert main([str(case / "bundle"), *flags]) == 0
+    assert documents.read(capsys.readouterr().out.encode()) == documents.read((case / "objects.yaml").read_bytes())
+
+
+def test_an_empty_namespace_to_watch_means_all(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(Path(__file__).parent / "own-namespace" / "bundle"), "--watch-namespace", ""]) == 1
+    assert "do not support targeting all namespaces" in capsys.readouterr().err
+
+
 def test_several_bundles_are_printed_one_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     names = ("own-namespace", "no-usable-mode", "all-namespaces")
     folders = [str(Path(__file__).parent / name / "bundle") for name in names]

@@ -231,6 +231,11 @@ def test_a_crd_of_an_old_version_is_kept_as_it_is() -> None:
             {"manifests/a.yaml": b"x: ["}, f'error parsing objects in "a.yaml": line 2, {FLOW}: x: [ <==', id="YAML"
         ),
         pytest.param(
+            {"manifests/a.json": orjson.dumps(CONFIG), "manifests/sub/b.json": b"{}"},
+            f'{NESTED}: found "manifests/sub"',
+            id="a subdirectory",
+        ),
+        pytest.param(
             {
                 "manifests/a.json": orjson.dumps(CONFIG | {"n": 1}),
                 "manifests/b.json": orjson.dumps(CONFIG | {"n": True}),
