@@ -138,8 +138,20 @@ def _is_taken(refused: Refused) -> bool:
     return refused.cluster.kubectl("get", kind, name, *where, "-o", path) == uid
 
 
-def _is_refused_by_the_api_server(refused: Refused) -> bool:
-    return '" is invalid: ' in refused.why
+def _is_refused_by_its_own_definition(refused: Refused) -> bool:
+    """The object, the CustomResourceDefinition of its kind, and the fields that this one requires are all in the bundle."""
+    named = re.search(r' (\w+)\.(\S+) "([^"]+)" is invalid: (.*?)(?:;|$)', refused.why)
+    assert named, refused.why
+    kind, group, name, faults = named.groups()
+    bodies = [body for text in refused.manifests() for body in yaml.load_all(text, yaml.CBaseLoader)]
+    names = [body["spec"].get("names", {}).get("kind") for body in bodies if body.get("spec", {}).get("group") == group]
+    examples = [
+        body["spec"].keys()
+        for body in bodies
+        if (body["kind"], body["apiVersion"].partition("/")[0], body["metadata"]["name"]) == (kind, group, name)
+    ]
+    missing = set(re.findall(r"spec\.(\w+): Required value", faults))
+    return kind in names and bool(missing) and bool(examples) and not any(missing & fields for fields in examples)
 
 
 def _is_written_for_older_clusters(refused: Refused) -> bool:
@@ -171,7 +183,7 @@ REASONS: dict[str, tuple[str, Check]] = {
     "requires what no bundle of the catalog is": (r"Unable to resolve because ", _requires_what_is_not_there),
     "requires a newer Kubernetes": (r"(needs|requires) Kubernetes ", _needs_a_newer_cluster),
     "brings an object that another package brings too": (r"already exists and belongs to", _is_taken),
-    "brings an object that its own definition refuses": (r"is invalid: ", _is_refused_by_the_api_server),
+    "brings an object that its own definition refuses": (r"is invalid: ", _is_refused_by_its_own_definition),
     "brings definitions that Kubernetes does not read since 1.22": (
         r"cannot run on Kubernetes 1.22 or newer",
         _is_written_for_older_clusters,

@@ -137,6 +137,32 @@ def test_mercury_operator_brings_the_exact_versions_that_it_requires(stage: Stag
         assert not stage.exists("bundledeployment", package)
 
 
+@pytest.mark.corpus
+@pytest.mark.timeout(600)
+def test_kubedb_installer_alone_brings_cert_manager_and_takes_it_away(stage: Stage, corpus: Path) -> None:
+    package, needed = "kubedb-installer", "cert-manager"
+    stage.ready_catalog(stage.publish(Content(corpus / "catalog", corpus / "bundles"), [package, needed]).reference)
+    stage.also_delete("Operator", needed)
+    before = installed_objects(stage)
+    stage.operator(package, package)
+    found = stage.operator_when(package, "Ready", lambda o: is_true(o, "Ready"), 240)
+    (entry,) = found["status"]["dependencies"]
+    assert (entry["package"], entry["operator"], entry["installed"]) == (needed, needed, True)
+    dependency = stage.operator_when(needed, "Ready", lambda o: is_true(o, "Ready"), 240)
+    assert dependency["metadata"]["labels"] == {INSTALLED_FOR_LABEL: ""}
+    assert {package, needed} <= {name.partition("/")[2] for name in installed_objects(stage) - before}
+    assert stage.exists("crd", "certificates.cert-manager.io")
+    stage.delete("Operator", package)
+    stage.until(OPERATORS, f"{needed} is deleted", lambda objects: needed not in objects, 240)
+    assert installed_objects(stage) == before
+
+
+def installed_objects(stage: Stage) -> set[str]:
+    """What is installed, and what it may leave behind, as kind/name."""
+    kinds = "bundledeployments,namespaces,crds,clusterroles,clusterrolebindings,validatingwebhookconfigurations"
+    return set(stage.cluster.kubectl("get", kinds, "-o", "name").split())
+
+
 def test_operators_whose_dependency_cannot_be_installed_can_be_deleted_at_once(stage: Stage) -> None:
     """The dependency has no image: nothing is installed of it, and what requires it waits."""
     package, needed = f"{stage.name[:30]}-a", f"{stage.name[:30]}-b"
