@@ -34,7 +34,7 @@ class KeyPair:
         certificates = read_certificates(chain)
         if not certificates:
             raise BadKeyPair("the certificate is not PEM")
-        if public_bytes(read_key(key)) != _public(certificates[0]):
+        if public_bytes(read_key(key)) != public_key_of(certificates[0]):
             raise BadKeyPair("the key does not belong to the certificate")
         names_of(certificates[0])
         return cls(chain, key, certificates[0])
@@ -96,7 +96,8 @@ def public_bytes(key: PrivateKeyTypes) -> bytes:
     return key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 
-def _public(certificate: x509.Certificate) -> bytes:
+def public_key_of(certificate: x509.Certificate) -> bytes:
+    """The public key of a certificate, as DER. Raises BadKeyPair when it is of a kind that is not known."""
     try:
         return certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     except (ValueError, UnsupportedAlgorithm) as error:

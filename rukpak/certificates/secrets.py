@@ -25,7 +25,7 @@ from olmkit.api.bundledeployments import (
     ROTATION_ANNOTATION,
 )
 from olmkit.tls.certificate_authority import issue, make_ca
-from olmkit.tls.key_pair import BadKeyPair, KeyPair, names_of, read_certificates
+from olmkit.tls.key_pair import BadKeyPair, KeyPair, names_of, public_key_of, read_certificates
 from rukpak.certificates.serving_certificate import LIFETIME, ServingCertificate, Step, common_name
 
 CERTIFICATE, KEY = "tls.crt", "tls.key"
@@ -51,6 +51,8 @@ def read(secret: Mapping[str, Any], host_names: Iterable[str]) -> ServingCertifi
 def _read(data: Data, host_names: Iterable[str]) -> ServingCertificate:
     pair = KeyPair.read(data.get(CERTIFICATE, b""), data.get(KEY, b""))
     authorities = read_certificates(data.get(AUTHORITIES, b""))
+    for each in authorities:
+        public_key_of(each)
     following = _next(data, authorities)
     issuers = [each for each in authorities if _is_issued_by(pair, each)]
     if not issuers:
@@ -119,10 +121,20 @@ def _decoded(secret: Mapping[str, Any]) -> Data:
 
 
 def _readable(text: bytes) -> list[x509.Certificate]:
+    """The authorities in the text, without those with a key that nobody can verify with; none if the text is broken."""
     try:
-        return read_certificates(text)
+        found = read_certificates(text)
     except BadKeyPair:
         return []
+    return [each for each in found if _has_known_key(each)]
+
+
+def _has_known_key(certificate: x509.Certificate) -> bool:
+    try:
+        public_key_of(certificate)
+    except BadKeyPair:
+        return False
+    return True
 
 
 def _next(data: Data, authorities: list[x509.Certificate]) -> KeyPair | None:

@@ -99,6 +99,15 @@ def _with_unreadable_names(_: Data) -> Data:
     return {CERTIFICATE: certificate, KEY: pem, AUTHORITIES: certificate}
 
 
+def _with_unknown_authority_key(data: Data) -> Data:
+    """An authority of the same name is trusted too, whose key is on a curve that nobody knows."""
+    der = x509.load_pem_x509_certificate(data[AUTHORITIES]).public_bytes(Encoding.DER)
+    unknown = der.replace(bytes.fromhex("2a8648ce3d030107"), bytes.fromhex("2a8648ce3d03017f"))
+    text = base64.encodebytes(unknown).decode()
+    pem = f"-----BEGIN CERTIFICATE-----\n{text}-----END CERTIFICATE-----\n"
+    return {**data, AUTHORITIES: data[AUTHORITIES] + pem.encode()}
+
+
 def _mixed(data: Data) -> Data:
     return {**data, AUTHORITIES: issued()[AUTHORITIES]}
 
@@ -115,6 +124,11 @@ def _mixed(data: Data) -> Data:
         pytest.param(lambda data: {**data, AUTHORITIES: b""}, "none of its certificate", id="no authority"),
         pytest.param(lambda data: {**data, CERTIFICATE: data[CERTIFICATE][:99]}, "truncated", id="truncated"),
         pytest.param(_with_unreadable_names, "the extensions of the certificate cannot be read", id="unreadable names"),
+        pytest.param(
+            _with_unknown_authority_key,
+            "the certificate's key is of a kind that is not known",
+            id="unknown authority key",
+        ),
         pytest.param(lambda _: issued(names=("other.ns",)), "it is not for web.ns", id="other names"),
     ],
 )
@@ -122,6 +136,13 @@ def test_a_secret_that_cannot_be_served_from(change: Callable[[Data], Data], pro
     found = known(change(issued()))
     assert problem in found.problem
     assert found.problem_at(NOW)
+
+
+def test_an_authority_whose_key_is_not_known_is_not_kept_with_the_others() -> None:
+    data = issued()
+    replaced = after(_with_unknown_authority_key(data), Step.ISSUE)
+    assert known(replaced).problem == ""
+    assert read_certificates(replaced[AUTHORITIES])[1:] == read_certificates(data[AUTHORITIES])
 
 
 def test_a_next_certificate_that_is_broken_is_replaced() -> None:
