@@ -118,6 +118,9 @@ class ExistingObjectsChecker:
                 state = await self._checked(ExistingObjects(identity, datetime.now(UTC)), versions)
             except (ApiError, OlmError) as error:
                 state = ExistingObjects(identity, datetime.now(UTC), error=error.message)
+            except Exception as error:  # whatever it is, a check that stays running would never be repeated
+                log.exception("custom resources cannot be checked against new schemas")
+                state = ExistingObjects(identity, datetime.now(UTC), error=type(error).__name__)
         self._states[name] = replace(state, at=datetime.now(UTC))
         log.info("checked %d custom resources against new schemas: %d not valid", state.count, state.invalid_count)
         self.ended(name)

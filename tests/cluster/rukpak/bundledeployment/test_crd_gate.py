@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from olmkit.api import bundledeployments
 from olmkit.api.crd_upgrade_safety import OPT_OUT_ANNOTATION
 from olmkit.runtime.client import Client
@@ -174,3 +176,21 @@ async def test_a_definition_that_nobody_manages_is_compared_before_it_is_taken_o
     at.deployments.record_write(await at.client.apply(bundledeployments.KIND, body, "test"))
     await at.until(READY)
     assert await live_size(at) == {"type": "string"}
+
+
+async def test_a_custom_resource_that_cannot_be_checked_is_reported_and_does_not_leave_the_check_running(
+    at: Harness, running: Client
+) -> None:
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    await at.install(bundle(at, "v1", free))
+    await at.until(READY)
+    depth, kind = 1005, kind_of(at.group)  # Python's recursion ends before, that of JSON parsers after it
+    nested = b'{"a":' * depth + b"1" + b"}" * depth
+    body = orjson.dumps(boat(at, "deep", size=0)).replace(b'"size":0', b'"size":' + nested)
+    await at.client.request("POST", kind.path(at.name), body=body)
+    ref = bundle(at, "v2", {**free, "minProperties": 1})
+    await configure(at, ref, ignoredRules=["min-properties-tightened"])
+    await at.until(says("Reconciling", "True", "Retrying", "cannot be checked against the new schemas: RecursionError"))
+
+    await configure(at, ref, ignoredRules=["min-properties-tightened", "existing-object-invalid"])
+    await at.until(READY)
