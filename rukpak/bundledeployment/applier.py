@@ -25,7 +25,16 @@ from rukpak.bundledeployment.apply_errors import CHANGED_RETRY_DELAY, CONFLICT_R
 from rukpak.bundledeployment.drift import next_applied
 from rukpak.bundledeployment.informers import Informers
 from rukpak.bundledeployment.inventory import Inventory
-from rukpak.bundledeployment.plan import Apply, ApplyBundle, Done, ObjectChange, PhaseStep, UpdateInventory, Verb
+from rukpak.bundledeployment.plan import (
+    DELETED,
+    Apply,
+    ApplyBundle,
+    Done,
+    ObjectChange,
+    PhaseStep,
+    UpdateInventory,
+    Verb,
+)
 from rukpak.bundledeployment.render_cache import Bodies, RenderCache
 from rukpak.bundledeployment.rendered_bundle import RenderedObject
 from rukpak.bundledeployment.rest_mapper import RestMapper
@@ -34,9 +43,6 @@ from rukpak.bundledeployment.template import foreign_annotations
 from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, LastApplied, World, manager_name
 from rukpak.certificates.injection import inject
 from rukpak.format.objects import ObjectKey
-
-DELETED = "it was deleted"
-"""Why an object is created again."""
 
 log = logging.getLogger(__name__)
 
@@ -137,11 +143,10 @@ class Applier:
                 Reason.WAITING_FOR_KIND, f"{item.key}: waiting until its kind is served", CHANGED_RETRY_DELAY
             )
         manager = manager_name(current.world.name)
-        adopts = current.world.deployment.spec.adoption_policy == "IfUnowned"
         if not dry_run:
             _distrust(current, item)
         async with self.limit:  # a parsed object takes many times the size of its JSON: few of them are in memory
-            result = await self._send(current.world, kind, _body(current, item), dry_run, adopts)
+            result = await self._send(current.world, kind, _body(current, item), dry_run, current.world.adopts)
         if not dry_run:
             self._record_write(kind, result)
             entry = transforms.applied_fields(result).get(manager, "")
@@ -198,7 +203,7 @@ def _log_change(current: _ApplyPass, item: RenderedObject, result: Mapping[str, 
 
 def _distrust(current: _ApplyPass, item: RenderedObject) -> None:
     """Forget in which form the object was applied before, until the answer is there: another form may have been stored by an
-    apply whose answer is lost, and a hash of names does not tell them apart."""
+    apply whose answer is lost, and within a second the hash of our fields does not tell them apart."""
     last = current.last_applied.get(item.key)
     if last is not None and last.digest != item.digest:
         current.last_applied[item.key] = replace(last, digest="")

@@ -23,16 +23,13 @@ from rukpak.bundledeployment import transforms
 from rukpak.bundledeployment.apply_errors import CHANGED_RETRY_DELAY, ApplyErrors
 from rukpak.bundledeployment.drift import next_applied
 from rukpak.bundledeployment.inventory import Inventory
-from rukpak.bundledeployment.plan import CertificateWrite, Done, ObjectChange, Verb, WriteCertificates
+from rukpak.bundledeployment.plan import DELETED, CertificateWrite, Done, ObjectChange, Verb, WriteCertificates
 from rukpak.bundledeployment.rendered_bundle import Content, RenderedBundle
 from rukpak.bundledeployment.world import BriefWait, LastApplied, World, manager_name
 from rukpak.certificates import secrets
 from rukpak.certificates.serving_certificate import ServingCertificate, Step
 from rukpak.format.objects import ObjectKey
 from rukpak.render.endpoints import Endpoint
-
-DELETED = "it was deleted"
-"""Why a certificate is issued again."""
 
 Known = dict[ObjectKey, tuple[tuple[str, str], ServingCertificate]]
 """Secret -> its uid and resourceVersion, and what was in it then."""
@@ -88,8 +85,7 @@ class CertificateSecrets:
         self, world: World, write: CertificateWrite, last_applied: dict[ObjectKey, LastApplied], known: Known
     ) -> ObjectChange:
         endpoint, key = write.endpoint, write.endpoint.secret_key
-        adopts = world.deployment.spec.adoption_policy == "IfUnowned"
-        result = await self._apply(world, write, await self._observed(world, endpoint), adopts=adopts)
+        result = await self._apply(world, write, await self._observed(world, endpoint), adopts=world.adopts)
         self.inventory.record_write(SECRETS, result)
         known[key] = _identity(result), secrets.read(result, endpoint.host_names)
         last = last_applied.get(key)

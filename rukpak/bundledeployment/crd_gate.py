@@ -32,13 +32,7 @@ RUNNING_DELAY = timedelta(seconds=30)
 def candidates(world: World) -> tuple[RenderedObject, ...]:
     """The CustomResourceDefinitions of the bundle that are to replace one on the cluster, and have to be compared with it."""
     content = world.content
-    if (
-        not isinstance(content, RenderedBundle)
-        or content.faults
-        or content.missing_kinds
-        or content.too_old
-        or CRD in world.unsynced
-    ):
+    if not isinstance(content, RenderedBundle) or not content.is_installable or CRD in world.unsynced:
         return ()
     if not is_enforced(world.deployment.spec.crd_upgrade_safety):
         return ()
@@ -58,8 +52,7 @@ def _is_replaced(world: World, item: RenderedObject) -> bool:
 
 def _is_taken_over(world: World, crd: CustomResourceDefinition) -> bool:
     """Whether it belongs to nobody, and another BundleDeployment released it or the spec permits to take it over."""
-    adopts = world.deployment.spec.adoption_policy == "IfUnowned"
-    return not crd.owner_uid and (bool(crd.released_by) or adopts)
+    return not crd.owner_uid and (bool(crd.released_by) or world.adopts)
 
 
 def _is_upgrade(world: World) -> bool:

@@ -213,6 +213,10 @@ class Verb(StrEnum):
     RECREATED = "recreated"  # another client had deleted it
 
 
+DELETED = "it was deleted"
+"""Why an object is RECREATED."""
+
+
 @dataclass(frozen=True, order=True)
 class ObjectChange:
     """An object that an apply created or changed, and why. `is_first`: not repeatedly within a short time."""

@@ -81,6 +81,11 @@ class RenderedBundle:
     endpoints: tuple[Endpoint, ...] = ()
     """Its Deployments that the API server calls."""
 
+    @property
+    def is_installable(self) -> bool:
+        """Whether nothing prevents its installation on this cluster, as far as that is known without the objects that exist."""
+        return not (self.faults or self.missing_kinds or self.too_old)
+
     def objects(self) -> Iterable[RenderedObject]:
         """All rendered objects in order."""
         return (item for phase in self.phases for item in phase.objects)

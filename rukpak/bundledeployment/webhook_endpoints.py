@@ -14,11 +14,11 @@ from olmkit.errors import ApiError
 from olmkit.runtime.api_server_addresses import ENDPOINT_SLICES
 from olmkit.runtime.client import Client
 from rukpak.format.objects import ObjectKey, mapping, mappings
+from rukpak.render.endpoints import ADMISSION_GROUP, CONFIGURATION_KINDS
 
-GROUP = "admissionregistration.k8s.io"
 CONFIGURATIONS = {
-    (GROUP, kind): Kind(GROUP, "v1", kind, f"{kind.lower()}s")
-    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+    (ADMISSION_GROUP, kind): Kind(ADMISSION_GROUP, "v1", kind, f"{kind.lower()}s")
+    for kind in CONFIGURATION_KINDS.values()
 }
 """The kinds of webhook configurations by (group, kind)."""
 SERVICE_LABEL = "kubernetes.io/service-name"

@@ -370,6 +370,11 @@ class World:
         return self.deployment.metadata.annotations.get(ABANDON_ANNOTATION) == "true"
 
     @property
+    def adopts(self) -> bool:
+        """Whether objects that nobody manages are taken over."""
+        return self.deployment.spec.adoption_policy == "IfUnowned"
+
+    @property
     def deletion_policy(self) -> DeletionPolicy:
         """What its deletion removes."""
         return self.deployment.spec.deletion_policy or "Cascade"

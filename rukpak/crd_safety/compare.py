@@ -1,9 +1,9 @@
 """Compares a CustomResourceDefinition on the cluster with the one that is to replace it.
 
-Called by rukpak.bundledeployment.crd_gate and by those who show a plan. Each version is compared with itself. Versions that are
-served together, without a conversion webhook, are compared with each other: custom resources are the same objects in all of
-them. What two versions on the cluster disagree about already does not count, and neither does status if it is a subresource: the
-operator alone writes it. Never decides what a broken rule leads to. Pure.
+Called by rukpak.bundledeployment.crd_changes and existing_objects, and by rukpak.changes. Each version is compared with itself.
+Versions that are served together, without a conversion webhook, are compared with each other: custom resources are the same
+objects in all of them. What two versions on the cluster disagree about already does not count, and neither does status if it is a
+subresource: the operator alone writes it. Never decides what a broken rule leads to. Pure.
 """
 
 from __future__ import annotations

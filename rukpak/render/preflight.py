@@ -21,7 +21,7 @@ from rukpak.format.objects import BundleObject, ObjectKey, mapping, mappings
 from rukpak.format.text import list_names
 from rukpak.render import requirements
 from rukpak.render.cluster_info import ClusterInfo, kind_text
-from rukpak.render.endpoints import API_SERVICE
+from rukpak.render.endpoints import ADMISSION_GROUP, API_SERVICE, CONFIGURATION_KINDS, CRD
 
 OPTIONAL_GROUPS = frozenset({"monitoring.coreos.com", "autoscaling.k8s.io", "console.openshift.io"})
 """API groups whose objects are optional: an operator works without them."""
@@ -30,10 +30,8 @@ SUITE_GROUPS = frozenset({"catalogd.operatorframework.io", "core.rukpak.io", "op
 MAX_ANNOTATIONS_BYTES = 256 * 1024
 """Bytes of all annotations of one object; the limit of the API server."""
 
-_CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _CSV = ("operators.coreos.com", "ClusterServiceVersion")
-_ADMISSION_GROUP = "admissionregistration.k8s.io"
-_WEBHOOK_KINDS = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
+_WEBHOOK_KINDS = frozenset(CONFIGURATION_KINDS.values())
 _POLICY_KINDS = frozenset({"MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"})
 _LEASES, _ALL_LEASES = "coordination.k8s.io", frozenset({"*", "*/*", "leases"})
 """The group of Leases, and the resources of a rule that match them."""
@@ -97,7 +95,7 @@ def obsolete(manifests: Iterable[BundleObject]) -> tuple[str, ...]:
 
 
 def _is_obsolete(manifest: BundleObject) -> bool:
-    return manifest.key[:2] == _CRD and manifest.version != "v1"
+    return manifest.key[:2] == CRD and manifest.version != "v1"
 
 
 def _form_fault(csvs: Sequence[BundleObject]) -> Iterator[str]:
@@ -122,7 +120,7 @@ def _own_kinds(manifests: Iterable[BundleObject]) -> frozenset[tuple[str, str, s
 
 def _crd_specs(manifests: Iterable[BundleObject]) -> Iterator[Mapping[str, Any]]:
     for manifest in manifests:
-        if manifest.key[:2] == _CRD:
+        if manifest.key[:2] == CRD:
             yield mapping(manifest.body.get("spec"))
 
 
@@ -178,13 +176,13 @@ def _trust_faults(manifest: BundleObject, facts: ClusterInfo) -> Iterator[str]:
         yield f"{key} is in the suite's own namespace: no bundle may write there"
     if key.group in SUITE_GROUPS:
         yield f"{key} is of the suite's own API: no bundle may bring one"
-    if key[:2] in (_CRD, API_SERVICE) and str(mapping(manifest.body.get("spec")).get("group")) in SUITE_GROUPS:
+    if key[:2] in (CRD, API_SERVICE) and str(mapping(manifest.body.get("spec")).get("group")) in SUITE_GROUPS:
         yield f"{key} would replace the suite's own API: no bundle may bring it"
-    if key.group == _ADMISSION_GROUP and key.kind in _WEBHOOK_KINDS:
+    if key.group == ADMISSION_GROUP and key.kind in _WEBHOOK_KINDS:
         for webhook in mappings(manifest.body.get("webhooks")):
             name = f'{key}: webhook "{webhook.get("name", "")}"'
             yield from _admission_faults(name, mappings(webhook.get("rules")))
-    if key.group == _ADMISSION_GROUP and key.kind in _POLICY_KINDS:
+    if key.group == ADMISSION_GROUP and key.kind in _POLICY_KINDS:
         constraints = mapping(mapping(manifest.body.get("spec")).get("matchConstraints"))
         yield from _admission_faults(str(key), mappings(constraints.get("resourceRules")))
 
