@@ -46,10 +46,12 @@ def evaluate(world: World) -> Evaluation:
 
 
 def irreversible(world: World) -> str:
-    """The storage versions of CRDs that the upgrade changes; empty if there are none, or they have changed already."""
+    """The storage versions of CRDs that the upgrade changes; empty if there are none, or they have changed already. A rollback
+    leaves them as they are."""
     if world.active_bundle is None or world.is_target_active or not isinstance(world.content, RenderedBundle):
         return ""
-    live = {item.key.name: (world.crds.get(item.key.name), item.storage) for item in world.content.objects()}
+    applied = (item for item in world.content.objects() if not world.is_left(item.key))
+    live = {item.key.name: (world.crds.get(item.key.name), item.storage) for item in applied}
     moved = [
         f"{name} from {crd.storage_version} to {storage}"
         for name, (crd, storage) in live.items()

@@ -108,7 +108,8 @@ def _target(world: World) -> str:
 
 
 def _new_objects(world: World, outcome: Outcome) -> list[ObjectKey]:
-    """Objects of the desired bundle that are applied, and that the active one lacks or has in another form."""
+    """Objects of the desired bundle that are applied, and that the active one lacks or has in another form; without those that a
+    rollback leaves."""
     if not isinstance(world.content, RenderedBundle) or not isinstance(world.active_content, RenderedBundle):
         return []
     old = {item.key: item.digest for item in world.active_content.objects()}
@@ -116,7 +117,9 @@ def _new_objects(world: World, outcome: Outcome) -> list[ObjectKey]:
     return [
         item.key
         for item in world.content.objects()
-        if old.get(item.key) != item.digest and (is_up_to_date(world, item) or item.key in now)
+        if old.get(item.key) != item.digest
+        and not world.is_left(item.key)
+        and (is_up_to_date(world, item) or item.key in now)
     ]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from olmkit.errors import Waiting
 from olmkit.runtime.recorder import choose_events
+from rukpak.bundledeployment.evaluate import irreversible
 from rukpak.bundledeployment.health import Health
 from rukpak.bundledeployment.plan import Apply, Done, Keep, PhaseStep, RollBack
 from rukpak.bundledeployment.ready_message import Outcome
@@ -31,7 +32,7 @@ from tests.unit.rukpak.bundledeployment.rollback_worlds import (
     running,
     unwell,
 )
-from tests.unit.rukpak.bundledeployment.worlds import installed, report_of, revision
+from tests.unit.rukpak.bundledeployment.worlds import DEFINITION, crd, installed, plan_of, report_of, revision
 
 BACK = f"back to {OLD} \\(revision 1\\); {NEW} \\(revision 2\\) failed: it crashes"
 REJECTED = ApplyRejected("Blocked", "Secret is immutable", timedelta(minutes=1))
@@ -41,6 +42,17 @@ def applying(seen: World) -> Done:
     """Some of its objects were applied."""
     assert isinstance(seen.content, RenderedBundle)
     return Done(Apply(seen.content, (PhaseStep(2, ()),), dry_run_first=True))
+
+
+def moved(seen: World) -> World:
+    """The revision that failed has moved the storage version of the CRD."""
+    return replace(seen, crds={DEFINITION.name: crd(served_versions=("v1", "v2"), storage_version="v2")})
+
+
+def test_a_rollback_announces_no_change_of_a_storage_version() -> None:
+    seen = moved(rolled_back(running(FAILED, GOOD)))
+    assert irreversible(seen) == ""
+    assert isinstance(plan_of(seen), Apply)
 
 
 @pytest.mark.parametrize(
@@ -64,8 +76,15 @@ def applying(seen: World) -> Done:
             rolled_back(running(FAILED, GOOD)),
             REJECTED,
             {"Installed": "True", "Ready": "False/RolledBack", "Stalled": "True/RolledBack"},
-            f"rolled {BACK}; cannot return to {OLD}: Secret is immutable.*",
+            f"rolled {BACK}; cannot return to {OLD}: Secret is immutable",
             id="it cannot be brought back",
+        ),
+        pytest.param(
+            moved(rolled_back(running(FAILED, GOOD))),
+            applying(rolled_back(running(FAILED, GOOD))),
+            {"Installed": "True", "Ready": "False/RollingBack", "Reconciling": "True/RollingBack"},
+            f"rolling {BACK}; returning to {OLD}, phase 2 of 6",
+            id="it is being brought back, and storage versions stay as they are",
         ),
         pytest.param(
             brought_back(),
