@@ -14,7 +14,6 @@ from rukpak.render.install_options import InstallOptions
 from tests.unit.rukpak.bundledeployment.worlds import raw, revision
 
 V1, V2, V3 = (f"registry.example.com/ship:v{number}" for number in (1, 2, 3))
-BOW = InstallOptions("bow")
 
 
 def target(ref: str, *history: Any, **spec: Any) -> Target:
