@@ -79,7 +79,7 @@ async def _difference(session: Session, name: str, version: str | None, options:
         operator=name,
         old_version=running.version if running is not None else "",
         new_version=wanted.version,
-        refusals=new.ready.faults,
+        refusals=(*new.ready.faults, *filter(None, [new.ready.too_old])),
         missing_kinds=new.ready.missing,
         objects=tuple(object_changes(before, after)),
         gained=tuple(gained(was, will)),

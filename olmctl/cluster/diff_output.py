@@ -33,7 +33,7 @@ class Difference:
     old_version: str
     new_version: str
     refusals: tuple[str, ...]
-    """Why rukpak would refuse the new version."""
+    """Why rukpak would refuse the new version, or keep it waiting for a newer Kubernetes."""
     missing_kinds: tuple[str, ...]
     """Kinds that the cluster has to serve first."""
     objects: tuple[ObjectChange, ...]

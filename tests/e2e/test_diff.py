@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -117,22 +117,41 @@ def test_errors_are_no_differences(person: Person) -> None:
 RULE = "v1alpha1: spec.message: max-length-tightened: none -> 20"
 
 
-def tightened(folder: Path) -> Content:
-    """The samples, with a version 0.2.0 whose CustomResourceDefinition limits the length of messages."""
+def changed(folder: Path, name: str, change: Callable[[dict[str, Any]], None]) -> Content:
+    """The samples, with another manifest of that name in version 0.2.0."""
     shutil.copytree(CONTENT.catalog, folder / "catalog")
     shutil.copytree(CONTENT.bundles, folder / "bundles")
-    path = folder / "bundles" / PACKAGE / "0.2.0" / "manifests" / "hello.example.com_greetings.yaml"
-    crd = yaml.safe_load(path.read_text())
+    path = folder / "bundles" / PACKAGE / "0.2.0" / "manifests" / name
+    manifest = yaml.safe_load(path.read_text())
+    change(manifest)
+    path.write_text(yaml.safe_dump(manifest))
+    return Content(folder / "catalog", folder / "bundles")
+
+
+def tighten(crd: dict[str, Any]) -> None:
+    """Limit the length of messages."""
     fields = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
     fields["spec"]["properties"]["message"]["maxLength"] = 20
-    path.write_text(yaml.safe_dump(crd))
-    return Content(folder / "catalog", folder / "bundles")
+
+
+def require_newer_kubernetes(csv: dict[str, Any]) -> None:
+    csv["spec"]["minKubeVersion"] = "9.0.0"
+
+
+def test_a_version_that_needs_a_newer_kubernetes_says_so(stage: Stage, tmp_path: Path) -> None:
+    stage.publish(changed(tmp_path, "hello-operator.clusterserviceversion.yaml", require_newer_kubernetes), [PACKAGE])
+    stage.ready_catalog(stage.repository().reference)
+    name, person = stage.operator(PACKAGE, version="0.1.0"), Person(stage)
+    stage.ready_operator(name, "0.1.0")
+    status, out, _ = person.diff("0.2.0", operator=name)
+    needed = f'# refused: bundle "{PACKAGE}.v0.2.0" needs Kubernetes 9.0.0 or newer, this cluster runs '
+    assert (status, [line for line in out.splitlines() if line.startswith(needed)] != []) == (1, True)
 
 
 def test_an_upgrade_that_tightens_a_schema_is_announced_and_refused_until_its_rule_is_ignored(
     stage: Stage, tmp_path: Path
 ) -> None:
-    stage.publish(tightened(tmp_path), [PACKAGE])
+    stage.publish(changed(tmp_path, "hello.example.com_greetings.yaml", tighten), [PACKAGE])
     stage.ready_catalog(stage.repository().reference)
     name, person = stage.operator(PACKAGE, version="0.1.0"), Person(stage)
     stage.ready_operator(name, "0.1.0")
