@@ -3,7 +3,8 @@
 Called by rukpak.admission.setup; the API server asks only about objects with the annotation that are not being deleted yet
 (config/webhook). rukpak answers for Operators too, because no other controller may list the custom resources of all kinds. A
 BundleDeployment of an Operator is as protected as that Operator. A deletionPolicy that keeps custom resources leaves nothing to
-protect. What cannot be counted counts as used. Never writes.
+protect, as soon as both have it: a BundleDeployment that is deleted in the foreground has its own, in the background that of its
+Operator. What cannot be counted counts as used. Never writes.
 """
 
 from __future__ import annotations
@@ -86,13 +87,15 @@ class DeletionProtection:
             return None
         uid = request.old["metadata"]["uid"]
         owned = [obj for obj in self.deployments.objects.values() if (operator_of(obj) or {}).get("uid") == uid]
-        return await self._denial(operators.KIND, request.old, owned)
+        policy = (request.old["spec"].get("install") or {}).get("deletionPolicy", CASCADE)
+        used = [obj for obj in owned if CASCADE in (policy, policy_of(obj))]
+        return await self._denial(operators.KIND, request.old, used)
 
     async def validate_bundle_deployment(self, request: AdmissionRequest) -> Denial | None:
         """Why a BundleDeployment is not deleted; None: it is, or its Operator is being deleted or not protected."""
         if request.obj is not None or request.old is None or not is_protected(request.old):
             return None
-        owner = operator_of(request.old)
+        kind, protected, owner = bundledeployments.KIND, request.old, operator_of(request.old)
         if owner is not None:
             try:
                 operator = await self.client.get(operators.KIND, owner["name"])
@@ -102,19 +105,23 @@ class DeletionProtection:
                 return Denial(FORBIDDEN, f"its Operator {owner['name']} cannot be read: {error.message}")
             if operator["metadata"]["uid"] != owner["uid"] or not is_protected(operator):
                 return None
-            return await self._denial(operators.KIND, operator, [request.old])  # its annotation is a copy
-        return await self._denial(bundledeployments.KIND, request.old, [request.old])
+            kind, protected = operators.KIND, operator  # the annotation of the BundleDeployment is a copy
+        used = [request.old] if policy_of(request.old) == CASCADE else []
+        return await self._denial(kind, protected, used)
 
     async def _denial(self, kind: Kind, obj: Object, deployments: Sequence[Object]) -> Denial | None:
         name = obj["metadata"]["name"]
         if self.deployments.stale or self.crds.stale:
             text = f"{kind.kind} {name} is protected, and its custom resources cannot be counted now: try again"
             return Denial(FORBIDDEN, text)
-        uids = [
-            each["metadata"]["uid"] for each in deployments if each["spec"].get("deletionPolicy", CASCADE) == CASCADE
-        ]
-        counted = [await self.usage.custom_resources(uid) for uid in uids]
+        counted = [await self.usage.custom_resources(each["metadata"]["uid"]) for each in deployments]
         return denial_of(kind, name, [entry for counts in counted for entry in counts])
+
+
+def policy_of(deployment: Object) -> str:
+    """What the deletion of a BundleDeployment removes by its own spec."""
+    policy: str = deployment["spec"].get("deletionPolicy", CASCADE)
+    return policy
 
 
 def operator_of(deployment: Object) -> Object | None:

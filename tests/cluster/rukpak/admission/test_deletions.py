@@ -17,6 +17,7 @@ from tests.cluster.rukpak.admission.conftest import Object, Place
 from tests.cluster.rukpak.harness import READY, definition, gone, kind_of, namespace, plain, thing
 
 ANNOTATION = "operators.operatorframework.io/deletion-protection"
+DELETE = ("delete", "operators.operators.operatorframework.io")
 
 
 def annotated(value: str | None) -> Object:
@@ -126,11 +127,23 @@ async def test_without_custom_resources_it_is_deleted(fleet: Fleet) -> None:
 
 async def test_a_deletion_that_keeps_custom_resources_is_not_refused(fleet: Fleet) -> None:
     await fleet.protect()
+    await fleet.client.patch(operators.KIND, fleet.name, {"spec": {"install": {"deletionPolicy": "KeepCRDs"}}})
+    assert (await fleet.place.kubectl(*DELETE, fleet.name)).endswith(fleet.operator_refusal), "it is not handed on yet"
     await fleet.client.patch(bundledeployments.KIND, fleet.name, {"spec": {"deletionPolicy": "KeepCRDs"}})
     await fleet.place.at.until(lambda raw: READY(raw) and (raw or {})["spec"].get("deletionPolicy") == "KeepCRDs")
     await fleet.client.delete(operators.KIND, fleet.name)
     await fleet.place.at.until(gone)
     assert await fleet.place.at.find(kind_of(fleet.place.at.group), "a", fleet.name) is not None
+
+
+async def test_the_policy_of_the_operator_counts_that_its_bundle_deployment_gets_when_it_is_deleted(
+    fleet: Fleet,
+) -> None:
+    """That of a paused Operator is handed on only then."""
+    await fleet.protect()
+    await fleet.client.patch(bundledeployments.KIND, fleet.name, {"spec": {"deletionPolicy": "KeepCRDs"}})
+    await fleet.place.at.until(lambda raw: READY(raw) and (raw or {})["spec"].get("deletionPolicy") == "KeepCRDs")
+    assert (await fleet.place.kubectl(*DELETE, fleet.name)).endswith(fleet.operator_refusal)
 
 
 async def test_without_the_annotation_it_is_deleted(fleet: Fleet) -> None:
@@ -169,6 +182,5 @@ async def test_many_deletions_at_once_are_all_refused(fleet: Fleet) -> None:
     Each kubectl takes a thread of this process, of which rukpak needs one.
     """
     await fleet.protect()
-    command = ("delete", "operators.operators.operatorframework.io", fleet.name)
-    printed = await asyncio.gather(*(fleet.place.kubectl(*command) for _ in range(4)))
+    printed = await asyncio.gather(*(fleet.place.kubectl(*DELETE, fleet.name) for _ in range(4)))
     assert [each for each in printed if f"denied the request: Operator {fleet.name} is protected: " not in each] == []
