@@ -40,26 +40,32 @@ ABANDON = {"metadata": {"annotations": {ABANDON_ANNOTATION: "true"}}}
 
 
 class Counting(Client):
-    """Counts applies of each path that are no rehearsals."""
+    """Counts applies of each path, and dry runs of them."""
 
     applied: dict[str, int]
+    dry_run: dict[str, int]
 
     async def request(self, method: str, path: str, **options: Any) -> Object:
         query = options.get("query") or {}
-        if method == "PATCH" and "fieldManager" in query and not query.get("dryRun"):
-            self.applied[path] = self.applied.get(path, 0) + 1
+        if method == "PATCH" and "fieldManager" in query:
+            counts = self.dry_run if query.get("dryRun") else self.applied
+            counts[path] = counts.get(path, 0) + 1
         return await super().request(method, path, **options)
 
 
-async def test_each_object_is_applied_once_when_it_is_installed(at: Harness, tmp_path: Path) -> None:
-    Counting.applied = {}
+async def test_each_object_is_applied_once_and_dry_run_only_if_it_is_changed(at: Harness, tmp_path: Path) -> None:
+    Counting.applied, Counting.dry_run = {}, {}
     async with rukpak(at.cluster, tmp_path, Counting):
-        objects = (namespace(at.name), definition(at.group), config_map("log", at.name), deployment("engine", at.name))
-        await at.install(at.push(plain(*objects)))
+        objects = (namespace(at.name), definition(at.group), deployment("engine", at.name))
+        await at.install(at.push(plain(*objects, *(config_map(name, at.name, v="1") for name in "ab"))))
         await at.until(READY)
-    counts = {path: count for path, count in Counting.applied.items() if at.name in path and "rukpak" not in path}
-    assert len(counts) == 4, counts
-    assert set(counts.values()) == {1}, counts
+        counts = {path: count for path, count in Counting.applied.items() if at.name in path and "rukpak" not in path}
+        assert len(counts) == 5, counts
+        assert set(counts.values()) == {1}, counts
+        assert Counting.dry_run == {}
+        await at.install(at.push(plain(*objects, *(config_map(name, at.name, v="2") for name in "ab")), "v2"))
+        await at.until(READY)
+    assert Counting.dry_run == {CONFIG_MAPS.path(at.name, name): 1 for name in "ab"}
 
 
 async def test_rules_that_kubernetes_aggregates_are_left_to_it(at: Harness, tmp_path: Path) -> None:
@@ -68,7 +74,7 @@ async def test_rules_that_kubernetes_aggregates_are_left_to_it(at: Harness, tmp_
     part, whole = cluster_role(f"{at.name}-part", rules=[rule]), cluster_role(at.name, rules=[])
     part["metadata"]["labels"] = {"harbour": at.name}
     whole["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": {"harbour": at.name}}]}
-    Counting.applied = {}
+    Counting.applied, Counting.dry_run = {}, {}
     async with rukpak(at.cluster, tmp_path, Counting):
         await at.install(at.push(plain(part, whole)))
         await at.until(READY)

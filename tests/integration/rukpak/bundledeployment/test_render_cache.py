@@ -12,7 +12,7 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from olmkit.store.store import Store
 from rukpak.bundle.storage import BUNDLE_FILE, PLAIN, REGISTRY, TYPE_FILE
-from rukpak.bundledeployment.render_cache import EXTERNAL_NAMESPACE_DIGEST, RenderCache
+from rukpak.bundledeployment.render_cache import EXTERNAL_NAMESPACE_DIGEST, MAX_BODIES_BYTES, RenderCache
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle
 from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, RestMapper
 from rukpak.bundledeployment.world import NAMESPACE
@@ -70,6 +70,19 @@ async def test_content_that_is_missing_or_damaged_is_asked_for_again_and_not_rem
     with pytest.raises(KeyError):
         await shelf.contents.bodies(content, "ship")
     assert shelf.lost == ["ship-a", "ship-a"]
+
+
+async def test_bodies_are_kept_of_few_bundles_and_rendered_again_for_others(tmp_path: Path) -> None:
+    """Which ones are kept shows when the store has lost the content."""
+    half = {**SECRET, "stringData": {"text": "x" * (MAX_BODIES_BYTES // 2)}}
+    shelf = Shelf(tmp_path, half)
+    contents = [await shelf.contents.rendered("ship-a", name, DIGEST, InstallOptions()) for name in ("one", "two")]
+    one, two = (content for content in contents if isinstance(content, RenderedBundle))
+    assert (await shelf.contents.bodies(one, "one")).keys() == {ObjectKey("", "Secret", "harbour", "log")}
+    shelf.store.remove(DIGEST)
+    assert await shelf.contents.bodies(one, "one")
+    with pytest.raises(KeyError):
+        await shelf.contents.bodies(two, "two")
 
 
 async def test_one_image_that_another_bundle_reads_otherwise_is_rendered_anew(tmp_path: Path) -> None:
