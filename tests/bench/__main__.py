@@ -73,7 +73,7 @@ def _figures(chosen: list[str], folder: Path, reference: float) -> Iterator[Figu
     groups: dict[str, Callable[[clusters.Cluster], Iterator[Figure]]] = {
         "catalog": lambda cluster: catalog_rows.rows(cluster, folder, reference),
         "many": lambda cluster: many_rows.rows(cluster, folder),
-        "install": lambda cluster: install_rows.rows(cluster, folder),
+        "install": lambda cluster: install_rows.rows(cluster, folder, reference),
     }
     for group, rows in groups.items():
         if group in chosen:

@@ -18,6 +18,13 @@ from rukpak.render.renderer import RenderOptions, render
 from tests.bench.api_requests import api_server_cpu
 from tests.bench.figures import Figure
 
+_ESTABLISHED = (
+    '{{range .items}}{{$established := "False"}}'
+    '{{range .status.conditions}}{{if eq .type "Established"}}{{$established = .status}}{{end}}{{end}}'
+    "{{$established}} {{end}}"
+)
+"""Of each CustomResourceDefinition, also of one without conditions yet."""
+
 
 def rows(bundles: Iterable[Path], settled_seconds: float) -> Iterator[Figure]:
     """Objects of the bundles in these folders, on a cluster of their own. The CPU is counted until so many seconds after the last
@@ -66,6 +73,5 @@ def _apply(cluster: Cluster, objects: list[BundleObject]) -> None:
 
 def _wait_for_crds(cluster: Cluster) -> None:
     """Until all are served. `kubectl wait` asks for one after the other, which takes minutes."""
-    established = '{range .items[*]}{.status.conditions[?(@.type=="Established")].status}{"\\n"}{end}'
-    while {*cluster.kubectl("get", "crds", "-o", f"jsonpath={established}").splitlines()} != {"True"}:
+    while {*cluster.kubectl("get", "crds", "-o", f"go-template={_ESTABLISHED}").split()} != {"True"}:
         time.sleep(0.5)
