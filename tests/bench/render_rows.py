@@ -38,7 +38,11 @@ def rows(folder: Path) -> Iterator[Figure]:
     yield Figure(
         f"render one registry+v1 bundle, {len(parsed)} bundles x 3 modes ({rendered} rendered, {refused} not supported)",
         f"{seconds / (rendered + refused) * 1000:.1f} ms of CPU each incl. JSON",
-        "11 ms",
+    )
+    yield Figure(
+        "read and render one registry+v1 bundle in 3 modes, each of which counts as a rendering",
+        f"{(read_seconds + seconds) / (rendered + refused) * 1000:.1f} ms of CPU a rendering",
+        "6 ms",
     )
 
 
