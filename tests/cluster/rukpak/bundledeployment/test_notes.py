@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from rukpak.bundledeployment.world import manager_name
 from rukpak.setup import build
 from tests.cluster import killable_process
 from tests.cluster.killable_process import KillSwitch, first
+from tests.cluster.rukpak import boats
 from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     CONFIG_MAPS,
@@ -99,6 +100,20 @@ async def test_a_restart_with_everything_installed_applies_nothing_and_dry_runs_
     assert [sent for sent in unpacked_again if "/bundles/" not in sent and "/events" not in sent] == []
     found = await at.client.get(DEPLOYMENTS, "engine", at.name)
     assert found["spec"]["replicas"] == 3
+
+
+async def test_a_restart_writes_nothing_about_certificates(at: Harness, tmp_path: Path, address: str) -> None:
+    """Of webhooks, a conversion and an API service, which are served all the while."""
+    async with AsyncExitStack() as serving:
+        async with rukpak(at.cluster, tmp_path):
+            await boats.install(at, boats.operator(at))
+            await at.until(says("Installed", "Unknown", text=f"no pod of Deployment {at.name} is ready"))
+            server = boats.server_of(at, tmp_path)
+            await serving.enter_async_context(server.running(address, boats.service_name(at), boats.PORT))
+            await at.until(READY)
+        before = await boats.secret_of(at)
+        assert await restarted(at, tmp_path, at.name) == []
+        assert await boats.secret_of(at) == before
 
 
 class Rejected(Client):
