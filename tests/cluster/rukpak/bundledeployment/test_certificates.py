@@ -13,6 +13,7 @@ import pytest
 from cryptography import x509
 
 from olmkit.api.bundledeployments import CERTIFICATE_ANNOTATION
+from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
 from olmkit.runtime.source_secrets import SECRETS
 from olmkit.tls.certificate_authority import make_ca
@@ -26,6 +27,7 @@ from tests.cluster.rukpak.boats import (
     PORT,
     VALIDATING,
     certificate_of,
+    create_boat,
     field,
     host_names,
     install,
@@ -47,7 +49,7 @@ from tests.cluster.rukpak.harness import (
     says,
     settings,
 )
-from tests.cluster.rukpak.webhook_server import WebhookServer, repeated
+from tests.cluster.rukpak.webhook_server import REFUSED, WebhookServer, repeated
 
 
 async def age(at: Harness) -> None:
@@ -188,6 +190,33 @@ async def test_a_bundle_with_certificates_of_its_own_waits_for_nobody(at: Harnes
     await at.until(READY)
     assert field(await at.find(VALIDATING, f"validate.{at.group}"), *CA) is None
     assert await at.find(SECRETS, secret_name(at), at.name) is None
+
+
+async def test_who_issues_the_certificates_can_be_changed(
+    at: Harness, running: Client, tmp_path: Path, address: str
+) -> None:
+    hook = webhook(at, "ValidatingAdmissionWebhook", "validate")
+    bundle, validating = operator(at, hooks=[hook]), f"validate.{at.group}"
+    await install(at, bundle)
+    await at.until(says("Installed", "Unknown", text=f"no pod of Deployment {at.name} is ready"))
+    server = server_of(at, tmp_path)
+    async with server.running(address, service_name(at), PORT):
+        await at.until(READY)
+        await install(at, bundle, certificates="None")
+        await at.when(SECRETS, secret_name(at), at.name, gone)
+        await at.until(READY)
+        assert field(await at.find(VALIDATING, validating), *CA) is None
+        workload = await at.client.get(DEPLOYMENTS, at.name, at.name)
+        assert field(workload, "spec", "template", "spec", "volumes") is None
+        assert CERTIFICATE_ANNOTATION not in field(workload, "spec", "template", "metadata", "annotations")
+        await install(at, bundle, certificates="Self")
+        await at.when(SECRETS, secret_name(at), at.name, lambda obj: obj is not None)
+        await server.load()
+        authority = field(await secret_of(at), "data", "ca.crt")
+        await at.when(VALIDATING, validating, "", lambda obj: field(obj, *CA) == authority)
+        await at.until(READY)
+        with pytest.raises(ApiError, match=REFUSED):
+            await create_boat(at, "boat", "red")
 
 
 async def test_the_message_says_why_the_server_of_a_webhook_has_no_pods(at: Harness, running: Client) -> None:
