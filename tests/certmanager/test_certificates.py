@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import itertools
 from collections.abc import Callable
@@ -12,7 +13,9 @@ import pytest
 from cryptography import x509
 
 from devcluster.cert_manager import CertManager
+from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Kind
+from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
 from olmkit.runtime.source_secrets import SECRETS
 from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES
@@ -31,7 +34,8 @@ from tests.cluster.rukpak.boats import (
     service_name,
     use,
 )
-from tests.cluster.rukpak.harness import DEPLOYMENTS, READY, Harness, Object, gone
+from tests.cluster.rukpak.harness import DEPLOYMENTS, READY, Harness, Object, gone, says
+from tests.cluster.rukpak.webhook_server import WebhookServer
 from tests.conditions import triple
 
 CERTIFICATES = Kind("cert-manager.io", "v1", "Certificate", "certificates", namespaced=True)
@@ -106,6 +110,52 @@ async def test_cert_manager_issues_trusts_and_renews_the_certificates_of_a_bundl
         (API_SERVICES, f"v1.parts.{at.group}"),
     ):
         assert await at.find(kind, name) is None
+
+
+async def test_cert_manager_replaces_what_rukpak_has_issued_and_the_other_way_round(
+    at: Harness, running: Client, cert_manager: CertManager, tmp_path: Path, address: str
+) -> None:
+    """cert-manager may issue twice: into the Secret of rukpak, and again when rukpak has deleted that one."""
+    count = itertools.count()
+    await install(at, operator(at))
+    await at.until(says("Installed", "Unknown", text=f"no pod of Deployment {at.name} is ready"))
+    server = server_of(at, tmp_path)
+    async with server.running(address, service_name(at), PORT):
+        await at.until(READY)
+        ours = await secret_of(at)
+        await install(at, operator(at), certificates="CertManager")
+        await at.when(SECRETS, secret_name(at), at.name, lambda obj: _is_another(obj, ours))
+        await at.until(READY)
+        async with asyncio.timeout(60):
+            while not await _answers(at, server, f"boat-{next(count)}"):
+                pass
+        theirs = await secret_of(at)
+        await install(at, operator(at), certificates="Self")
+        await at.until(says("Stalled", "True", "Blocked", f"Secret {at.name}/{secret_name(at)} already exists"))
+        for kind in (CERTIFICATES, SECRETS):
+            await at.client.delete(kind, secret_name(at), at.name)
+        await at.when(SECRETS, secret_name(at), at.name, lambda obj: _is_another(obj, theirs))
+        await server.load()
+        await at.until(READY)
+        async with asyncio.timeout(60):
+            while not await _answers(at, server, f"boat-{next(count)}"):
+                pass
+        assert OWNER_UID_LABEL in (await secret_of(at))["metadata"]["labels"]
+
+
+async def _answers(at: Harness, server: WebhookServer, boat: str) -> bool:
+    """Whether a server that reads the Secret again, as from a volume, is trusted by all its clients."""
+    await server.load()
+    try:
+        await use(at, boat)
+    except (ApiError, AssertionError):
+        return False
+    return True
+
+
+def _is_another(obj: Object | None, before: Object) -> bool:
+    """It is another Secret, with a certificate."""
+    return obj is not None and obj["metadata"]["uid"] != before["metadata"]["uid"] and bool(obj.get("data"))
 
 
 async def _renew(at: Harness) -> None:

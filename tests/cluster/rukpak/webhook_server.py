@@ -54,7 +54,8 @@ class WebhookServer:
         """`kind` is the boats' kind, `group` that of the API."""
         self._at, self._secret, self._folder = at, secret, folder
         self._kind, self._group = kind, group
-        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context = self._current = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.sni_callback = self._choose
         self.served: list[str] = []
         """Digests of the certificates that it has served, in order; those of rukpak are in an annotation of the Secret too."""
 
@@ -67,8 +68,13 @@ class WebhookServer:
             return
         for name, content in files.items():
             (self._folder / name).write_bytes(content)
-        self._context.load_cert_chain(self._folder / "tls.crt", self._folder / "tls.key")
+        self._current = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._current.load_cert_chain(self._folder / "tls.crt", self._folder / "tls.key")
         self.served.append(digest)
+
+    def _choose(self, connection: ssl.SSLObject, _name: str, _context: ssl.SSLContext) -> None:
+        """Serve the last certificate alone: one context would also serve an earlier one with another kind of key."""
+        connection.context = self._current
 
     @contextlib.asynccontextmanager
     async def running(self, address: str, service: str, port: int) -> AsyncIterator[None]:
