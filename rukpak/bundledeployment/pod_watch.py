@@ -48,8 +48,8 @@ class PodWatch:
         wanted = {key: Pods(key.namespace, selector) for key, selector in workloads.items()}
         watched = await self._watches.watch(name, wanted.values())
         self._drop_lines()
-        sentences = {key: await self._sentence(pods, watched[pods]) for key, pods in wanted.items()}
-        return {key: sentence for key, sentence in sentences.items() if sentence}
+        sentences = await asyncio.gather(*(self._sentence(pods, watched[pods]) for pods in wanted.values()))
+        return {key: sentence for key, sentence in zip(wanted, sentences, strict=True) if sentence}
 
     async def forget(self, name: str) -> None:
         """The BundleDeployment has no unhealthy workload, or is deleted."""

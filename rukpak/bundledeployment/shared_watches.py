@@ -16,7 +16,7 @@ from olmkit.runtime.informer import Informer
 from rukpak.bundledeployment.inventory import InformerFactory
 
 SYNC_TIMEOUT_SECONDS = 2.0
-"""How long a pass waits for the first list of each watch."""
+"""How long a pass waits for the first lists of its watches."""
 
 Watchable = TypeVar("Watchable", bound=Hashable)
 
@@ -37,7 +37,7 @@ class SharedWatches(Generic[Watchable]):
         self._watched: dict[Watchable, _Watched] = {}
 
     async def watch(self, name: str, wanted: Iterable[Watchable]) -> dict[Watchable, Informer]:
-        """Watch these for a BundleDeployment, and no others. Each is synced, unless its first list takes long."""
+        """Watch these for a BundleDeployment, and no others. Each is synced, unless their first lists take long."""
         kept = frozenset(wanted)
         await self._release(name, keep=kept)
         for each in sorted(kept, key=str):
@@ -45,10 +45,12 @@ class SharedWatches(Generic[Watchable]):
             if watched is None:
                 watched = self._watched[each] = _Watched(self._start(each))
             watched.names.add(name)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(SYNC_TIMEOUT_SECONDS):
-                    await watched.informer.synced.wait()
-        return {each: self._watched[each].informer for each in kept}
+        informers = {each: self._watched[each].informer for each in kept}
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SYNC_TIMEOUT_SECONDS):
+                for informer in informers.values():
+                    await informer.synced.wait()
+        return informers
 
     async def forget(self, name: str) -> None:
         """The BundleDeployment needs none any more."""
