@@ -84,8 +84,7 @@ async def _is_installed(session: Session, wanted: Sequence[Object], kept: Sequen
 
 async def _remove(session: Session, removal: Removal, manifests: Manifests, *, is_orphan: bool) -> None:
     """The webhooks go first: without a controller that answers, they would refuse. The controllers go last: they complete the
-    deletion of everything else. With `is_orphan` that is the deletions that have
-    begun: nothing would complete them later."""
+    deletion of everything else. With `is_orphan` that is the deletions that have begun: nothing would complete them later."""
     is_chosen = removal.is_ending if is_orphan else _is_any
     await removal.check_controllers(is_chosen)
     await removal.delete_objects([each for each in manifests.objects if each["kind"] == WEBHOOK_CONFIGURATIONS.kind])

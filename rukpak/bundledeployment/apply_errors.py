@@ -1,4 +1,4 @@
-"""What a failed apply means: errors with messages for users. Called by rukpak.bundledeployment.applier. Never writes.
+"""What a failed apply means: errors with messages for users. Called by applier and certificate_secrets. Never writes.
 
 another one has the object            ApplyRejected, which names the owner; with an adoption policy that allows it, its uid
 the object exists, and was not known  BriefWait: the next pass observes it

@@ -1,4 +1,4 @@
-"""Whether an installed object is healthy, in progress, or failed. Called by rukpak.bundledeployment.transforms. Pure.
+"""Whether an installed object is healthy, in progress, or failed. Called by transforms and pod_problems, and by `olm`. Pure.
 
 The rules are those of kstatus, which `kubectl wait` and GitOps tools follow, for built-in kinds and for custom resources; objects
 of other built-in kinds count as healthy. Health is read from the objects, not from their apply. Whether progress has exceeded its
@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 
 from rukpak.bundledeployment.health_result import (
     HEALTHY,
-    PROGRESS_DEADLINE,
     Health,
     Obj,
     because,
@@ -20,8 +19,6 @@ from rukpak.bundledeployment.health_result import (
     progress,
 )
 from rukpak.bundledeployment.workload_health import WORKLOAD_RULES, is_serving
-
-__all__ = ["PROGRESS_DEADLINE", "Health", "has_health", "health"]
 
 _KUBERNETES_GROUPS = frozenset({"", "apps", "autoscaling", "batch", "policy"})
 """The API groups of Kubernetes whose names have no domain."""

@@ -1,4 +1,7 @@
-"""Which objects of a bundle are applied next, and what the next phase waits for. Called by decide and report. Pure."""
+"""Which objects of a bundle are applied next, and what the next phase waits for.
+
+Called by rukpak.bundledeployment.decide, report and reconciler. Pure.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 objects are in a Namespace.
 
 Called by rukpak.bundledeployment.reconciler when it observes, for what prune and finalize name, and by deleter right before a
-deletion. Never writes; what cannot be read is part of the answer.
+deletion; rukpak.admission.deletions has one that counts when it is asked. Never writes; what cannot be read is part of the
+answer.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """One aiohttp application on one listening port: started, and closed so that requests in progress may end.
 
-Used by olmkit.runtime.probes, catalogd.http.server and operator_controller.debug.server; knows nothing of what they serve.
+Used by olmkit.runtime.probes, olmkit.admission.server, catalogd.http.server and operator_controller.debug.server; knows nothing
+of what they serve.
 """
 
 from __future__ import annotations

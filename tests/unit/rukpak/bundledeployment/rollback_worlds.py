@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from olmkit.api.bundledeployments import BundleDeployment
-from rukpak.bundledeployment.health import Health
+from rukpak.bundledeployment.health_result import Health
 from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
 from rukpak.bundledeployment.target import asked_digest, bundle_name
 from rukpak.bundledeployment.world import World

@@ -20,7 +20,7 @@ from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.decide import decide, prune_candidates
 from rukpak.bundledeployment.drift import is_up_to_date
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate, irreversible
-from rukpak.bundledeployment.health import Health
+from rukpak.bundledeployment.health_result import Health
 from rukpak.bundledeployment.plan import (
     Activate,
     Announce,

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rukpak.bundledeployment.health import Health, has_health, health
+from rukpak.bundledeployment.health import has_health, health
+from rukpak.bundledeployment.health_result import Health
 from tests.unit.rukpak.builders import Body, obj
 
 

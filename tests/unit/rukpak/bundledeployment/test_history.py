@@ -10,7 +10,7 @@ import pytest
 
 from olmkit.api.bundledeployments import BundleDeployment
 from olmkit.errors import Blocked, Waiting
-from rukpak.bundledeployment.health import Health
+from rukpak.bundledeployment.health_result import Health
 from rukpak.bundledeployment.plan import Activate, Apply, BeginRevision, Done, Keep, PhaseStep
 from rukpak.bundledeployment.ready_message import Outcome
 from rukpak.bundledeployment.rendered_bundle import MissingContent

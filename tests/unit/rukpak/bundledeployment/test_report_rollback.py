@@ -11,7 +11,7 @@ import pytest
 from olmkit.errors import Waiting
 from olmkit.runtime.recorder import choose_events
 from rukpak.bundledeployment.evaluate import irreversible
-from rukpak.bundledeployment.health import Health
+from rukpak.bundledeployment.health_result import Health
 from rukpak.bundledeployment.plan import Apply, Done, Keep, PhaseStep, RollBack
 from rukpak.bundledeployment.ready_message import Outcome
 from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle

@@ -9,7 +9,7 @@ import pytest
 
 from olmkit.errors import Waiting
 from rukpak.bundledeployment.bundle_info import BundleInfo
-from rukpak.bundledeployment.health import Health
+from rukpak.bundledeployment.health_result import Health
 from rukpak.bundledeployment.plan import (
     Activate,
     Apply,

@@ -13,7 +13,7 @@ from olmkit.errors import OlmError
 from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
 from rukpak.bundledeployment.decide import decide
 from rukpak.bundledeployment.evaluate import evaluate
-from rukpak.bundledeployment.health import Health
+from rukpak.bundledeployment.health_result import Health
 from rukpak.bundledeployment.plan import Done, Plan, Release
 from rukpak.bundledeployment.rendered_bundle import InstallPhase, RenderedBundle, RenderedNamespace, RenderedObject
 from rukpak.bundledeployment.report import BundleDeploymentReport, report
