@@ -36,6 +36,8 @@ _REFUSED_BY_UPSTREAM = (
     "unsupported bundle: apiServiceDefintions are not supported"
 )
 """formats 2.3: its installer refuses what its renderer ignores."""
+_FIELD = "watchNamespaces"
+"""The field of BundleDeployments that messages of rukpak advise to set."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ def _print(folder: str, flags: _Flags, output: str, prefix: str) -> bool:
         manifests, notes = _rendered(Path(folder), flags)
         errors: Sequence[str] = [f"note: {note}" for note in notes]
     except BadBundle as error:
-        errors = error.errors
+        errors = [message.replace(_FIELD, f"{_FIELD} (--watch-namespace)") for message in error.errors]
     except OSError as error:
         errors = [f"{folder}: {error.strerror}"]
     for message in errors:
