@@ -6,6 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from devcluster.services import free_address
+from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import ABANDON_ANNOTATION
 from olmkit.api.meta import Kind
@@ -36,6 +38,7 @@ from tests.conditions import triple
 GROUP = "admissionregistration.k8s.io"
 POLICIES = Kind(GROUP, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies")
 BINDINGS = Kind(GROUP, "v1", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings")
+CREATED_OR_DRY_RUN = "request.operation == 'CREATE' || request.dryRun"
 ABANDON = {"metadata": {"annotations": {ABANDON_ANNOTATION: "true"}}}
 
 
@@ -200,3 +203,29 @@ async def test_a_webhook_without_endpoints_does_not_hold_the_custom_resources(at
     await at.remove()
     await at.until(gone)
     assert await at.find(NAMESPACES, at.name) is None
+
+
+async def test_what_cannot_be_repaired_is_not_ready(at: Harness, running: Client) -> None:
+    """The deleted object cannot be created, because nobody answers for a webhook of others."""
+    await at.install(at.push(plain(namespace(at.name), config_map("held", at.name), config_map("log", at.name))))
+    await at.until(READY)
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "DELETE"], "resources": ["configmaps"]}
+    webhook = {
+        "name": f"guard.{at.group}",
+        "rules": [rule],
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": at.name}},
+        "matchConditions": [{"name": "is-created-or-asked-about", "expression": CREATED_OR_DRY_RUN}],
+        "clientConfig": {"url": f"https://{free_address()}/"},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "timeoutSeconds": 1,
+    }
+    body: Object = {"apiVersion": f"{GROUP}/v1", "kind": WEBHOOK_CONFIGURATIONS.kind, "metadata": {"name": at.name}}
+    await at.create(WEBHOOK_CONFIGURATIONS, {**body, "webhooks": [webhook]})
+    await _until_forbidden(at)
+    await at.client.delete(CONFIG_MAPS, "log", at.name)
+    raw = await at.until(says("Ready", "False", "Retrying", "failed calling webhook"))
+    assert triple(raw, "Ready")[2].startswith("cannot repair: ")
+    await at.client.delete(WEBHOOK_CONFIGURATIONS, at.name)
+    await at.until(READY)
+    assert await at.find(CONFIG_MAPS, "log", at.name) is not None
