@@ -6,6 +6,7 @@ Called by rukpak.bundledeployment.crd_gate and by those who show a plan. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from olmkit.api.crd_upgrade_safety import CrdUpgradeRule, CrdUpgradeSafety
 from rukpak.crd_safety.problem import InvalidObject, Problem
@@ -17,6 +18,10 @@ MAX_PROBLEMS_SHOWN = 30
 MAX_BYTES = 800
 """The message of Ready has 1,024, and begins with the names of the versions. What comes last says what to do."""
 MAX_OBJECTS_SHOWN = 5
+NOT_PERMITTED = frozenset({
+    CrdUpgradeRule.SCOPE_CHANGED, CrdUpgradeRule.KIND_CHANGED, CrdUpgradeRule.STORED_VERSION_REMOVED,
+})  # fmt: skip
+"""Rules that the API server has too: what breaks them is refused by it when they are ignored."""
 
 Problems = Mapping[str, Sequence[Problem]]
 """The problems of each CustomResourceDefinition, by its name; none without a problem."""
@@ -43,13 +48,18 @@ def counted(problems: Problems, settings: CrdUpgradeSafety | None) -> Problems:
 
 def refusal(problems: Problems) -> str:
     """The message about at least one problem. As many are named as have room, of each definition one first."""
-    rules = ", ".join(sorted({problem.rule.value for found in problems.values() for problem in found}))
-    end = f"; if this is safe, name these rules in crdUpgradeSafety.ignoredRules: {rules}"
+    end = f"; {_advice({problem.rule for found in problems.values() for problem in found})}"
     each = max(1, MAX_PROBLEMS_SHOWN // min(len(problems), MAX_DEFINITIONS_SHOWN))
     sizes = [(MAX_DEFINITIONS_SHOWN, number) for number in range(each, 0, -1)]
     sizes += [(number, 1) for number in range(MAX_DEFINITIONS_SHOWN - 1, 0, -1)]
     texts = (_named(problems, definitions, number) + end for definitions, number in sizes)
     return next((text for text in texts if len(text.encode()) <= MAX_BYTES), _named(problems, 1, 1) + end)
+
+
+def _advice(rules: AbstractSet[CrdUpgradeRule]) -> str:
+    if refused := rules & NOT_PERMITTED:
+        return f"the API server does not permit this ({', '.join(sorted(refused))}): choose another version"
+    return f"if this is safe, name these rules in crdUpgradeSafety.ignoredRules: {', '.join(sorted(rules))}"
 
 
 def _named(problems: Problems, definitions: int, each: int) -> str:

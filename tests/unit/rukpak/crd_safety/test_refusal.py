@@ -36,11 +36,18 @@ def test_nothing_counts_and_nothing_is_checked_when_the_policy_is_none() -> None
 
 
 def test_every_problem_of_every_definition_is_named_with_the_rules_to_ignore() -> None:
-    assert refusal({"ships": (SIZE,), "boats": (SCOPE, COLOR)}) == (
-        'validating upgrade for CRD "boats": scope-changed: Namespaced -> Cluster; '
-        'v1 -> v2: spec.color: enum-added: any value -> ["red"]; '
+    assert refusal({"ships": (SIZE,), "boats": (COLOR,)}) == (
+        'validating upgrade for CRD "boats": v1 -> v2: spec.color: enum-added: any value -> ["red"]; '
         'validating upgrade for CRD "ships": v1: spec.size: type-changed: integer -> string; '
-        "if this is safe, name these rules in crdUpgradeSafety.ignoredRules: enum-added, scope-changed, type-changed"
+        "if this is safe, name these rules in crdUpgradeSafety.ignoredRules: enum-added, type-changed"
+    )
+
+
+def test_nobody_is_told_to_ignore_a_rule_that_the_api_server_has_too() -> None:
+    assert refusal({"boats": (SCOPE, SIZE, STORED)}) == (
+        'validating upgrade for CRD "boats": scope-changed: Namespaced -> Cluster; '
+        "v1: spec.size: type-changed: integer -> string; v1: stored-version-removed: it is removed; "
+        "the API server does not permit this (scope-changed, stored-version-removed): choose another version"
     )
 
 
