@@ -12,6 +12,8 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from olmkit.errors import NotFound
+
 Object = dict[str, Any]
 """An object as the API server returns it."""
 MAX_MESSAGE_BYTES = 32_768
@@ -41,7 +43,7 @@ class Kind:
     def path(self, namespace: str | None = None, name: str | None = None) -> str:
         """URL path of one object, of the collection in a namespace, or of the collection in all namespaces.
 
-        Each name is one segment of it, whatever it contains. Raises ValueError for one that cannot be.
+        Each name is one segment of it, whatever it contains. Raises NotFound for one that no object can have.
         """
         base = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         scope = f"/namespaces/{_segment(namespace)}" if self.namespaced and namespace else ""
@@ -50,7 +52,7 @@ class Kind:
 
 def _segment(name: str) -> str:
     if name in (".", ".."):
-        raise ValueError(f"{name} is no name of an object")
+        raise NotFound(404, "NotFound", f"{name} is no name of an object")
     return quote(name, safe=":")
 
 

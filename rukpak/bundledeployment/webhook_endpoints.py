@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from olmkit.api.meta import Kind
-from olmkit.errors import ApiError
+from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.api_server_addresses import ENDPOINT_SLICES
 from olmkit.runtime.client import Client
 from rukpak.format.objects import ObjectKey, mapping, mappings
@@ -44,7 +44,10 @@ async def webhooks_without_endpoints(client: Client, keys: Iterable[ObjectKey]) 
 async def _has_no_endpoints(client: Client, configuration: Any) -> bool:
     services = {service for webhook in mappings(configuration.get("webhooks")) if (service := service_of(webhook))}
     for namespace, name in sorted(services):
-        slices, _ = await client.list(ENDPOINT_SLICES, namespace, f"{SERVICE_LABEL}={name}")
+        try:
+            slices, _ = await client.list(ENDPOINT_SLICES, namespace, f"{SERVICE_LABEL}={name}")
+        except NotFound:  # no Namespace can have this name
+            return True
         if not any(has_endpoint(entry) for entry in slices):
             return True
     return False

@@ -6,6 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from devcluster.services import free_address
 from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.api import bundledeployments
@@ -178,7 +180,16 @@ async def _until_forbidden(at: Harness) -> None:
             await asyncio.sleep(0.2)
 
 
-async def test_a_webhook_without_endpoints_does_not_hold_the_custom_resources(at: Harness, running: Client) -> None:
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param("", id="nobody has made the Service"),
+        pytest.param("..", id="no Service can be there, and no path of the API server leads there"),
+    ],
+)
+async def test_a_webhook_without_endpoints_does_not_hold_the_custom_resources(
+    place: str, at: Harness, running: Client
+) -> None:
     boats = kind_of(at.group)
     webhook = {
         "apiVersion": f"{GROUP}/v1",
@@ -190,7 +201,7 @@ async def test_a_webhook_without_endpoints_does_not_hold_the_custom_resources(at
                 "rules": [
                     {"apiGroups": [at.group], "apiVersions": ["*"], "operations": ["DELETE"], "resources": ["*"]}
                 ],
-                "clientConfig": {"service": {"namespace": at.name, "name": "nobody"}},
+                "clientConfig": {"service": {"namespace": place or at.name, "name": "nobody"}},
                 "sideEffects": "None",
                 "admissionReviewVersions": ["v1"],
                 "timeoutSeconds": 1,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from olmkit.api.meta import Kind
+from olmkit.errors import NotFound
 
 ROLES = Kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles")
 SECRETS = Kind("", "v1", "Secret", "secrets", namespaced=True)
@@ -27,5 +28,5 @@ def test_a_name_is_one_segment_of_a_path(name: str, segment: str) -> None:
 
 @pytest.mark.parametrize("name", [".", ".."])
 def test_a_name_that_can_be_no_segment_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="is no name of an object"):
+    with pytest.raises(NotFound, match="is no name of an object"):
         ROLES.path(name=name)
