@@ -111,7 +111,7 @@ def _schema_or_array(value: Any) -> Any:
     if value is None:
         return None
     if isinstance(value, list):
-        return [_step(_schema, item, index) for index, item in enumerate(value)] or None
+        return _converter("[]JSONSchemaProps")[0](value) or None
     return _schema(value)
 
 
@@ -161,45 +161,44 @@ def _converter(type_name: str) -> tuple[Convert, int]:
     return _struct(type_name), _NEVER
 
 
+# Converters of items are resolved at each use, because a type may contain itself. A loop has one `try` around it, and no function
+# but its converter is called for an item: a bundle may have a hundred thousand values.
+
+
 def _optional(type_name: str) -> Convert:
-    convert = _late(type_name)
-    return lambda value: None if value is None else convert(value)
-
-
-def _late(type_name: str) -> Convert:
-    """The converter of a type, resolved at its first use, because a type may contain itself."""
-    return lambda value: _converter(type_name)[0](value)
-
-
-def _step(convert: Convert, value: Any, where: int | str) -> Any:
-    try:
-        return convert(value)
-    except Mismatch as error:
-        raise error.within(f"[{where}]" if isinstance(where, int) else f".{where}") from None
+    return lambda value: None if value is None else _converter(type_name)[0](value)
 
 
 def _list_of(type_name: str) -> Convert:
-    item_converter = _late(type_name)
-
     def convert(value: Any) -> Any:
         if value is None:
             return None
         if not isinstance(value, list):
             raise Mismatch(_must("a list", value))
-        return [_step(item_converter, item, index) for index, item in enumerate(value)]
+        read, result = _converter(type_name)[0], []
+        try:
+            for item in value:
+                result.append(read(item))
+        except Mismatch as error:
+            raise error.within(f"[{len(result)}]") from None
+        return result
 
     return convert
 
 
 def _map_of(type_name: str) -> Convert:
-    item_converter = _late(type_name)
-
     def convert(value: Any) -> Any:
         if value is None:
             return None
         if not isinstance(value, dict):
             raise Mismatch(_must("a mapping", value))
-        return {key: _step(item_converter, value[key], key) for key in sorted(value)}
+        read, result, key = _converter(type_name)[0], {}, ""
+        try:
+            for key in sorted(value):
+                result[key] = read(value[key])
+        except Mismatch as error:
+            raise error.within(f".{key}") from None
+        return result
 
     return convert
 
@@ -215,13 +214,17 @@ def _struct(type_name: str) -> Convert:
         elif not isinstance(value, dict):
             raise Mismatch(_must("a mapping", value))
         result: dict[str, Any] = {}
-        for key, item in value.items():
-            name = key if key in fields else folded.get(key.casefold(), key)
-            if name in fields and (name == key or name not in value):
-                read, empty = fields[name]
-                written = _step(read, item, name)
-                if written or empty == _NEVER or (empty == _WHEN_NONE and written is not None):
-                    result[name] = written
+        name = ""
+        try:
+            for key, item in value.items():
+                name = key if key in fields else folded.get(key.casefold(), key)
+                if name in fields and (name == key or name not in value):
+                    read, empty = fields[name]
+                    written = read(item)
+                    if written or empty == _NEVER or (empty == _WHEN_NONE and written is not None):
+                        result[name] = written
+        except Mismatch as error:
+            raise error.within(f".{name}") from None
         for name, read in always:
             if name not in result:
                 result[name] = read(None)

@@ -16,6 +16,7 @@ from typing import Any
 from olmkit.gocompat.round_trip import Mismatch, round_trip
 from rukpak.format.bundle import Body, Bundle, PlainBundle, RegistryBundle
 from rukpak.format.errors import BUNDLE_LOAD_FAILED, INVALID_CONFIGURATION, BadBundle
+from rukpak.format.files import CRD_API_VERSION
 from rukpak.format.objects import BundleObject, mapping, without_duplicates
 from rukpak.format.validators import NAMESPACED_KINDS, validation_errors
 from rukpak.render import api_services, serving, webhooks
@@ -191,7 +192,12 @@ def _generate(bundle: RegistryBundle, options: RenderOptions, targets: tuple[str
 
 
 def _as_upstream_reads(crd: Body) -> Body:
-    """The CRD in the form of apiextensions.k8s.io/v1, in which upstream reads a CRD of any version: other fields are dropped."""
+    """The CRD in the form of apiextensions.k8s.io/v1, in which upstream reads a CRD of any version: other fields are dropped.
+
+    One of v1 has that form since its file was read.
+    """
+    if crd["apiVersion"] == CRD_API_VERSION:
+        return crd
     try:
         typed: Body = round_trip("CustomResourceDefinition", crd)
     except Mismatch as error:
