@@ -1,8 +1,8 @@
 """A self-signed certificate authority and the serving certificate that it issues: creation and rotation.
 
-Called by managed_certificate.py; rukpak.certificates uses `make_ca` and `issue` for what bundles serve. Reads and writes nothing;
-the caller passes `now`. The same CA renews the certificate. A CA near its end is replaced in three steps, each at least
-CA_OVERLAP after the previous one, so that no client is served a certificate that it does not trust yet:
+Called by managed_certificate.py; rukpak.certificates uses `make_ca`, `issue` and `is_issued_by` for what bundles serve. Reads and
+writes nothing; the caller passes `now`. The same CA renews the certificate. A CA near its end is replaced in three steps, each at
+least CA_OVERLAP after the previous one, so that no client is served a certificate that it does not trust yet:
 
     ca                     issues, trusted
     ca + next              next is trusted too               (trust the new CA)
@@ -55,7 +55,7 @@ class CertificateSet:
         next_ca = KeyPair.read(data["next-ca.crt"], data.get("next-ca.key", b"")) if data.get("next-ca.crt") else None
         for each in (ca, next_ca):
             _signing_key(each or ca)
-        if not is_issued_by(leaf, ca):
+        if not is_issued_by(leaf, ca.certificate):
             raise BadKeyPair("the certificate was not issued by the CA of the Secret")
         old_ca = data.get("old-ca.crt", b"")
         read_certificates(old_ca)
@@ -104,10 +104,10 @@ def contains_ca(bundle: bytes, ca: KeyPair) -> bool:
         return False
 
 
-def is_issued_by(leaf: KeyPair, ca: KeyPair) -> bool:
-    """Whether the CA signed it."""
+def is_issued_by(leaf: KeyPair, authority: x509.Certificate) -> bool:
+    """Whether the CA with this certificate, whose key is of a known kind, signed it."""
     try:
-        leaf.certificate.verify_directly_issued_by(ca.certificate)
+        leaf.certificate.verify_directly_issued_by(authority)
     except (ValueError, TypeError, InvalidSignature):
         return False
     return True
@@ -130,7 +130,7 @@ def _still_valid(bundle: bytes, now: datetime) -> bytes:
     return b"".join(each.public_bytes(Encoding.PEM) for each in found[:2])
 
 
-def make_ca(now: datetime, name_prefix: str = "catalogd CA", lifetime: timedelta = CA_LIFETIME) -> KeyPair:
+def make_ca(now: datetime, name_prefix: str = "olm-suite CA", lifetime: timedelta = CA_LIFETIME) -> KeyPair:
     """A new CA with a unique name."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = _common_name(f"{name_prefix} {secrets.token_hex(4)}")
@@ -159,7 +159,7 @@ def issue(
     ca: KeyPair,
     names: Iterable[str],
     now: datetime,
-    common_name: str = "catalogd",
+    common_name: str = "olm-suite",
     lifetime: timedelta = LEAF_LIFETIME,
 ) -> KeyPair:
     """A certificate of the CA for a server with these host names and addresses. It expires no later than its CA."""

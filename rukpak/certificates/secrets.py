@@ -14,7 +14,6 @@ from datetime import datetime
 from typing import Any
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 
@@ -24,7 +23,7 @@ from olmkit.api.bundledeployments import (
     NOT_AFTER_ANNOTATION,
     ROTATION_ANNOTATION,
 )
-from olmkit.tls.certificate_authority import issue, make_ca
+from olmkit.tls.certificate_authority import is_issued_by, issue, make_ca
 from olmkit.tls.key_pair import BadKeyPair, KeyPair, names_of, public_key_of, read_certificates
 from rukpak.certificates.serving_certificate import LIFETIME, ServingCertificate, Step, common_name
 
@@ -54,13 +53,13 @@ def _read(data: Data, host_names: Iterable[str]) -> ServingCertificate:
     for each in authorities:
         public_key_of(each)
     following = _next(data, authorities)
-    issuers = [each for each in authorities if _is_issued_by(pair, each)]
+    issuers = [each for each in authorities if is_issued_by(pair, each)]
     if not issuers:
         raise BadKeyPair("none of its certificate authorities has issued it")
     missing = sorted(set(host_names) - set(names_of(pair.certificate)))
     if missing:
         raise BadKeyPair(f"it is not for {missing[0]}")
-    used = issuers + [each for each in authorities if following is not None and _is_issued_by(following, each)]
+    used = issuers + [each for each in authorities if following is not None and is_issued_by(following, each)]
     return ServingCertificate(
         digest=digest(pair.certificate.fingerprint(SHA256())),
         authorities=_pem(authorities).decode(),
@@ -92,7 +91,7 @@ def changed(secret: Mapping[str, Any] | None, step: Step, host_names: tuple[str,
         KeyPair.read(following[CERTIFICATE], following[KEY])
         return following | {AUTHORITIES: _pem(authorities)}
     own = KeyPair.read(data.get(CERTIFICATE, b""), data.get(KEY, b""))
-    return pair | {AUTHORITIES: _pem([each for each in authorities if _is_issued_by(own, each)])}
+    return pair | {AUTHORITIES: _pem([each for each in authorities if is_issued_by(own, each)])}
 
 
 def annotations_of(data: Data, host_names: Iterable[str], step: Step) -> dict[str, str]:
@@ -121,7 +120,7 @@ def _decoded(secret: Mapping[str, Any]) -> Data:
 
 
 def _readable(text: bytes) -> list[x509.Certificate]:
-    """The authorities in the text, without those with a key that nobody can verify with; none if the text is broken."""
+    """The authorities in the text, without those whose key is of an unknown kind; none if the text is broken."""
     try:
         found = read_certificates(text)
     except BadKeyPair:
@@ -148,21 +147,13 @@ def _next(data: Data, authorities: list[x509.Certificate]) -> KeyPair | None:
         following = KeyPair.read(data[NEXT_CERTIFICATE], data.get(NEXT_KEY, b""))
     except BadKeyPair:
         return None
-    return following if any(_is_issued_by(following, each) for each in authorities) else None
+    return following if any(is_issued_by(following, each) for each in authorities) else None
 
 
 def _issue(host_names: tuple[str, ...], now: datetime) -> tuple[KeyPair, x509.Certificate]:
     """A certificate, and that of the authority that issued it."""
     authority = make_ca(now, "rukpak CA", LIFETIME)
     return issue(authority, host_names, now, common_name(host_names[0]), LIFETIME), authority.certificate
-
-
-def _is_issued_by(pair: KeyPair, authority: x509.Certificate) -> bool:
-    try:
-        pair.certificate.verify_directly_issued_by(authority)
-    except (ValueError, TypeError, InvalidSignature):
-        return False
-    return True
 
 
 def _pem(certificates: Iterable[x509.Certificate]) -> bytes:

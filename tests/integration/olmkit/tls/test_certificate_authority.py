@@ -77,7 +77,7 @@ def test_the_same_ca_renews_the_certificate_before_two_thirds_of_its_lifetime() 
     renewed = rotate(made, NAMES, NOW + LEAF_LIFETIME * 2 / 3, made.ca_bundle())
     assert renewed.leaf != made.leaf
     assert (renewed.ca, renewed.ca_bundle()) == (made.ca, made.ca_bundle())
-    assert is_issued_by(renewed.leaf, made.ca)
+    assert is_issued_by(renewed.leaf, made.ca.certificate)
 
 
 def test_changed_names_require_a_new_certificate() -> None:
