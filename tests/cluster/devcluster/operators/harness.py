@@ -5,6 +5,7 @@ The Service of the bundle leads to the process: an EndpointSlice has an address 
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import ssl
@@ -28,8 +29,12 @@ from devcluster.processes import python_environment
 from devcluster.services import Services, answers
 from olmkit.tls import certificate_authority
 from olmkit.tls.certificate_authority import CertificateSet
+from tests.load import Load
 
 Object = dict[str, Any]
+Apply = Callable[[list[Object]], None]
+REQUESTS = 40
+"""So many requests are made before and after each change."""
 
 _NO_IMAGE = "registry.example.com/operators:none"
 
@@ -137,7 +142,7 @@ def certificates(bundle: Bundle, namespace: str) -> CertificateSet:
 
 
 @contextmanager
-def applied(cluster: Cluster, objects: list[Object]) -> Iterator[Callable[[list[Object]], None]]:
+def applied(cluster: Cluster, objects: list[Object]) -> Iterator[Apply]:
     """Apply the objects; the function that is returned applies others. All of them are deleted at the end, the last one first."""
     names: list[Object] = []
 
@@ -151,6 +156,30 @@ def applied(cluster: Cluster, objects: list[Object]) -> Iterator[Callable[[list[
         yield apply
     finally:
         cluster.kubectl("delete", "--ignore-not-found", "--timeout=60s", "--filename=-", input=_list(names[::-1]))
+
+
+async def rotate_and_upgrade(
+    requests: Load,
+    old: OperatorProcess,
+    new: OperatorProcess,
+    following: CertificateSet,
+    files: tuple[str, str],
+    apply: Apply,
+) -> None:
+    """Replace the certificate of the old process, then the process by the new one; some requests are made around each change."""
+    await requests.after(REQUESTS)
+    old.write_certificate(following, *files)
+    await asyncio.to_thread(old.until_loaded, following)
+    await requests.after(REQUESTS)
+    # The API server makes its connections again when it trusts another CA.
+    await asyncio.to_thread(apply, old.objects(following))
+    await requests.after(REQUESTS)
+    new.write_certificate(following, *files)
+    await asyncio.to_thread(new.run, deployment_of(new.rendered()))
+    await asyncio.to_thread(apply, new.objects(following))
+    await requests.after(REQUESTS)
+    await asyncio.to_thread(old.stop)
+    await requests.after(REQUESTS)
 
 
 def namespace_object(name: str) -> Object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from tests.cluster.devcluster.operators.harness import (
     certificates,
     deployment_of,
     namespace_object,
+    rotate_and_upgrade,
 )
 from tests.library import ALPHA, BETA, assert_serves, assert_serves_both_versions, borrow, served
 from tests.load import load
@@ -24,8 +24,6 @@ from tests.load import load
 NAMESPACE = "library-process"
 CERTIFICATE = ("apiserver.crt", "apiserver.key")
 BUNDLES = {each.version: each for each in bundles() if each.package == "library"}
-REQUESTS = 40
-"""So many requests are made before and after each change."""
 
 
 async def status_without_certificate(process: OperatorProcess, path: str) -> int:
@@ -53,19 +51,7 @@ async def test_it_serves_while_its_certificate_is_replaced_and_in_an_upgrade(clu
             await assert_serves(client, "default")
             assert await status_without_certificate(old, ALPHA.path("default")) == 401
             async with load(lambda number: borrow(client, "default", f"book-{number}")) as requests:
-                await requests.after(REQUESTS)
-                old.write_certificate(second, *CERTIFICATE)
-                await asyncio.to_thread(old.until_loaded, second)
-                await requests.after(REQUESTS)
-                # The API server makes its connections again when it trusts another CA.
-                await asyncio.to_thread(apply, old.objects(second))
-                await requests.after(REQUESTS)
-                new.write_certificate(second, *CERTIFICATE)
-                await asyncio.to_thread(new.run, deployment_of(new.rendered()))
-                await asyncio.to_thread(apply, new.objects(second))
-                await requests.after(REQUESTS)
-                await asyncio.to_thread(old.stop)
-                await requests.after(REQUESTS)
+                await rotate_and_upgrade(requests, old, new, second, CERTIFICATE, apply)
             assert requests.failures == []
             await served(cluster, client, [ALPHA, BETA])
             await assert_serves_both_versions(client, "default")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,13 @@ from devcluster.operators.manifests import NEW, OLD, bundles
 from olmkit.runtime.client import Client
 from olmkit.tls.certificate_authority import CertificateSet
 from tests.cluster.devcluster.operators.harness import (
+    Apply,
     OperatorProcess,
     applied,
     certificates,
     deployment_of,
     namespace_object,
+    rotate_and_upgrade,
 )
 from tests.load import load
 from tests.reservations import CRD, V1, assert_converted, assert_refused, book, reservation, stored_versions
@@ -27,9 +28,6 @@ CERTIFICATE = ("tls.crt", "tls.key")
 BUNDLES = {each.version: each for each in bundles() if each.package == "reservations"}
 
 Object = dict[str, Any]
-Apply = Callable[[list[Object]], None]
-REQUESTS = 40
-"""So many requests are made before and after each change."""
 
 
 @contextmanager
@@ -65,19 +63,7 @@ async def test_it_refuses_mutates_and_converts_while_its_certificate_is_replaced
             await ready(client)
             await assert_refused(client, NAMESPACE, nights=31, maximum_nights=30)
             async with load(lambda number: book(client, NAMESPACE, f"guest-{number}")) as requests:
-                await requests.after(REQUESTS)
-                old.write_certificate(second, *CERTIFICATE)
-                await asyncio.to_thread(old.until_loaded, second)
-                await requests.after(REQUESTS)
-                # The API server makes its connections again when it trusts another CA.
-                await asyncio.to_thread(apply, old.objects(second))
-                await requests.after(REQUESTS)
-                new.write_certificate(second, *CERTIFICATE)
-                await asyncio.to_thread(new.run, deployment_of(new.rendered()))
-                await asyncio.to_thread(apply, new.objects(second))
-                await requests.after(REQUESTS)
-                await asyncio.to_thread(old.stop)
-                await requests.after(REQUESTS)
+                await rotate_and_upgrade(requests, old, new, second, CERTIFICATE, apply)
             assert requests.failures == []
             await assert_converted(client, NAMESPACE, "guest-0")
             assert await stored_versions(client) == ["v1", "v2"]
