@@ -30,7 +30,7 @@ def test_one_commit(delivery: ArgoCdDelivery, layout: Layout, capsys: pytest.Cap
     assert dependency["metadata"]["labels"] == {INSTALLED_FOR_LABEL: ""}
     delivery.refresh()
     application = delivery.until("still Synced", lambda found: found["status"]["sync"]["status"])
-    assert application["status"]["sync"]["status"] == "Synced"
+    assert application["status"]["sync"]["status"] == "Synced", application["status"].get("conditions")
     assert delivery.dependency not in {
         resource["name"] for resource in application["status"]["resources"] if resource["kind"] == "Operator"
     }
