@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+import pytest
 import yaml
 
 from devcluster.operators.manifests import OLD
 from devcluster.operators.manifests import bundles as operator_bundles
-from olmkit.api import bundles
+from olmkit.api import bundledeployments, bundles
 from olmkit.runtime.client import Client
+from rukpak.bundledeployment import rest_mapper
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
+from tests.cluster import proxy
 from tests.cluster.devcluster.operators.harness import (
     OperatorProcess,
     applied,
@@ -21,7 +24,7 @@ from tests.cluster.devcluster.operators.harness import (
     deployment_of,
     namespace_object,
 )
-from tests.cluster.rukpak.harness import READY, Harness, Object, definition, says
+from tests.cluster.rukpak.harness import READY, Harness, Object, definition, rukpak, says
 from tests.conditions import triple
 from tests.e2e.packages import labels, service_version
 
@@ -68,6 +71,36 @@ async def test_all_that_is_missing_is_named_before_anything_is_written(at: Harne
     assert triple(raw, "HasValidBundle")[0] == "True"
     assert triple(raw, "Installed")[:2] == ("Unknown", "InstallPending")
     assert await at.find(NAMESPACES, f"{at.name}-system") is None
+
+
+class Behind(Client):
+    """Connects through a proxy instead of directly."""
+
+    through: str
+
+    @classmethod
+    async def connect(
+        cls, kubeconfig: str | None = None, *, context: str | None = None, impersonate: str | None = None
+    ) -> Self:
+        return await super().connect(cls.through if kubeconfig else None, context=context, impersonate=impersonate)
+
+
+async def test_a_newer_version_of_kubernetes_is_taken_up(
+    at: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the next pass, which comes after ten minutes, and here with a change of the spec."""
+    monkeypatch.setattr(rest_mapper, "DISCOVERY_RETRY_SECONDS", 0.0)
+    now = await at.client.version()
+    newer = f"{now[:-1]}{(int(now[-1]) + 1) % 10}"
+    async with proxy.run(at.cluster.kubeconfig, tmp_path) as between:
+        Behind.through = str(between.kubeconfig)
+        async with rukpak(at.cluster, tmp_path, Behind):
+            await install(at, minKubeVersion=newer)
+            await at.until(says("Reconciling", "True", "WaitingForKind", f"{newer.removeprefix('v')} or newer"))
+            between.touch(lambda chunk: chunk.replace(f'"{now}"'.encode(), f'"{newer}"'.encode()))
+            await at.client.patch(bundledeployments.KIND, at.name, {"spec": {"progressDeadline": "5m"}})
+            await at.until(READY)
+            between.touch(None)
 
 
 async def test_a_required_crd_is_taken_up_when_it_serves_the_version(at: Harness, running: Client) -> None:
