@@ -320,7 +320,7 @@ def test_helm_forgets_a_release_that_olm_takes_over(helm: Helm, bare_cluster: Cl
     assert helm.run("list", "--all", "--short", *where) == ""
     status, _, err = olm("suite", "install", "--force")
     assert (status, "Helm" in err) == (0, False), err
-    status, _, err = olm("suite", "uninstall", "--remove", "--yes")
+    status, _, err = olm("suite", "uninstall", "--remove", "--yes", "--timeout=2m")
     assert status == 0, err
 
 
