@@ -30,10 +30,22 @@ class KillSwitch:
     writes: list[str] = field(default_factory=list)
     """What was counted."""
     killed: asyncio.Event = field(default_factory=asyncio.Event)
+    under_way: int = 0
+    """Writes that count and have no response."""
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether the last write was made. Others may hear of it before its response sets `killed`: a process that ends meanwhile
+        does not receive it either."""
+        return self.writes_left is not None and self.writes_left <= self.under_way
+
+    def counts(self, path: str) -> bool:
+        """Whether a write counts."""
+        return self.writes_left is not None and (self.counts_status or not path.endswith("/status"))
 
     def count_write(self, path: str) -> bool:
-        """Count a write; returns whether it was the last one."""
-        if self.writes_left is None or (path.endswith("/status") and not self.counts_status):
+        """Count a write that was carried out; returns whether it was the last one."""
+        if self.writes_left is None:
             return False
         self.writes_left -= 1
         self.writes.append(path)
@@ -49,11 +61,17 @@ class KillableClient(Client):
 
     async def request(self, method: str, path: str, **options: Any) -> Object:
         await self._alive()
-        answer = await super().request(method, path, **options)
-        is_event = "/events" in path
         is_dry_run = (options.get("query") or {}).get("dryRun") is not None
-        if method != "GET" and not is_event and not is_dry_run and self.kill_switch.count_write(f"{method} {path}"):
-            await asyncio.Event().wait()
+        if method == "GET" or "/events" in path or is_dry_run or not self.kill_switch.counts(path):
+            answer = await super().request(method, path, **options)
+        else:
+            self.kill_switch.under_way += 1
+            try:
+                answer = await super().request(method, path, **options)
+            finally:
+                self.kill_switch.under_way -= 1
+            if self.kill_switch.count_write(f"{method} {path}"):
+                await asyncio.Event().wait()
         await self._alive()
         return answer
 

@@ -298,7 +298,7 @@ async def _killed_after_each_write(
         async with run_killable("rukpak", settings(at.cluster, cache), build) as kill_switch:
             kill_switch.counts_status, kill_switch.writes_left = False, kills + 1
             await first(kill_switch.killed.wait(), done())
-            if not kill_switch.killed.is_set():
+            if not kill_switch.was_killed:
                 return kills
         if server is not None:
             await server.load()

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from devcluster.cluster import Cluster
@@ -201,7 +202,7 @@ class Losing(Client):
 
     async def request(self, method: str, path: str, **options: Any) -> Object:
         is_apply = method == "PATCH" and not (options.get("query") or {}).get("dryRun")
-        if not (is_apply and "/configmaps/" in path and data(options["body"]).get("v") == "2"):
+        if not (is_apply and "/configmaps/" in path and data(orjson.loads(options["body"])).get("v") == "2"):
             return await super().request(method, path, **options)
         if not self.is_lost.is_set():
             await super().request(method, path, **options)
@@ -245,7 +246,7 @@ async def _killed_upgrade(at: Harness, cache: Path, ref: str, name: str, writes:
         kill_switch.writes_left = writes
         await at.install(ref, name)
         await first(kill_switch.killed.wait(), at.until(READY, name))
-        return kill_switch.killed.is_set()
+        return kill_switch.was_killed
 
 
 def _run_killable(cluster: Cluster, cache: Path) -> AbstractAsyncContextManager[KillSwitch]:

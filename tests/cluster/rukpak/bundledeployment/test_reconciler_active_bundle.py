@@ -211,7 +211,7 @@ async def test_a_kill_while_the_active_bundle_is_made_again_loses_nothing(at: Ha
         async with killable_process.run_killable("rukpak", settings(at.cluster, tmp_path), build) as fate:
             fate.writes_left = number
             await first(fate.killed.wait(), at.when(bundles.KIND, active, "", partial(replaced, uid)))
-            struck = fate.killed.is_set()
+            struck = fate.was_killed
         async with killable_process.run_killable("rukpak", settings(at.cluster, tmp_path), build):
             again = await at.when(bundles.KIND, active, "", partial(replaced, uid))
         assert again is not None

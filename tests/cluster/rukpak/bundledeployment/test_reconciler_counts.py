@@ -115,7 +115,7 @@ async def test_a_kill_after_any_write_does_not_lose_a_request(at: Harness, tmp_p
         async with killable_process.run_killable("rukpak", settings(at.cluster, tmp_path), build) as kill_switch:
             kill_switch.writes_left = number
             await first(kill_switch.killed.wait(), at.until(handled(value)))
-            was_killed = kill_switch.killed.is_set()
+            was_killed = kill_switch.was_killed
         async with rukpak(at.cluster, tmp_path):
             raw = await at.until(handled(value))
         assert raw["status"]["customResources"] == [{"group": at.group, "kind": "Boat", "plural": "boats", "count": 0}]

@@ -138,7 +138,7 @@ async def _step(
         kill_switch.writes_left = number
         await begin()
         await first(kill_switch.killed.wait(), at.until(end, name))
-        was_killed = kill_switch.killed.is_set()
+        was_killed = kill_switch.was_killed
     async with run_rukpak(at.cluster, cache):
         await (at.until(gone, name) if end is gone else _settled(at, name))
     return was_killed

@@ -221,7 +221,7 @@ async def test_a_kill_after_any_write_of_an_upgrade_and_its_rollback_leads_to_th
             kill_switch.writes_left = number
             await install(at, at.push(two, f"{name}-v2"), name)
             await first(kill_switch.killed.wait(), at.until(rolled_back, name))
-            was_killed = kill_switch.killed.is_set()
+            was_killed = kill_switch.was_killed
         async with _run_killable(at.cluster, tmp_path):
             raw = await at.until(rolled_back, name)
             assert outcomes(raw) == ["2 RolledBack", "1 Succeeded"], number

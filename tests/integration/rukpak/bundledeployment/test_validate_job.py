@@ -70,5 +70,5 @@ async def test_a_pattern_that_takes_exponential_time_elsewhere_is_evaluated_at_o
 
 
 async def test_a_schema_that_cannot_be_evaluated_is_an_error(worker: KeptWorker) -> None:
-    result = await found(worker, {"type": "string", "pattern": "("}, boat())
+    result = await found(worker, {"type": "length"}, boat())
     assert result.error == "the schema cannot be evaluated: ValidationError"
