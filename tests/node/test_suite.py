@@ -17,12 +17,19 @@ from devcluster.suite import COMPONENTS, NAMESPACE
 from devcluster.watch import CATALOGS, Object, Watch, is_true
 
 CATALOG = "samples"
-# In a pod of rukpak, which has no part in serving catalogs.
+# In a pod of rukpak, which has no part in serving catalogs. A replica that has not copied the content yet says when to ask again.
 GET_PACKAGES = """
-import ssl, sys, urllib.request
+import ssl, sys, time, urllib.error, urllib.request
 context = ssl.create_default_context(cadata=sys.argv[1])
-with urllib.request.urlopen(sys.argv[2], context=context, timeout=20) as answer:
-    print(answer.status, len(answer.read()) > 0)
+while True:
+    try:
+        with urllib.request.urlopen(sys.argv[2], context=context, timeout=20) as answer:
+            print(answer.status, len(answer.read()) > 0)
+        break
+    except urllib.error.HTTPError as error:
+        if error.code != 503:
+            raise
+        time.sleep(int(error.headers["Retry-After"]))
 """
 
 
