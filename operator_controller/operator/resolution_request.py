@@ -107,8 +107,8 @@ def _template_bundle(deployment: ObservedBundleDeployment) -> RecordedBundle:
 
 
 def _is_other(template: RecordedBundle | None, running: RecordedBundle | None) -> bool:
-    """Whether the template requests another bundle than the one that runs."""
-    return template is not None and running is not None and template.name not in ("", running.name)
+    """Whether the template requests another bundle than the one that runs, or any while none does."""
+    return template is not None and template.name not in ("", running.name if running is not None else "")
 
 
 def _is_upgrading(world: World) -> bool:

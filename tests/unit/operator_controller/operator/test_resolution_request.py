@@ -8,23 +8,37 @@ from operator_controller.operator.resolution_request import make_request
 from tests.unit.operator_controller.operator.worlds import deployment, world
 
 UPGRADING = ("Reconciling", "True", "Upgrading", "phase 2 of 7")
+INSTALLING = ("Reconciling", "True", "Installing", "phase 2 of 4")
 PENDING = ("Reconciling", "True", "UnpackPending", "waiting for its Bundle")
 
 
 @pytest.mark.parametrize(
-    ("requested", "condition", "installing", "next_"),
+    ("runs", "requested", "condition", "installing", "next_"),
     [
-        pytest.param("1.1.0", UPGRADING, "p.v1.1.0", None, id="a part of it is installed"),
+        pytest.param("1.0.0", "1.1.0", UPGRADING, "p.v1.1.0", None, id="a part of it is installed"),
         pytest.param(
-            "1.1.0", PENDING, None, "p.v1.1.0", id="its Bundle is unpacked, or was deleted in the middle of the upgrade"
+            "1.0.0",
+            "1.1.0",
+            PENDING,
+            None,
+            "p.v1.1.0",
+            id="its Bundle is unpacked, or was deleted in the middle of the upgrade",
         ),
-        pytest.param("1.0.0", PENDING, None, None, id="it runs already"),
+        pytest.param("1.0.0", "1.0.0", PENDING, None, None, id="it runs already"),
+        pytest.param(
+            "",
+            "1.0.0",
+            INSTALLING,
+            None,
+            "p.v1.0.0",
+            id="it is the first, of which the cluster may have the kinds already",
+        ),
     ],
 )
 def test_the_bundle_of_the_template_counts(
-    requested: str, condition: tuple[str, str, str, str], installing: str | None, next_: str | None
+    runs: str, requested: str, condition: tuple[str, str, str, str], installing: str | None, next_: str | None
 ) -> None:
-    request = make_request(world(runs="1.0.0", bundle_deployment=deployment(requested, [condition])))
+    request = make_request(world(runs=runs, bundle_deployment=deployment(requested, [condition])))
     assert request is not None
     assert (request.installing.name if request.installing else None) == installing
     assert (request.requested.name if request.requested else None) == next_
