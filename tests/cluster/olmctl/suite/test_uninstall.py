@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.demo.full_catalog import catalog_object
+from devcluster.demo.full_catalog import catalog_object, operator_object
 from devcluster.processes import REPOSITORY
+from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION
 from tests.cluster.olmctl.suite.conftest import INSTALL, Olm, is_installed
 
+OPERATORS = "operators.operators.operatorframework.io"
 REMOVE = ("suite", "uninstall", "--remove", "--yes")
 
 
@@ -34,6 +36,24 @@ def test_nothing_is_deleted_before_it_is_chosen_and_confirmed(olm: Olm) -> None:
     status, _, err = olm(*REMOVE, "--as", "someone")
     assert (status, err.startswith("the user may not get, list, watch, delete customresourcedefinitions.")) == (5, True)
     assert is_installed(olm)
+
+
+@pytest.mark.usefixtures("installed")
+def test_protected_operators_are_named_before_they_are_deleted(olm: Olm, bare_cluster: Cluster) -> None:
+    names = ("guarded", "plain", "watched")
+    for name in names:
+        bare_cluster.kubectl("create", "-f", "-", input=json.dumps(operator_object(name)))
+    for name in ("guarded", "watched"):
+        bare_cluster.kubectl("annotate", OPERATORS, name, f"{DELETION_PROTECTION_ANNOTATION}=true")
+    bare_cluster.kubectl("annotate", OPERATORS, "plain", f"{DELETION_PROTECTION_ANNOTATION}=false")
+    text = "2 Operators protected from deletion, and deleted all the same: guarded, watched."
+    assert text in olm("suite", "uninstall", "--remove", "--dry-run")[1].splitlines()
+    assert "protected" not in olm("suite", "uninstall", "--orphan", "--dry-run")[1]
+    status, _, err = olm("suite", "uninstall", "--remove")
+    assert (status, text in err.splitlines()) == (5, True)
+    status, out, err = olm(*REMOVE, "--force", "--timeout", "60s")
+    assert (status, is_installed(olm)) == (0, False), err
+    assert {f"operator.{OPERATORS.partition('.')[2]}/{name} deleted" for name in names} <= set(out.splitlines())
 
 
 @pytest.mark.usefixtures("installed")
