@@ -75,7 +75,8 @@ class OperatorRequest:
     """The bundle of the template, while some of its objects are installed and not all: it is kept as long as it is permitted."""
     requested: RecordedBundle | None = None
     """The bundle of the template, if it is neither `running` nor `installing`: rukpak may install it, or has installed a part of
-    it and lost its Bundle. What it requires is not deleted; nothing else of it counts."""
+    it and lost its Bundle. What it requires is not deleted, and its kinds are not the cluster's own; nothing else of it
+    counts."""
     planned: PlannedBundle | None = None
     """The part of the Operator in a moving set that has been recorded and is not finished."""
     preferred_catalog: str = ""

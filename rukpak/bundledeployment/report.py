@@ -197,13 +197,14 @@ def _conditions(world: World, evaluation: Evaluation, outcome: Outcome, active: 
     healthy = _healthy(world, active, health)
     serves = _serves(world, healthy, health)
     is_stalled = isinstance(error, Blocked | ApplyRejected)
-    is_broken = error is not None and has_pending(world)
-    message = ready_message(world, evaluation, outcome, active, is_repair_pending=is_broken)
+    is_repair_pending = error is not None and has_pending(world)
+    message = ready_message(world, evaluation, outcome, active, is_repair_pending=is_repair_pending)
+    is_broken = is_repair_pending and not isinstance(error, BriefWait)
     conditions = [
         _has_valid_bundle(world, evaluation.blocker, error),
         _installed(error, active, message),
         healthy,
-        _ready(world, error, active, healthy, message, serves=serves),
+        _ready(_unready_reason(world, error, active, is_broken=is_broken), healthy, message, serves=serves),
     ]
     if is_stalled:
         return [*conditions, DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, message)]
@@ -295,20 +296,23 @@ def _summarize(sentences: list[str]) -> str:
     return "; ".join(sentences[:MAX_SENTENCES_SHOWN]) + (f"{MORE}{more} more" if more > 0 else "")
 
 
-def _ready(
-    world: World, error: Exception | None, active: str | None, healthy: DesiredCondition, message: str, *, serves: bool
-) -> DesiredCondition:
-    kind = ConditionType.READY
+def _unready_reason(world: World, error: Exception | None, active: str | None, *, is_broken: bool) -> str | None:
+    """Why Ready is False, however healthy the objects are; None: their health decides."""
     if not active:
-        return DesiredCondition(kind, "False", Reason.NOT_INSTALLED, message)
+        return Reason.NOT_INSTALLED
     if is_under_way(world, active):
-        return DesiredCondition(kind, "False", Reason.UPGRADING, message)
+        return Reason.UPGRADING
     if isinstance(error, Blocked | ApplyRejected):
-        return DesiredCondition(kind, "False", Reason.BLOCKED, message)
+        return Reason.BLOCKED
     if isinstance(error, Waiting) and error.reason in _UNREPAIRABLE_REASONS:
-        return DesiredCondition(kind, "False", error.reason, message)
-    if error is not None and not isinstance(error, BriefWait) and has_pending(world):
-        return DesiredCondition(kind, "False", Reason.RETRYING, message)
+        return error.reason
+    return Reason.RETRYING if is_broken else None
+
+
+def _ready(reason: str | None, healthy: DesiredCondition, message: str, *, serves: bool) -> DesiredCondition:
+    kind = ConditionType.READY
+    if reason is not None:
+        return DesiredCondition(kind, "False", reason, message)
     if serves:
         return DesiredCondition(kind, "True", Reason.SUCCEEDED, f"{message}; {healthy.message}")
     if healthy.status != "True":

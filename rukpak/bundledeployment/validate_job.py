@@ -21,29 +21,33 @@ MAX_PATH_LENGTH = 200
 def validate(request: ValidateRequest, context: JobContext) -> ValidateResult:
     """The objects that are not valid, in their order. Patterns that only Go understands are left out."""
     try:
-        schema = json_schema(request.schema)
-        left_out = (
-            []
-            if _evaluates(schema)
-            else [each for each in sorted(patterns(schema)) if not _evaluates({"pattern": each})]
-        )
-        validator = _validator(json_schema(request.schema, left_out) if left_out else schema)
+        validator, left_out = _validator(request.schema)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         return ValidateResult([], f"the schema cannot be evaluated: {type(error).__name__}")
     found = ((obj, _problem(validator, with_defaults(request.schema, obj))) for obj in request.objects)
     return ValidateResult([_invalid(obj, problem) for obj, problem in found if problem], unchecked_patterns=left_out)
 
 
-def _validator(schema: dict[str, Any]) -> Draft4Validator:
-    return Draft4Validator(schema, validate_formats=False, pattern_options=RegexOptions())
-
-
-def _evaluates(schema: dict[str, Any]) -> bool:
+def _validator(schema: Mapping[str, Any]) -> tuple[Draft4Validator, list[str]]:
+    """The validator, and the patterns that it leaves out. Raises ValueError if the schema cannot be evaluated without them."""
+    whole = json_schema(schema)
     try:
-        _validator(schema)
+        return _compiled(whole), []
+    except ValueError:
+        left_out = [each for each in sorted(patterns(whole)) if not _is_understood(each)]
+        return _compiled(json_schema(schema, left_out)), left_out
+
+
+def _is_understood(pattern: str) -> bool:
+    try:
+        _compiled({"pattern": pattern})
     except ValueError:
         return False
     return True
+
+
+def _compiled(schema: dict[str, Any]) -> Draft4Validator:
+    return Draft4Validator(schema, validate_formats=False, pattern_options=RegexOptions())
 
 
 def _invalid(obj: Mapping[str, Any], problem: str) -> InvalidObject:

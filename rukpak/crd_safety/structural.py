@@ -6,7 +6,7 @@ server evaluates (x-kubernetes-validations, the keys of lists). Pure.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -51,16 +51,8 @@ def _unique(values: Sequence[Any]) -> list[Any]:
 
 def patterns(schema: Schema) -> frozenset[str]:
     """The patterns in a result of json_schema(), at any depth."""
-    found: set[str] = set()
-    pending: list[Any] = [schema]
-    while pending:
-        entry = pending.pop()
-        if isinstance(entry, Mapping):
-            found.update(value for key, value in entry.items() if key == "pattern" and isinstance(value, str))
-            pending += entry.values()
-        elif isinstance(entry, list):
-            pending += entry
-    return frozenset(found)
+    found = (entry.get("pattern") for entry in _mappings(schema))
+    return frozenset(pattern for pattern in found if isinstance(pattern, str))
 
 
 def _types(schema: Schema) -> list[str]:
@@ -95,13 +87,16 @@ def _replaces_null(schema: Schema) -> bool:
 
 def unchecked(schema: Schema) -> frozenset[str]:
     """The keys in the schema, at any depth, that are not evaluated."""
-    found: set[str] = set()
+    return frozenset(key for entry in _mappings(schema) for key in UNCHECKED if entry.get(key) not in (None, "atomic"))
+
+
+def _mappings(schema: Schema) -> Iterator[Mapping[str, Any]]:
+    """All mappings in the schema, itself included."""
     pending: list[Any] = [schema]
     while pending:
         entry = pending.pop()
         if isinstance(entry, Mapping):
-            found.update(key for key in UNCHECKED if entry.get(key) not in (None, "atomic"))
+            yield entry
             pending += entry.values()
         elif isinstance(entry, list):
             pending += entry
-    return frozenset(found)

@@ -1,4 +1,5 @@
-"""What of an Operator resolution depends on, while its BundleDeployment requests another bundle than the one that runs."""
+"""What of an Operator resolution depends on, while its BundleDeployment requests another bundle than the one that runs, or the
+first one."""
 
 from __future__ import annotations
 
