@@ -13,11 +13,10 @@ from pydantic import ValidationError
 from olmkit.api.meta import Object
 from olmkit.api.operators import (
     APPROVED_VERSION_ANNOTATION,
-    DELETION_PROTECTION_ANNOTATION,
-    PROTECTED,
     ConditionType,
     Reason,
     RequiredPackage,
+    has_protection,
 )
 from olmkit.errors import OlmError
 
@@ -73,7 +72,7 @@ def is_observed(obj: Object) -> bool:
 
 def is_protected(obj: Object) -> bool:
     """Whether the API server refuses its deletion as long as custom resources would be deleted too."""
-    return text_at(obj, "metadata", "annotations", DELETION_PROTECTION_ANNOTATION) == PROTECTED
+    return has_protection(part(obj, "metadata", "annotations"))
 
 
 def state(obj: Object) -> str:

@@ -29,7 +29,7 @@ from olmctl.terminal import clean
 from olmkit.api import bundledeployments, operators
 from olmkit.api.meta import Object
 from olmkit.api.names import pluralize
-from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION, ConditionType
+from olmkit.api.operators import ConditionType
 
 _SHOWN_FIRST = ("Namespace", "CustomResourceDefinition")
 """Kinds whose objects are named one by one."""
@@ -89,7 +89,7 @@ async def _removal(session: Session, found: Object) -> Removal:
     if is_protected(found) and contents[name].in_use and contents[name].policy == "Cascade":
         lines.append(
             "It is protected: the deletion is refused as long as there are custom resources. To remove the protection: "
-            f"kubectl annotate {operators.KIND.plural}.{operators.KIND.group} {name} {DELETION_PROTECTION_ANNOTATION}-"
+            + operators.unprotect_command(operators.KIND, name)
         )
     for each in deleted:
         runs = _runs(required.operators[each])

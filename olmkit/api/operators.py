@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -55,6 +56,16 @@ VERSION_RULE: JsonDict = {
         f"""? ': leave spec.version out to follow the channel' : ': {_VERSION_HINT}')"""
     ),
 }
+
+
+def has_protection(annotations: Mapping[str, Any] | None) -> bool:
+    """Whether these annotations, of an Operator or of its BundleDeployment, protect it from being deleted."""
+    return (annotations or {}).get(DELETION_PROTECTION_ANNOTATION) == PROTECTED
+
+
+def unprotect_command(kind: Kind, name: str) -> str:
+    """The command with which a person removes the protection."""
+    return f"kubectl annotate {kind.plural}.{kind.group} {name} {DELETION_PROTECTION_ANNOTATION}-"
 
 
 class ConditionType(DescribedEnum):

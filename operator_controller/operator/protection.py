@@ -6,7 +6,7 @@ Operator first; the annotation of the BundleDeployment only has the API server a
 
 from __future__ import annotations
 
-from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION, PROTECTED
+from olmkit.api.operators import has_protection
 from operator_controller.operator.world import ProtectDeployment, World
 
 
@@ -16,7 +16,7 @@ def protection_plan(world: World) -> ProtectDeployment | None:
     if deployment is None:
         return None
     metadata = deployment.model.metadata
-    is_protected = world.operator.metadata.annotations.get(DELETION_PROTECTION_ANNOTATION) == PROTECTED
-    if (metadata.annotations.get(DELETION_PROTECTION_ANNOTATION) == PROTECTED) == is_protected:
+    is_protected = has_protection(world.operator.metadata.annotations)
+    if has_protection(metadata.annotations) == is_protected:
         return None
     return ProtectDeployment(metadata.name, metadata.uid, is_protected)

@@ -18,7 +18,7 @@ from olmkit.api import bundledeployments, operators
 from olmkit.api.bundledeployments import CustomResourceCount
 from olmkit.api.meta import Kind, Object
 from olmkit.api.names import is_dns1123_subdomain
-from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION, PROTECTED
+from olmkit.api.operators import has_protection, unprotect_command
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
@@ -40,10 +40,7 @@ MAX_CONCURRENT_REQUESTS = 4
 def is_protected(obj: Object) -> bool:
     """Whether the object has the annotation, and is not being deleted."""
     metadata = obj["metadata"]
-    return (
-        "deletionTimestamp" not in metadata
-        and (metadata.get("annotations") or {}).get(DELETION_PROTECTION_ANNOTATION) == PROTECTED
-    )
+    return "deletionTimestamp" not in metadata and has_protection(metadata.get("annotations"))
 
 
 def denial_of(kind: Kind, name: str, counts: Iterable[CustomResourceCount]) -> Denial | None:
@@ -53,7 +50,7 @@ def denial_of(kind: Kind, name: str, counts: Iterable[CustomResourceCount]) -> D
         return None
     text = (
         f"{kind.kind} {name} is protected: its deletion would delete {list_names(used)}. Delete them first, or remove the "
-        f"protection: kubectl annotate {kind.plural}.{kind.group} {name} {DELETION_PROTECTION_ANNOTATION}-"
+        f"protection: {unprotect_command(kind, name)}"
     )
     return Denial(FORBIDDEN, text)
 

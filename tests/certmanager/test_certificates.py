@@ -21,6 +21,7 @@ from olmkit.runtime.source_secrets import SECRETS
 from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES
 from tests.cluster.rukpak.boats import (
     CA,
+    MUTATING,
     PORT,
     VALIDATING,
     certificate_of,
@@ -41,7 +42,6 @@ from tests.conditions import triple
 CERTIFICATES = Kind("cert-manager.io", "v1", "Certificate", "certificates", namespaced=True)
 ISSUERS = Kind("cert-manager.io", "v1", "Issuer", "issuers", namespaced=True)
 REQUESTS = Kind("cert-manager.io", "v1", "CertificateRequest", "certificaterequests", namespaced=True)
-MUTATING = Kind("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations")
 LONG = "-with-a-long-name-of-its-own"
 """Makes the host name of the Service longer than a common name may be, which cert-manager's webhook refuses."""
 

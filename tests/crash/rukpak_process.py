@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import signal
 import sys
 from collections.abc import Iterable
@@ -15,9 +14,9 @@ import aiohttp
 from devcluster.allocation import free_port
 from devcluster.cluster import Cluster
 from devcluster.processes import with_parent_death_signal
+from tests.controller_metrics import is_idle
 from tests.crash.killing_proxy import KillingProxy, KillPoint
 
-_UNFINISHED = re.compile(r"^(?:controller_runtime_active_workers|workqueue_depth)\{.*\} (\S+)$", re.MULTILINE)
 POLL_SECONDS = 0.2
 
 
@@ -91,7 +90,7 @@ class RukpakProcess:
                 metrics = await answer.text()
         except aiohttp.ClientError:
             return False
-        return is_ready and not any(map(float, _UNFINISHED.findall(metrics)))
+        return is_ready and is_idle(metrics)
 
     @property
     def log(self) -> str:

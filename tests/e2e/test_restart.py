@@ -10,6 +10,7 @@ import pytest
 from devcluster.suite import COMPONENTS
 from devcluster.watch import BUNDLE_DEPLOYMENTS
 from tests.bench.api_requests import metrics, work
+from tests.controller_metrics import is_idle
 from tests.e2e.packages import catalog_file, package_blobs, push_bundle, registry_bundle
 from tests.e2e.stage import Stage
 
@@ -19,7 +20,6 @@ POLL_SECONDS = 0.2
 TIMEOUT_SECONDS = 120.0
 _LEADS = re.compile(r"^leader_election_master_status\{.*\} 1\b", re.MULTILINE)
 _PASSES = re.compile(r"^controller_runtime_reconcile_total\{", re.MULTILINE)
-_UNFINISHED = re.compile(r"^(?:controller_runtime_active_workers|workqueue_depth)\{.*\} (\S+)$", re.MULTILINE)
 _WRITES = re.compile(r'^rest_client_requests_total\{.*method="(?:POST|PATCH|DELETE)".*$', re.MULTILINE)
 
 
@@ -55,8 +55,5 @@ def _until_quiet(stage: Stage) -> None:
         time.sleep(POLL_SECONDS)
         texts = [metrics(stage.suite, name) for name in COMPONENTS]
         passes = [line for text in texts for line in text.splitlines() if _PASSES.match(line)]
-        is_idle = all(_LEADS.search(text) and _PASSES.search(text) for text in texts) and not any(
-            float(number) for text in texts for number in _UNFINISHED.findall(text)
-        )
-        if passes != seen or not is_idle:
+        if passes != seen or not all(_LEADS.search(text) and _PASSES.search(text) and is_idle(text) for text in texts):
             seen, since = passes, now

@@ -13,17 +13,16 @@ import pytest
 from cryptography import x509
 
 from olmkit.api import bundledeployments, bundles
-from olmkit.api.meta import Kind
 from olmkit.errors import ApiError
 from olmkit.runtime.source_secrets import SECRETS
+from rukpak.bundledeployment.webhook_endpoints import CONFIGURATIONS
+from rukpak.render.endpoints import ADMISSION_GROUP, CONFIGURATION_KINDS
 from tests.cluster.rukpak.harness import Harness, Object, definition, kind_of, thing
 from tests.cluster.rukpak.webhook_server import MUTATED, REFUSED, WebhookServer
 from tests.unit.rukpak.builders import csv, files
 from tests.unit.rukpak.builders import deployment as csv_deployment
 
-VALIDATING = Kind(
-    "admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations"
-)
+VALIDATING, MUTATING = (CONFIGURATIONS[ADMISSION_GROUP, kind] for kind in CONFIGURATION_KINDS.values())
 PORT = 9443
 CA = ("webhooks", 0, "clientConfig", "caBundle")
 
