@@ -1,6 +1,7 @@
 """Watches the objects of one kind, so that the demo and the tests wait for events and never sleep.
 
-kubectl makes the watch, so any kubeconfig works. A watch that ends is started again with a new list.
+kubectl makes the watch, so any kubeconfig works. A watch that ends is started again with a new list. What is asked of a watch is
+answered with what the API server had at that time, or with something newer.
 """
 
 import json
@@ -29,6 +30,15 @@ BUNDLES = "/apis/core.rukpak.io/v1alpha1/bundles"
 NAMESPACES = "/api/v1/namespaces"
 
 _RETRY_SECONDS = 0.5
+_LIST_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """What a list of the objects returned. `version` is its resourceVersion, None if the API server does not serve the kind."""
+
+    objects: Mapping[str, Object]
+    version: int | None
 
 
 @dataclass(frozen=True)
@@ -61,6 +71,8 @@ class Watch:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self.objects: dict[str, Object] = {}
+        self._versions: dict[str, int] = {}
+        """The version of the last event that was taken, by name."""
         self._thread = threading.Thread(target=self._follow, name=f"watch {path}", daemon=True)
         self._thread.start()
 
@@ -70,6 +82,7 @@ class Watch:
             event = self._events.get(timeout=max(0.0, seconds))
         except queue.Empty:
             return None
+        self._versions[event.name] = event.version
         if event.object is None:
             self.objects.pop(event.name, None)
         else:
@@ -85,13 +98,13 @@ class Watch:
     ) -> Answer:
         """Take events until `condition`, called with the objects by name, returns a true value; return that value.
 
-        `condition` is called only after the API server has listed the objects. `seen` is called with every event. Raises
-        DevclusterError, with `what` and the objects' conditions, after `seconds`.
+        `condition` is called only with objects that are at least as new as those that the API server had at the time of the call:
+        what the caller has written before is never missing. `seen` is called with every event. Raises DevclusterError, with
+        `what` and the objects' conditions, after `seconds`.
         """
         deadline = time.monotonic() + seconds
-        if not self._listed.wait(seconds):
+        if not self._listed.wait(seconds) or not self._catch_up(deadline, seen):
             raise DevclusterError(f"After {seconds:.0f} seconds the API server has not listed {self._path}: {what}.")
-        self._take_waiting(seen)
         while True:
             answer = condition(self.objects)
             if answer:
@@ -104,9 +117,27 @@ class Watch:
                     f"After {seconds:.0f} seconds this is still not true: {what}.\n{describe(self.objects)}"
                 )
 
-    def _take_waiting(self, seen: Callable[[Event], None]) -> None:
+    def _catch_up(self, deadline: float, seen: Callable[[Event], None]) -> bool:
+        """Take the events up to what the API server lists. Returns whether they came before the deadline."""
+        listed = self._list()
+        while listed is None or not self._has_taken(listed):
+            event = self.next(min(_RETRY_SECONDS, deadline - time.monotonic()))
+            if event is not None:
+                seen(event)
+            elif time.monotonic() >= deadline:
+                return False
+            else:
+                listed = self._list()
         while (event := self.next(0)) is not None:
             seen(event)
+        return True
+
+    def _has_taken(self, listed: _Listed) -> bool:
+        """Whether the events that were taken lead to the listed objects, or beyond."""
+        if any(self._versions.get(name, 0) < _version(each) for name, each in listed.objects.items()):
+            return False
+        later = {name for name in self.objects if listed.version is not None and self._versions[name] > listed.version}
+        return self.objects.keys() - listed.objects.keys() <= later
 
     def close(self) -> None:
         """End the watch."""
@@ -128,32 +159,29 @@ class Watch:
         """The thread: list, then watch from there, again and again until closed."""
         known: dict[str, int] = {}
         while not self._stopped.is_set():
-            version = self._list(known)
-            if version is not None:
-                self._read(f"{self._path}?watch=true&resourceVersion={version}", known)
+            listed = self._list()
+            if listed is not None:
+                self._send_listed(known, listed)
+                if listed.version is not None:
+                    self._listed.set()
+                    self._read(f"{self._path}?watch=true&resourceVersion={listed.version}", known)
             self._stopped.wait(_RETRY_SECONDS)
 
-    def _list(self, known: dict[str, int]) -> str | None:
-        """Send events for existing and deleted objects. Returns the resource version, None if the request failed."""
-        done = subprocess.run(
-            [self._program, *self._arguments, self._path], capture_output=True, text=True, check=False
-        )
+    def _list(self) -> _Listed | None:
+        """The objects as they are; None if the request failed."""
+        arguments = [*self._arguments, self._path, f"--request-timeout={_LIST_SECONDS}s"]
+        done = subprocess.run([self._program, *arguments], capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            if (
-                "(NotFound)" in done.stderr
-            ):  # the API server does not serve the kind any more: its objects were deleted with it
-                for name, last in [*known.items()]:
-                    self._send(known, name, None, str(last))
-            return None
+            return _Listed({}, None) if "(NotFound)" in done.stderr else None
         listed = json.loads(done.stdout)
-        present = {_name(item): item for item in listed["items"]}
-        version = str(listed["metadata"]["resourceVersion"])
-        for name in known.keys() - present.keys():
-            self._send(known, name, None, version)
-        for name, item in present.items():
-            self._send(known, name, item, item["metadata"]["resourceVersion"])
-        self._listed.set()
-        return version
+        return _Listed({_name(item): item for item in listed["items"]}, int(listed["metadata"]["resourceVersion"]))
+
+    def _send_listed(self, known: dict[str, int], listed: _Listed) -> None:
+        """Send events for existing and deleted objects. Those of a kind that is not served any more were deleted with it."""
+        for name in known.keys() - listed.objects.keys():
+            self._send(known, name, None, known[name] if listed.version is None else listed.version)
+        for name, item in listed.objects.items():
+            self._send(known, name, item, _version(item))
 
     def _read(self, path: str, known: dict[str, int]) -> None:
         """Send events for changes until the stream ends."""
@@ -174,17 +202,17 @@ class Watch:
                 break
             found = change["object"]
             gone = change["type"] == "DELETED"
-            self._send(known, _name(found), None if gone else found, found["metadata"]["resourceVersion"])
+            self._send(known, _name(found), None if gone else found, _version(found))
         self._process.kill()
         self._process.wait()
         self._process.stdout.close()
 
-    def _send(self, known: dict[str, int], name: str, object_: Object | None, version: str) -> None:
+    def _send(self, known: dict[str, int], name: str, object_: Object | None, version: int) -> None:
         if object_ is None:
             known.pop(name, None)
         else:
-            known[name] = int(version)
-        self._events.put(Event(time.monotonic(), name, object_, int(version)))
+            known[name] = version
+        self._events.put(Event(time.monotonic(), name, object_, version))
 
 
 def condition(object_: Object | None, type_: str) -> Object:
@@ -206,6 +234,10 @@ def is_true(object_: Object | None, type_: str) -> bool:
 def _name(object_: Object) -> str:
     metadata = object_["metadata"]
     return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else str(metadata["name"])
+
+
+def _version(object_: Object) -> int:
+    return int(object_["metadata"]["resourceVersion"])
 
 
 def describe(objects: Mapping[str, Object]) -> str:
