@@ -31,6 +31,7 @@ from olmctl.suite.watched import Watched
 from olmctl.terminal import ProgressLine
 from olmkit.api import bundledeployments, bundles, catalogs, operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
+from olmkit.api.customresourcedefinitions import CustomResourceDefinition, custom_resource_definition
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import Conflict, NotFound
 from olmkit.runtime.client import Client
@@ -46,6 +47,8 @@ STOP_SECONDS = 60.0
 FORCED_SECONDS = 30.0
 """How long to wait for objects after their finalizers were removed."""
 _SELECTOR = f"{PART_OF_LABEL}={PART_OF}"
+_NO_OBJECT = f"{PART_OF_LABEL},!{PART_OF_LABEL}"
+"""A selector that selects nothing."""
 Choice = Callable[[Object], bool]
 
 
@@ -153,6 +156,8 @@ class Removal:
         for each in await find_all(self._client, objects):
             if each is not None and not is_own(each):
                 warn(f"{name_of(each)} stays: it is not olm-suite's")
+            elif each is not None and kind_of(each) == CRD:
+                await self._read(custom_resource_definition(each))
 
         def present() -> list[Object]:
             found = (self._objects[kind_of(each)].get(*place_of(each)) for each in objects)
@@ -169,6 +174,17 @@ class Removal:
             await self._pause(deletion_text(found[0]), len(found))
         self._line.end()
         _print_gone(shown, set())
+
+    async def _read(self, crd: CustomResourceDefinition) -> None:
+        """Return when the API server has read the objects of a kind.
+
+        It lists them before it deletes their CRD. That fails while it reads a kind that nobody has asked for before, and may be
+        tried again only minutes later. A request with a selector waits for it.
+        """
+        if crd.is_served:
+            kind = Kind(crd.group, crd.served_versions[0], crd.kind, crd.plural)
+            with suppress(NotFound):
+                await self._client.list(kind, label_selector=_NO_OBJECT)
 
     async def delete_contents(self, namespace: str, leases: Iterable[str]) -> None:
         """Delete what the controllers have made in a namespace that stays: their certificates, and their Leases."""

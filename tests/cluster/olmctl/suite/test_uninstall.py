@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import ssl
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.demo.full_catalog import catalog_object, operator_object
 from devcluster.processes import REPOSITORY
+from olmctl.main import main
+from olmctl.suite.objects import CRD
+from olmkit.api.crd import CRD_DEFINITIONS
 from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION
+from tests.cluster import proxy
+from tests.cluster.conftest import serve_definitions
 from tests.cluster.olmctl.suite.conftest import INSTALL, Olm, is_installed
 
 OPERATORS = "operators.operators.operatorframework.io"
@@ -67,6 +76,39 @@ def test_the_suite_is_removed(olm: Olm, bare_cluster: Cluster) -> None:
     assert olm("suite", "status")[0] == 3
 
 
+class Recording(proxy.Proxy):
+    """Records the request lines."""
+
+    def __init__(self, upstream: tuple[str, int], tls: ssl.SSLContext | None) -> None:
+        super().__init__(upstream, tls)
+        self.lines: list[str] = []
+
+    async def _move(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool) -> None:
+        if is_answer:
+            await super()._move(reader, writer, is_answer=True)
+            return
+        with suppress(OSError):
+            while chunk := await reader.read(65536):
+                self.lines.append(chunk.partition(b"\r\n")[0].decode(errors="replace"))
+                writer.write(chunk)
+                await writer.drain()
+
+    def first(self, start: str, text: str = "") -> int:
+        """The place of the first request whose line starts so and has the text."""
+        return next(place for place, line in enumerate(self.lines) if line.startswith(start) and text in line)
+
+
+@pytest.mark.usefixtures("installed")
+async def test_each_kind_is_read_before_its_crd_is_deleted(bare_cluster: Cluster, tmp_path: Path) -> None:
+    """Otherwise the API server may complete the deletion only when it looks at all CRDs again, minutes later."""
+    async with proxy.run_as(Recording, bare_cluster.kubeconfig, tmp_path) as between:
+        status = await asyncio.to_thread(main, [*REMOVE, "--kubeconfig", str(between.kubeconfig)])
+    assert status == 0
+    for kind in (each.kind for each in CRD_DEFINITIONS):
+        read = between.first(f"GET {kind.path()}?", "labelSelector=")
+        assert read < between.first(f"DELETE {CRD.path(name=f'{kind.plural}.{kind.group}')}"), kind
+
+
 @pytest.fixture
 def team(bare_cluster: Cluster) -> Iterator[str]:
     """A namespace of a team, with a ConfigMap."""
@@ -109,8 +151,7 @@ def test_a_namespace_of_others_is_neither_taken_nor_deleted(olm: Olm, bare_clust
 
 def test_crds_of_another_program_stay_with_their_objects(olm: Olm, bare_cluster: Cluster) -> None:
     olm(*REMOVE)
-    bare_cluster.kubectl("apply", "--server-side", "-k", str(REPOSITORY / "config" / "crd"))
-    bare_cluster.kubectl("wait", "--for=condition=Established", "crd/catalogs.catalogd.operatorframework.io")
+    serve_definitions(bare_cluster)
     catalog = catalog_object("theirs", "quay.io/theirs/catalog:latest", "1h")
     bare_cluster.kubectl("apply", "-f", "-", input=json.dumps(catalog))
     bare_cluster.kubectl("label", "crds", "--all", "app.kubernetes.io/part-of-")
@@ -120,4 +161,6 @@ def test_crds_of_another_program_stay_with_their_objects(olm: Olm, bare_cluster:
         assert "olm-suite is not installed" in err
         bare_cluster.kubectl("get", "catalogs", "theirs")
     finally:
+        for each in CRD_DEFINITIONS:  # the deletion of a CRD whose kind nobody has read may take minutes
+            bare_cluster.kubectl("get", "--raw", each.kind.path())
         bare_cluster.kubectl("delete", "-k", str(REPOSITORY / "config" / "crd"), "--ignore-not-found")
