@@ -60,8 +60,8 @@ class Watch:
     """The objects below one path of the API ("/api/v1/namespaces"), updated as events are taken."""
 
     def __init__(self, cluster: Cluster, path: str, events: "queue.Queue[Event] | None" = None) -> None:
-        """Start watching. Existing objects are events too. Several watches may share a queue of `events`,
-        which their owner reads instead of calling `next`."""
+        """Start watching. Existing objects are events too. Several watches may share a queue of `events`, which their owner reads
+        instead of calling `next` and `until`."""
         self._program = programs.kubectl()
         self._arguments = [f"--kubeconfig={cluster.kubeconfig}", "get", "--raw"]
         self._path = path
@@ -89,6 +89,11 @@ class Watch:
             self.objects[event.name] = event.object
         return event
 
+    def until_listed(self, seconds: float = 60.0) -> None:
+        """Wait until the existing objects are events. Takes none. Raises DevclusterError after `seconds`."""
+        if not self._listed.wait(seconds):
+            raise DevclusterError(f"After {seconds:.0f} seconds the API server has not listed {self._path}.")
+
     def until(
         self,
         what: str,
@@ -103,8 +108,9 @@ class Watch:
         `what` and the objects' conditions, after `seconds`.
         """
         deadline = time.monotonic() + seconds
-        if not self._listed.wait(seconds) or not self._catch_up(deadline, seen):
-            raise DevclusterError(f"After {seconds:.0f} seconds the API server has not listed {self._path}: {what}.")
+        self.until_listed(seconds)
+        if not self._catch_up(deadline, seen):
+            raise DevclusterError(f"After {seconds:.0f} seconds the changes of {self._path} have not come: {what}.")
         while True:
             answer = condition(self.objects)
             if answer:

@@ -44,7 +44,7 @@ def _writes(stage: Stage) -> Iterator["queue.Queue[Event]"]:
     with ExitStack() as entered:
         watches = [entered.enter_context(Watch(stage.cluster, path, events)) for path in WRITTEN]
         for watch in watches:
-            watch.until("the objects are listed", lambda _: True)
+            watch.until_listed()
         yield events
 
 
