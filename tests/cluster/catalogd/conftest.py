@@ -24,6 +24,7 @@ from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.manager import Manager, Settings, make_parser, parse_settings
+from tests.cluster.informing_client import InformingClient
 from tests.conditions import triple
 from tests.images import push, tar
 from tests.servers.registry_proxy import RegistryProxy
@@ -68,12 +69,15 @@ def lines(*blobs: list[Object]) -> dict[str, bytes]:
 class World:
     """What a test uses in addition to catalogd: the cluster, the registry, and the HTTP server of catalogd."""
 
-    def __init__(self, cluster: Cluster, client: Client, proxy: RegistryProxy, http: aiohttp.ClientSession) -> None:
+    def __init__(
+        self, cluster: Cluster, client: InformingClient, proxy: RegistryProxy, http: aiohttp.ClientSession
+    ) -> None:
         self.cluster, self.client, self.proxy = cluster, client, proxy
         self.name = f"c-{uuid.uuid4().hex[:8]}"
         self.served_at = f"127.0.0.1:{free_port()}"
         self._http = http
         self._informers = {kind: Informer(client, kind) for kind in KINDS}
+        client.informers = tuple(self._informers.values())
         self._changed = asyncio.Event()
         self.history: list[Object] = []
         for informer in self._informers.values():
@@ -215,7 +219,7 @@ def system_namespace(definitions: Cluster) -> Cluster:
 async def world(system_namespace: Cluster) -> AsyncIterator[World]:
     """The World of one test, without catalogd."""
     async with (
-        await Client.connect(str(system_namespace.kubeconfig)) as client,
+        await InformingClient.connect(str(system_namespace.kubeconfig)) as client,
         RegistryProxy(system_namespace.registry) as proxy,
         aiohttp.ClientSession() as http,
     ):

@@ -23,11 +23,11 @@ from olmkit.api import bundledeployments, catalogs, customresourcedefinitions, o
 from olmkit.api.bundledeployments import PLANNED_BUNDLE_ANNOTATION
 from olmkit.api.meta import Kind
 from olmkit.errors import NotFound
-from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change, Informer
 from olmkit.runtime.manager import Settings
 from operator_controller.setup import build
 from tests.bundle_properties import package_required
+from tests.cluster.informing_client import InformingClient
 from tests.cluster.killable_process import KillSwitch, first, run_killable
 from tests.conditions import triple
 from tests.e2e.packages import catalog_file, definition, group, package_blobs
@@ -47,7 +47,7 @@ CHAIN: dict[str, Requirements] = {"a": {"1.0.0": ["b >=1.0.0"]}, "b": {"1.0.0": 
 class Site:
     """The cluster's side of a test. Whatever it makes bears its name."""
 
-    def __init__(self, cluster: Cluster, client: Client, folder: Path) -> None:
+    def __init__(self, cluster: Cluster, client: InformingClient, folder: Path) -> None:
         self.cluster = cluster
         self.client = client
         self.name = f"dep-{uuid.uuid4().hex[:6]}"
@@ -55,6 +55,7 @@ class Site:
         self._kubeconfig = cluster.token_kubeconfig(NAMESPACE, "operator-controller")
         kinds = (operators.KIND, bundledeployments.KIND, catalogs.KIND, customresourcedefinitions.KIND)
         self.operators, self.deployments, self.catalogs, self.definitions = (Informer(client, kind) for kind in kinds)
+        client.informers = self.informers
         self._changed = asyncio.Event()
         for informer in self.informers:
             informer.subscribe(self._heard)
@@ -127,7 +128,7 @@ class Site:
             "metadata": {"name": self.package(letter)},
             "spec": {"packageName": self.package(letter), **spec},
         }
-        self.operators.record_write(await self.client.create(operators.KIND, body))
+        await self.client.create(operators.KIND, body)
 
     async def install(self, packages: Mapping[str, Requirements]) -> None:
         """Publish the packages, request a, and wait until a and b are installed, while operator-controller runs."""
@@ -143,7 +144,7 @@ class Site:
             "metadata": {"name": self.package(letter)},
             "spec": {"packageName": self.package(letter)},
         }
-        self.operators.record_write(await self.client.apply(operators.KIND, body, "person"))
+        await self.client.apply(operators.KIND, body, "person")
 
     async def delete(self, letter: str, kind: Kind = operators.KIND) -> None:
         """Delete the Operator of a package, or its BundleDeployment."""
@@ -276,7 +277,7 @@ async def make_site(cluster: Cluster, suite: Suite, folder: Path) -> AsyncIterat
     """A Site with catalogd and rukpak running."""
     suite.stop("operator-controller")
     suite.start("catalogd", "rukpak")
-    async with await Client.connect(str(cluster.kubeconfig)) as client:
+    async with await InformingClient.connect(str(cluster.kubeconfig)) as client:
         site = Site(cluster, client, folder)
         tasks = [asyncio.create_task(informer.run()) for informer in site.informers]
         try:
