@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -35,13 +35,15 @@ async def scraped(world: World, port: int) -> dict[str, dict[str, float]]:
     return found
 
 
-async def scraped_not_up_to_date(world: World, port: int) -> dict[str, float]:
-    """The values of this test's Catalog after a check that failed. A watch of the test may report the status before the informer
-    of catalogd, from which the values are computed."""
+async def scraped_when(
+    world: World, port: int, holds: Callable[[dict[str, dict[str, float]]], object]
+) -> dict[str, float]:
+    """The values of this test's Catalog as soon as this holds. A watch of the test may report a change before the informer of
+    catalogd, from which the values are computed."""
     async with asyncio.timeout(60):
-        while (found := (await scraped(world, port))[world.name])["up_to_date"]:  # noqa: ASYNC110 there is no event to await
+        while not holds(found := await scraped(world, port)):  # noqa: ASYNC110 there is no event to await
             await asyncio.sleep(0.02)
-    return found
+    return found.get(world.name, {})
 
 
 @contextlib.asynccontextmanager
@@ -76,7 +78,7 @@ async def test_the_metrics_of_a_catalog_until_it_is_deleted(world: World, tmp_pa
     async with running(world, tmp_path / "cache", "--metrics-bind-address", f"127.0.0.1:{port}"):
         await world.catalog(world.ref(), poll="1s")
         await world.ready()
-        first = (await scraped(world, port))[world.name]
+        first = await scraped_when(world, port, lambda found: found.get(world.name, {}).get("up_to_date"))
         assert first["serving"] == first["up_to_date"] == 1
         assert began <= first["last_unpack_timestamp_seconds"] <= time.time()
         assert 1 <= first["poll_interval_seconds"] <= 1.01
@@ -88,7 +90,7 @@ async def test_the_metrics_of_a_catalog_until_it_is_deleted(world: World, tmp_pa
 
         world.proxy.on("/manifests/", status(500))
         await world.when("Unpacked", "False", "UnpackFailed")
-        failing = await scraped_not_up_to_date(world, port)
+        failing = await scraped_when(world, port, lambda found: not found[world.name]["up_to_date"])
         assert (failing["serving"], failing["up_to_date"]) == (1, 0)
         await world.wait_for_requests("/manifests/", 1)
         again = (await scraped(world, port))[world.name]
@@ -102,7 +104,7 @@ async def test_the_metrics_of_a_catalog_until_it_is_deleted(world: World, tmp_pa
         await world.remove(world.name)
         await world.client.patch(catalogs.KIND, other, {"spec": {"availability": "Unavailable"}})
         await world.when("Ready", "True", "UserSpecifiedUnavailable", other)
-        assert await scraped(world, port) == {}
+        assert await scraped_when(world, port, lambda found: not found) == {}
 
 
 async def test_the_time_of_the_last_check_does_not_go_back_with_a_restart(world: World, tmp_path: Path) -> None:
@@ -113,7 +115,7 @@ async def test_the_time_of_the_last_check_does_not_go_back_with_a_restart(world:
     await world.catalog(world.ref(), poll="1s")
     async with running(world, tmp_path / "cache", *flags):
         await world.ready()
-        assert key in (await scraped(world, port))[world.name]
+        assert await scraped_when(world, port, lambda found: key in found.get(world.name, {}))
         world.proxy.on("/manifests/", status(500))
         await world.when("Unpacked", "False", "UnpackFailed")
     async with running(world, tmp_path / "cache", *flags):
@@ -122,7 +124,7 @@ async def test_the_time_of_the_last_check_does_not_go_back_with_a_restart(world:
         assert away.keys() == {"serving", "up_to_date", "last_unpack_timestamp_seconds", "poll_interval_seconds"}
         world.proxy.on("/manifests/", None)
         await world.when("Unpacked", "True", "UnpackSuccessful")
-        assert key in (await scraped(world, port))[world.name]
+        assert await scraped_when(world, port, lambda found: key in found[world.name])
 
 
 async def test_a_replica_that_does_not_lead_exports_no_metrics_of_catalogs(world: World, tmp_path: Path) -> None:

@@ -375,7 +375,7 @@ async def test_a_restart_serves_again_without_the_registry(world: World, tmp_pat
         await world.ready()
         await world.ready(by_digest)
     new = f"{world.name}-new"
-    version = world.seen(by_digest)["metadata"]["resourceVersion"]
+    version = (await world.client.get(catalogs.KIND, by_digest))["metadata"]["resourceVersion"]
     world.proxy.on("/", status(500))
     await world.client.delete(catalogs.KIND, world.name)
     await world.catalog(world.ref(), new)

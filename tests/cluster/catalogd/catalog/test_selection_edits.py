@@ -17,7 +17,7 @@ from tests.conditions import triple
 from tests.servers.registry_proxy import RegistryProxy
 
 EVERY = ("p", "q", "r", "s")
-BEFORE, AFTER = (lines(*(package(name, version) for name in EVERY)) for version in ("1.0.0", "2.0.0"))
+BEFORE, AFTER, LAST = (lines(*(package(name, version) for name in EVERY)) for version in ("1.0.0", "2.0.0", "3.0.0"))
 
 
 async def select(world: World, names: Sequence[str] | None) -> None:
@@ -82,12 +82,12 @@ async def test_many_edits_while_the_tag_moves(world: World, catalogd: Path) -> N
             await world.push(AFTER if number % 20 == 5 else BEFORE)
         wanted = [name for place, name in enumerate(EVERY) if (number + 1) >> place & 1]
         await select(world, wanted or None)
-    digest = await world.push(AFTER)
+    digest = await world.push(LAST)
     await world.serves(digest)
     await settles(world, wanted or EVERY)
     code, body = await world.get(f"{world.name}/api/v1/resolution?package={wanted[0]}")
     assert code == 200
-    assert [each["version"] for each in json.loads(body)["bundles"]] == ["2.0.0"]
+    assert [each["version"] for each in json.loads(body)["bundles"]] == ["3.0.0"]
 
 
 async def test_an_edit_while_the_catalog_is_withdrawn_and_offered_again(world: World, catalogd: Path) -> None:

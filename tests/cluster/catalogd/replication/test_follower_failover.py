@@ -13,7 +13,7 @@ from prometheus_client import REGISTRY
 from catalogd.replication.follower import CATALOGS_BEHIND
 from olmkit.api import catalogs
 from olmkit.store.store import Store
-from tests.cluster.catalogd.conftest import World, lines, package
+from tests.cluster.catalogd.conftest import Object, World, lines, package
 from tests.cluster.catalogd.elected import Replica, Replicas
 from tests.integration.catalogd.replicas import until
 from tests.servers.registry_proxy import RegistryProxy
@@ -84,10 +84,18 @@ async def edit(world: World, *names: str) -> None:
     await world.client.patch(catalogs.KIND, world.name, {"spec": {"packages": names or None}})
 
 
+def reports(catalog: Object, names: str) -> bool:
+    """Whether these packages are reported as those of the last edit."""
+    status = catalog["status"]
+    return bool(
+        status["observedGeneration"] == catalog["metadata"]["generation"] and status.get("selectedPackages") == names
+    )
+
+
 async def offers(replicas: Replicas, replica: Replica, *names: str) -> None:
     """Wait until the replica lists these packages."""
     path, found = f"/catalogs/{replicas.world.name}/api/v1/packages", ["nothing yet"]
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while found != [*names]:
             status, _, body = await replicas.ask(replica, path)
             found = [each["name"] for each in json.loads(body)["packages"]] if status == 200 else [str(status)]
@@ -113,7 +121,7 @@ async def test_a_list_of_packages_that_is_edited_during_a_failover_is_that_of_bo
     first.manager.stop()
     await edit(world, "q", "p")
     await edit(world, "q")
-    await world.until("the new leader reports the list", lambda: world.seen()["status"].get("selectedPackages") == "q")
+    await world.until("the new leader reports the list", lambda: reports(world.seen(), "q"))
     await offers(replicas, second, "q")
     listed = [f"{world.name}-q"]
     await world.until("the Packages are those of the list", lambda: sorted(world.packages()) == listed)

@@ -66,7 +66,7 @@ async def test_a_circle_stays_whole_while_one_of_it_is_in_use(site: Site) -> Non
         await site.use("b")
         await site.delete("a")
         await site.until("b is kept", lambda: site.ready("b")[2].startswith("kept: 1 things."))
-        assert site.ready("a")[:2] == ("False", "DeletionBlocked")
+        await site.until("a says so", lambda: site.ready("a")[:2] == ("False", "DeletionBlocked"))
         assert not is_deleting(site, "a")
         await site.client.delete(site.kind("b"), "in-use", "default")
         await site.until_gone("a", "b")
@@ -95,7 +95,6 @@ async def test_an_operator_that_is_deleted_and_created_again_at_once_is_another_
     assert dependency is not None
     assert old is not None
     await remove_by_hand(site, "a")
-    assert site.deployment("a") is not None
     await site.request("a")
     async with site.controller():
         await site.until(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -22,10 +22,10 @@ def scrape(scene: Scene) -> Samples:
     return {(each.name, tuple(each.labels.values())): each.value for family in families for each in family.samples}
 
 
-def scraped(scene: Scene, name: str, *labels: str) -> Samples:
-    """The samples as soon as there is this one: a watch may report a status before the process knows that it is written."""
+def scraped(scene: Scene, holds: Callable[[Samples], object]) -> Samples:
+    """The samples as soon as this holds: a watch may report a change before the process knows of it or has counted it."""
     deadline = time.monotonic() + 60
-    while (name, labels) not in (found := scrape(scene)):
+    while not holds(found := scrape(scene)):
         assert time.monotonic() < deadline, found
         time.sleep(0.05)
     return found
@@ -38,7 +38,13 @@ def test_the_state_of_an_operator_and_its_installation_are_exported(scene: Scene
     scene.patch_operator(name, {"approval": None})
     scene.install(name, "1.0.0")
     scene.ready_operator(name, "1.0.0")
-    samples = scraped(scene, "operator_condition", name, "True", "Ready")
+    samples = scraped(
+        scene,
+        lambda found: (
+            ("operator_condition", (name, "True", "Ready")) in found
+            and found.get(("bundle_install_total", ("success",)), 0) > before
+        ),
+    )
     assert samples["operator_info", (scene.name, "stable", name, scene.name, "1.0.0")] == 1
     assert samples["operator_condition", (name, "True", "Installed")] == 1
     assert samples["operator_upgrade_available", (name,)] == 1, "the pin keeps 1.1.0 out"
@@ -51,9 +57,6 @@ def test_the_state_of_an_operator_and_its_installation_are_exported(scene: Scene
     scene.patch_operator(name, {"approval": None})
     scene.install(name, "1.1.0")
     scene.ready_operator(name, "1.1.0")
-    deadline = time.monotonic() + 60
-    while scrape(scene)["operator_upgrade_available", (name,)]:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    scraped(scene, lambda found: not found["operator_upgrade_available", (name,)])
     scene.delete("Operator", name)
-    assert ("operator_upgrade_available", (name,)) not in scrape(scene)
+    scraped(scene, lambda found: ("operator_upgrade_available", (name,)) not in found)

@@ -14,6 +14,7 @@ def test_what_keeps_an_upgrade_out_is_reported_until_it_is_installed(scene: Scen
     scene.ready_catalog(scene.repository().reference)
     name = scene.operator(scene.name)
     scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
     old = _waits(
         scene, name, "NotInstallable", "1.1.0 is available too, but it cannot be installed: it requires Kubernetes"
     )
