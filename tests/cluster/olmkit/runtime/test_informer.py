@@ -155,7 +155,7 @@ async def test_an_idle_connection_is_replaced(
         before = between.accepted
         between.silence()
         await client.create(CONFIG_MAP, config_map(namespace, "unheard"))
-        await asyncio.wait_for(between.until_accepted(before + 1), 20)
+        await asyncio.wait_for(between.until_accepted(before + 1), 60)
         between.resume()
         await settle(client, namespace, informer, view)
         assert "unheard" in view.objects
@@ -169,7 +169,7 @@ async def test_an_invalid_line_closes_the_connection_and_loses_no_event(
         before = between.accepted
         between.touch(lambda chunk: chunk.replace(b'{"type":"ADDED"', b'{"tape":"ADDED"'))
         await client.create(CONFIG_MAP, config_map(namespace, "a"))
-        await asyncio.wait_for(between.until_accepted(before + 2), 20)
+        await asyncio.wait_for(between.until_accepted(before + 2), 60)
         assert "a" not in view.objects
         between.touch(None)
         await settle(client, namespace, informer, view)
@@ -332,7 +332,7 @@ async def test_an_informer_waits_for_a_required_kind(client: Client) -> None:
         await asyncio.wait_for(informer.synced.wait(), 1)
     await define(client, kind)
     try:
-        await asyncio.wait_for(informer.synced.wait(), 20)
+        await asyncio.wait_for(informer.synced.wait(), 60)
         assert not task.done()
     finally:
         task.cancel()

@@ -175,7 +175,7 @@ async def test_a_pass_that_does_not_end_is_cancelled_after_the_drain_timeout(
     await client.create(CONFIG_MAP, config_map(namespace, "slow", asked="1", seconds="600"))
     await answer(client, namespace)
     process.send(signal.SIGTERM)
-    assert await process.ended(within=20) == 0
+    assert await process.ended(within=60) == 0
     assert "answered" not in (await client.get(CONFIG_MAP, "slow", namespace))["data"]
 
 
@@ -186,7 +186,7 @@ async def test_a_pass_that_cannot_be_cancelled_ends_with_the_shutdown_timeout(
     await client.create(CONFIG_MAP, config_map(namespace, "stubborn", asked="1", stubborn="yes"))
     await answer(client, namespace)
     process.send(signal.SIGTERM)
-    assert await process.ended(within=SHUTDOWN_TIMEOUT_SECONDS + 4) == 1
+    assert await process.ended(within=SHUTDOWN_TIMEOUT_SECONDS + 60) == 1
     assert await process.logged("shutdown takes too long: exiting")
 
 
@@ -258,7 +258,7 @@ async def test_informers_can_be_added_and_removed_while_it_runs(client: Client, 
     await until(lambda: again.get("b", namespace) is not None, "the new informer receives the change")
     assert passes == ["a"], "the removed informer enqueues nothing"
     manager.stop()
-    await asyncio.wait_for(task, 10)
+    await asyncio.wait_for(task, 60)
 
 
 async def test_close_runs_in_reverse_order_with_a_timeout(

@@ -168,7 +168,7 @@ async def test_a_denied_review_is_cached_for_ten_seconds(world: World) -> None:
         f"--serviceaccount={world.namespace}:late",
     )
     try:
-        async with asyncio.timeout(20):  # the API server's authorizer is updated with a short delay
+        async with asyncio.timeout(60):  # the API server's authorizer is updated with a short delay
             while await world.status(token) != 200:
                 world.time[0] += DENIED_TTL_SECONDS
     finally:
@@ -182,7 +182,7 @@ async def test_a_deleted_account_is_allowed_for_a_minute_at_most(world: World) -
         world.cluster.kubectl, "delete", "serviceaccount", "reader", f"--namespace={world.namespace}"
     )
     world.time[0] += ALLOWED_TTL_SECONDS
-    async with asyncio.timeout(30):  # the API server caches tokens for ten seconds
+    async with asyncio.timeout(60):  # the API server caches tokens for ten seconds
         while await world.status(token) != 401:
             await asyncio.sleep(0.2)
             world.time[0] += ALLOWED_TTL_SECONDS
@@ -197,7 +197,7 @@ async def test_concurrent_requests_share_one_review(world: World) -> None:
 async def test_a_client_that_disconnects_does_not_cancel_the_review(world: World) -> None:
     world.proxy.silence()
     gone, stays = (asyncio.create_task(world.status(world.allowed)) for _ in range(2))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not world.reviews:  # noqa: ASYNC110 there is no event for a review
             await asyncio.sleep(0.02)
     gone.cancel()
@@ -214,7 +214,7 @@ async def test_a_review_without_response_times_out(world: World) -> None:
         async with world.http.get(f"http://127.0.0.1:{site.port}/catalogs/c", headers=headers) as answer:
             assert (answer.status, answer.headers["Retry-After"]) == (503, "2")
         world.proxy.resume()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 async with world.http.get(f"http://127.0.0.1:{site.port}/catalogs/c", headers=headers) as answer:
                     if answer.status == 200:
