@@ -210,7 +210,7 @@ def test_the_objects_of_a_page_are_accepted(page: Path, published: Cluster) -> N
 def test_the_metrics_of_a_page_are_served(page: Path, published: Cluster, suite: Suite) -> None:
     named = {name for block in blocks(page) if block.language == "promql" for name in _METRIC.findall(block.text)}
     assert named
-    assert named - served_metrics(suite) == set()
+    until_served(suite, named)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,6 @@ def _nouns(verb: str, rest: str) -> list[str]:
 
 
 def test_the_metrics_of_alerts_and_dashboard_are_served(suite: Suite) -> None:
-    """Metrics of objects are served by leaders, which the processes are soon after their start."""
     rules = yaml.safe_load((REPOSITORY / "config/prometheus/rules.yaml").read_text())["spec"]["groups"]
     written = [rule["expr"] for group in rules for rule in group["rules"]] + list(queries())
     named = {
@@ -245,8 +244,13 @@ def test_the_metrics_of_alerts_and_dashboard_are_served(suite: Suite) -> None:
     }
     assert {"operator_condition", "bundle_condition", "catalogd_catalog_serving"} <= named
     families = {re.sub("_(bucket|count)$", "", name) for name in named}
+    until_served(suite, families)
+
+
+def until_served(suite: Suite, names: set[str]) -> None:
+    """Wait for metrics of these names. Those of objects are served by leaders, which the processes are soon after their start."""
     deadline = time.monotonic() + 60
-    while missing := families - served_metrics(suite):
+    while missing := names - served_metrics(suite):
         assert time.monotonic() < deadline, missing
         time.sleep(0.5)
 

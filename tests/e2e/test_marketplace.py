@@ -21,7 +21,7 @@ from tests.e2e.partner import HOST, Partner, login
 from tests.e2e.stage import Stage, installed_version
 
 PACKAGES_OFFERED = ("hello-operator", "message-board", "notebook-operator")
-_ANSWER_SECONDS = 10
+_ANSWER_SECONDS = 30
 
 
 def listed(suite: Suite, catalog: str, path: str) -> list[str]:
