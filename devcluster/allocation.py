@@ -1,11 +1,11 @@
 """Allocates ports and address ranges to clusters, so that no two clusters of a machine share any. Called by the supervisor.
 
 An allocation is a number. It is held by a socket that listens on the first port of the number's block: every process of the
-machine sees it, and the kernel releases it when its holder ends, in whatever way. `free_port` serves tests and the suite.
+machine sees it, and the kernel releases it when its holder ends, in whatever way. `free_port` serves tests and the suite: it
+takes ports from blocks that are held in the same way.
 """
 
 import ipaddress
-import os
 import random
 import socket
 from collections.abc import Iterable, Sequence
@@ -19,8 +19,9 @@ PORTS_PER_CLUSTER = 8
 # Below the range from which the kernel takes ports for outgoing connections.
 _FIRST_PORT = 21000
 _FREE_PORTS = range(22000, 32000)
-_FREE_PORTS_PER_PROCESS = 400
-_returned_ports: set[int] = set()
+_PORTS_PER_BLOCK = 100
+_reserved_ports: list[int] = []
+"""The ports of the last block that this process has reserved, without those that were returned."""
 # kubeadm uses 10.96, flannel 10.244, Docker 172.17: these ranges are rarely in use.
 _FIRST_RANGE = 180
 _ROUTES = Path("/proc/net/route")
@@ -90,17 +91,29 @@ def overlaps(range_: str, networks: Iterable[ipaddress.IPv4Network]) -> bool:
 
 
 def free_port() -> int:
-    """Return a free port of 127.0.0.1 for a server that starts soon. A process gets each port once.
+    """Return a free port of 127.0.0.1 for a server that starts soon. No process gets a port that was returned to it before, or to
+    another one that still runs.
 
-    No outgoing connection and no cluster uses these ports. Each process begins its search at another port.
-    Raises DevclusterError when all are in use.
+    No outgoing connection and no cluster uses these ports. Raises DevclusterError when all are in use.
     """
-    first = os.getpid() * _FREE_PORTS_PER_PROCESS % len(_FREE_PORTS)
-    ours = _FREE_PORTS[first : first + _FREE_PORTS_PER_PROCESS]
-    for port in (*random.sample(ours, len(ours)), *random.sample(_FREE_PORTS, len(_FREE_PORTS))):
-        if port not in _returned_ports and _is_free(port):
-            _returned_ports.add(port)
-            return port
+    while True:
+        while _reserved_ports:
+            port = _reserved_ports.pop()
+            if _is_free(port):
+                return port
+        _reserve_block()
+
+
+def _reserve_block() -> None:
+    """Reserve ports until this process ends, by listening on the first one of a block: its file descriptor is never closed."""
+    blocks = range(0, len(_FREE_PORTS), _PORTS_PER_BLOCK)
+    for start in random.sample(blocks, len(blocks)):
+        first, *rest = _FREE_PORTS[start : start + _PORTS_PER_BLOCK]
+        holder = _listen(first)
+        if holder is not None:
+            holder.detach()
+            _reserved_ports.extend(random.sample(rest, len(rest)))
+            return
     raise DevclusterError(
         f"All ports from {_FREE_PORTS[0]} to {_FREE_PORTS[-1]} of 127.0.0.1 are taken; stop something."
     )
