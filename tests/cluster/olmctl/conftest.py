@@ -135,6 +135,8 @@ class Desk:
         body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata}
         name = self.apply({**body, "spec": spec})
         self.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", f"crd/{name}")
+        # A CRD whose kind nobody has read may be deleted only minutes later.
+        self.cluster.kubectl("get", "--raw", f"/apis/{group}/v1/{plural}")
         return name
 
     def custom_resource(self, plural: str, name: str) -> str:

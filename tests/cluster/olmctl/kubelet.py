@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import yaml
 
 from devcluster.allocation import free_port
 from devcluster.processes import start_logged
+from devcluster.services import accepts
 from olmctl.cluster.port_forward import Server
 from olmkit.tls import certificate_authority
 from tests.cluster.olmctl.conftest import Desk, Object
@@ -74,7 +76,7 @@ class Kubelet:
         return start_logged(command, self._folder / "kwok.log", {"HOME": str(self._folder)})
 
     def add_pods(self) -> None:
-        """Create the node and the pods, which are ready."""
+        """Create the node and the pods, which are ready; returns when the kubelet answers too."""
         desk, name = self._desk, self._node
         desk.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
         address = {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}]}
@@ -82,6 +84,9 @@ class Kubelet:
         self._patch_status("node", name, status)
         for pod in self._pods:
             self._add_pod(pod)
+        while not accepts(f"127.0.0.1:{self._port}"):
+            assert self._process.poll() is None, "kwok has ended"
+            time.sleep(0.05)
 
     def _add_pod(self, name: str) -> None:
         desk, namespace = self._desk, self.namespace

@@ -225,7 +225,8 @@ PAUSED = {**READY, "available": {**AVAILABLE, "reason": "Paused"}}
 )
 def test_waiting_ends_with_the_outcome(state: Any, expected: tuple[int, str, str], desk: Desk) -> None:
     name = desk.operator("a", state)
-    status, out, err = desk.olm("install", "a", "--name", name, "--force", "--wait", "--timeout", "2s")
+    seconds = "5s" if state is BUSY else "60s"
+    status, out, err = desk.olm("install", "a", "--name", name, "--force", "--wait", "--timeout", seconds)
     _, out_end, err_end = expected
     assert (status, out.endswith(out_end), err.endswith(err_end.format(name))) == (expected[0], True, True)
 

@@ -21,6 +21,7 @@ from olmkit.runtime.client import Client
 from olmkit.tls import certificate_authority
 from tests.cluster.olmctl.conftest import Desk
 from tests.cluster.olmctl.kubelet import Kubelet
+from tests.cluster.olmkit.conftest import until_allowed
 
 Answer = Callable[[str, str], tuple[int, bytes]]
 """Status and body for a path and an Authorization header."""
@@ -133,12 +134,20 @@ def test_a_user_who_may_not_forward_ports_reads_which_permission_is_missing(
     rules = [{"apiGroups": [""], "resources": ["pods", "configmaps"], "verbs": ["get", "list"]}]
     desk.apply({"apiVersion": f"{api}/v1", "kind": "Role", "metadata": metadata, "rules": rules})
     role = {"apiGroup": api, "kind": "Role", "name": "reader"}
-    subjects = [{"apiGroup": api, "kind": "User", "name": "vic"}]
+    subjects = [{"kind": "ServiceAccount", "name": "vic", "namespace": namespace}]
     body = {"apiVersion": f"{api}/v1", "kind": "RoleBinding", "metadata": metadata}
     desk.apply({**body, "roleRef": role, "subjects": subjects})
     text = "the permission to forward a port of operator-controller is missing: get and create on pods/portforward"
-    arguments = ("why", "party", "--trace", "--as", "vic", f"--system-namespace={namespace}")
+    asyncio.run(_may_read_pods(desk, namespace))
+    user = f"system:serviceaccount:{namespace}:vic"
+    arguments = ("why", "party", "--trace", "--as", user, f"--system-namespace={namespace}")
     assert desk.olm(*arguments) == (5, "", f"{text} in namespace {namespace}\n")
+
+
+async def _may_read_pods(desk: Desk, namespace: str) -> None:
+    attributes = {"verb": "list", "resource": "pods", "namespace": namespace}
+    async with await Client.connect(str(desk.cluster.kubeconfig)) as client:
+        await until_allowed(client, f"{namespace}:vic", resourceAttributes=attributes)
 
 
 def _leads(path: str, token: str) -> tuple[int, bytes]:

@@ -38,8 +38,8 @@ class BusyServer:
         self.replaced = 0
 
     def __call__(self, answer: bytes) -> bytes:
-        if not self.left or self.only not in answer:
-            return answer
+        if not self.left or self.only not in answer or not answer.startswith(b"HTTP/1.1 "):
+            return answer  # also the rest of an answer that comes in several parts
         self.left -= 1
         self.replaced += 1
         return BUSY % (self.status, self.headers)

@@ -176,6 +176,6 @@ def test_no_such_operator(flags: tuple[str, ...], desk: Desk) -> None:
 def test_it_waits_for_the_operator_and_its_dependencies(desk: Desk) -> None:
     gone = desk.label_as_dependency(desk.operator("gone", runs()))
     name = desk.operator("a", runs(*desk.requiring(gone)))
-    status, out, err = desk.olm("uninstall", name, "--yes", "--wait", "--timeout", "2s")
+    status, out, err = desk.olm("uninstall", name, "--yes", "--wait", "--timeout", "5s")
     assert (status, out) == (4, f"{RESOURCE}/{name} deleted\n")
-    assert err.splitlines()[-1].startswith(f"{gone}: not deleted within 2 seconds: ")
+    assert err.splitlines()[-1].startswith(f"{gone}: not deleted within 5 seconds: ")

@@ -19,7 +19,7 @@ from tests.cluster.olmctl.suite.held import BUNDLE_DEPLOYMENTS, OPERATORS
 NAMESPACE = "olm-suite-system"
 REMOVE = ("suite", "uninstall", "--remove", "--yes")
 FORCED = (*REMOVE, "--force")
-POLICY = LeaseDurations(duration=4.0, renew_deadline=3.0, renew_period=0.5)
+POLICY = LeaseDurations(renew_period=0.5)
 
 
 @pytest.fixture(autouse=True)

@@ -67,9 +67,9 @@ def test_a_user_without_the_permissions_changes_nothing(olm: Olm, bare_cluster: 
 def test_pods_that_do_not_run_are_named_with_the_cause(olm: Olm) -> None:
     with pytest.raises(SystemExit, match="2"):
         olm("suite", "install")
-    status, out, err = olm(*INSTALL, "--timeout", "5s")
+    status, out, err = olm(*INSTALL, "--timeout", "20s")
     assert (status, out.splitlines()) == (4, [f"{name} created" for name in NAMES])
-    assert err.splitlines()[-1].startswith("not within 5 seconds: deployment.apps/catalogd: pod catalogd-")
+    assert err.splitlines()[-1].startswith("not within 20 seconds: deployment.apps/catalogd: pod catalogd-")
     assert "node(s) were unschedulable" in err
     status, out, err = olm("suite", "status")
     shown = {line.split()[3] for line in out.splitlines() if "Deployment" in line.split()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 
 from devcluster.cluster import Cluster
 from olmctl.suite.manifests import SYSTEM_NAMESPACE, load_manifests
+from olmkit.runtime.client import Client
 from tests.cluster.olmctl.suite.conftest import INSTALL, Olm, is_installed, leaders
+from tests.cluster.olmkit.conftest import until_allowed
 
 IN_NAMESPACE = ("-n", SYSTEM_NAMESPACE)
 CONTROLLERS = {each["metadata"]["name"] for each in load_manifests().deployments}
@@ -103,10 +106,13 @@ def test_what_people_adjust_is_named_and_good(olm: Olm, bare_cluster: Cluster) -
 
 def test_a_user_who_may_only_read_sees_the_status_without_the_comparison(olm: Olm, bare_cluster: Cluster) -> None:
     bare_cluster.kubectl("create", "clusterrole", "auditor", "--verb=get,list,watch", "--resource=*.*")
-    bare_cluster.kubectl("create", "clusterrolebinding", "auditor", "--clusterrole=auditor", "--user=auditor")
+    bare_cluster.kubectl(
+        "create", "clusterrolebinding", "auditor", "--clusterrole=auditor", "--serviceaccount=default:auditor"
+    )
     try:
+        asyncio.run(_may_read(bare_cluster, "default:auditor"))
         with leaders(bare_cluster):
-            status, _, err = olm("suite", "status", "--as", "auditor")
+            status, _, err = olm("suite", "status", "--as", "system:serviceaccount:default:auditor")
     finally:
         bare_cluster.kubectl("delete", "clusterrole,clusterrolebinding", "auditor")
     assert (status, err.startswith(f"warning: not all objects could be compared with those of {VERSION}: ")) == (
@@ -114,3 +120,9 @@ def test_a_user_who_may_only_read_sees_the_status_without_the_comparison(olm: Ol
         True,
     ), err
     assert is_installed(olm)
+
+
+async def _may_read(cluster: Cluster, account: str) -> None:
+    attributes = {"verb": "list", "group": "apps", "resource": "deployments"}
+    async with await Client.connect(str(cluster.kubeconfig)) as client:
+        await until_allowed(client, account, resourceAttributes=attributes)
