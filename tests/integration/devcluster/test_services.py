@@ -69,11 +69,11 @@ def test_a_process_that_does_not_answer_is_reported_with_the_end_of_its_log(serv
 def test_a_process_that_ignores_sigterm_is_killed_and_named(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("devcluster.services._STOP_SECONDS", 0.5)
+    monkeypatch.setattr("devcluster.services._STOP_SECONDS", 2.0)
     run(services, "stubborn", STUBBORN)
     run(services, "obedient", "import signal; signal.pause()")
     services.until("stubborn", "deaf", lambda: services.log_tail("stubborn"))
-    with pytest.raises(DevclusterError, match=r"^stubborn did not end within 0 seconds of SIGTERM and was killed"):
+    with pytest.raises(DevclusterError, match=r"^stubborn did not end within 2 seconds of SIGTERM and was killed"):
         services.stop()
     assert services.exit_code("stubborn") == -signal.SIGKILL
     assert services.exit_code("obedient") == -signal.SIGTERM

@@ -8,6 +8,7 @@ import json
 import socket
 import tracemalloc
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,8 @@ LIMITS = ConnectionLimits(
     idle_timeout=60.0,
     write_stall_timeout=2.0,
 )
+PATIENT = replace(LIMITS, write_stall_timeout=600.0)
+"""Clients that read nothing keep their connections."""
 GET = b"GET /catalogs/c/api/v1/metas?package=p HTTP/1.1\r\nHost: c\r\n"
 PART = b"".join(WHOLE.splitlines(keepends=True)[:3])
 
@@ -267,20 +270,25 @@ async def test_a_half_closed_connection_gets_its_error(site: Site) -> None:
     writer.close()
 
 
-async def test_a_client_over_the_limit_is_answered_503_with_retry_after(site: Site) -> None:
-    busy = [reader_of_little(site) for _ in range(LIMITS.max_connections)]
-    async with asyncio.timeout(10):
-        # Not only connected: a connection without a request yields to the next one.
-        while REGISTRY.get_sample_value("catalogd_http_requests_in_flight") != len(busy):  # noqa: ASYNC110
+async def test_a_client_over_the_limit_is_answered_503_with_retry_after(catalog_store: CatalogStore) -> None:
+    async with serving(catalog_store, limits=PATIENT) as site:
+        busy = [reader_of_little(site) for _ in range(LIMITS.max_connections)]
+        await until_busy(len(busy))
+        reader, writer = await site.speak(GET + b"\r\n")
+        status, headers = await head_of(reader)
+        assert (status, headers["retry-after"], headers["connection"]) == (503, "2", "close")
+        assert json.loads(await reader.readexactly(int(headers["content-length"]))) == {"error": "too many connections"}
+        assert await is_closed(reader)
+        writer.close()
+        for client in busy:
+            client.close()
+
+
+async def until_busy(count: int) -> None:
+    """Wait until so many clients are answered. Not only connected: a connection without a request yields to the next one."""
+    async with asyncio.timeout(30):
+        while REGISTRY.get_sample_value("catalogd_http_requests_in_flight") != count:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
-    reader, writer = await site.speak(GET + b"\r\n")
-    status, headers = await head_of(reader)
-    assert (status, headers["retry-after"], headers["connection"]) == (503, "2", "close")
-    assert json.loads(await reader.readexactly(int(headers["content-length"]))) == {"error": "too many connections"}
-    assert await is_closed(reader)
-    writer.close()
-    for client in busy:
-        client.close()
 
 
 async def test_an_authorized_client_over_the_limit_is_answered_and_disconnected(catalog_store: CatalogStore) -> None:
@@ -291,11 +299,9 @@ async def test_an_authorized_client_over_the_limit_is_answered_and_disconnected(
             connection.mark_authorized()
         return await handler(request)
 
-    async with serving(catalog_store, limits=LIMITS, authorize=authorize) as site:
+    async with serving(catalog_store, limits=PATIENT, authorize=authorize) as site:
         busy = [reader_of_little(site) for _ in range(LIMITS.max_connections)]
-        async with asyncio.timeout(10):
-            while REGISTRY.get_sample_value("catalogd_http_requests_in_flight") != len(busy):  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
+        await until_busy(len(busy))
         for sent, expected in ((b"", 503), (b"Authorization: Bearer t\r\n", 200)):
             reader, writer = await site.speak(GET + sent + b"\r\n")
             assert (await answer_of(reader))[0] == expected

@@ -241,7 +241,7 @@ async def test_parsers_wait_for_memory_while_others_fetch(tmp_path: Path) -> Non
 
 
 async def test_waiting_for_memory_does_not_count_towards_the_timeout(tmp_path: Path) -> None:
-    limits = Limits(memory_bytes=64 * MEBIBYTE, fetch_memory_bytes=48 * MEBIBYTE, timeout=timedelta(seconds=3))
+    limits = Limits(memory_bytes=64 * MEBIBYTE, fetch_memory_bytes=48 * MEBIBYTE, timeout=timedelta(seconds=6))
     memory = MemoryBudget(limits.parser_memory_bytes + limits.fetch_memory_bytes)
     runner = JobRunner(tmp_path / "store", limits, memory)
     try:
@@ -251,7 +251,7 @@ async def test_waiting_for_memory_does_not_count_towards_the_timeout(tmp_path: P
         async with memory.hold(limits.parser_memory_bytes, parser=True):
             runner.start("key", "attempt_in_parser", actions=[])
             await runner.wait_for_progress("key", "waiting for memory")
-            await asyncio.sleep(3.5)  # longer than the timeout of the job
+            await asyncio.sleep(6.5)  # longer than the timeout of the job
             await runner.wait_for_progress("key", "waiting for memory")
         assert await runner.ends.get() == "key"
         assert isinstance(runner.jobs.state("key"), Finished)

@@ -351,7 +351,7 @@ async def test_close_ends_all_processes_and_descriptors() -> None:
     server = parent_of(pids[0])
     await runner.jobs.close()
     assert [parent_of(pid) for pid in (*pids, server)] == [0, 0, 0]
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert set(os.listdir("/proc/self/fd")) <= before
 
 
 async def test_closing_does_not_block_the_event_loop(runner: JobRunner) -> None:
@@ -377,7 +377,7 @@ async def test_a_fork_server_that_cannot_be_started(
     assert isinstance(state, Failed)
     assert isinstance(state.error, Waiting)
     assert os.listdir(tmp_path) == []
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert set(os.listdir("/proc/self/fd")) <= before
 
 
 CONTROLLER = f"""
