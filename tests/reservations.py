@@ -27,7 +27,7 @@ def reservation(name: str, nights: int = 2) -> Object:
 
 async def book(client: Client, namespace: str, name: str) -> None:
     """Whatever the operator serves answers as it should: it refuses one Reservation, and mutates and converts another one."""
-    assert await _refusal(client, namespace, TOO_MANY_NIGHTS) != ""
+    assert await refuses(client, namespace)
     created = await client.create(V1, reservation(name), namespace)
     assert created["spec"]["room"] == "standard"
     await assert_converted(client, namespace, name)
@@ -44,6 +44,11 @@ async def assert_refused(client: Client, namespace: str, nights: int, maximum_ni
     """The validating webhook denies a stay of so many nights."""
     reason = f"spec.nights is {nights}: it must be from 1 to {maximum_nights}"
     assert await _refusal(client, namespace, nights) == reason
+
+
+async def refuses(client: Client, namespace: str) -> bool:
+    """Whether the validating webhook denies a stay of too many nights, which is created otherwise, as "refused"."""
+    return await _refusal(client, namespace, TOO_MANY_NIGHTS) != ""
 
 
 async def _refusal(client: Client, namespace: str, nights: int) -> str:

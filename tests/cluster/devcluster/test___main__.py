@@ -47,7 +47,7 @@ def processes(known: State) -> list[int]:
 def assert_ends(descriptors: list[int]) -> None:
     """Wait until every process of the descriptors has ended."""
     for descriptor in descriptors:
-        assert select.select([descriptor], [], [], 30)[0], "a process runs on"
+        assert select.select([descriptor], [], [], 60)[0], "a process runs on"
         os.close(descriptor)
 
 

@@ -29,7 +29,7 @@ def own(cluster: Cluster) -> Cluster:
     return cluster
 
 
-def eventually(holds: Callable[[], bool], seconds: float = 30) -> None:
+def eventually(holds: Callable[[], bool], seconds: float = 60) -> None:
     """Wait until the condition is true; fail when it does not become true."""
     deadline = time.monotonic() + seconds
     while not holds():

@@ -26,6 +26,7 @@ DEFINITION = {
         ],
     },
 }
+PATH = f"/apis/{GROUP}/v1/things"
 THING = {"apiVersion": f"{GROUP}/v1", "kind": "Thing", "metadata": {"name": "one"}}
 
 
@@ -35,8 +36,9 @@ def things(cluster: Cluster) -> Iterator[Watch]:
     cluster.kubectl("apply", "-f", "-", input=json.dumps(DEFINITION))
     try:
         cluster.kubectl("wait", "--for=condition=Established", f"crd/things.{GROUP}")
-        cluster.kubectl("apply", "-f", "-", input=json.dumps(THING))
-        with Watch(cluster, f"/apis/{GROUP}/v1/things") as watch:
+        # By its path: discovery follows a CRD that is Established.
+        cluster.kubectl("create", "--raw", PATH, "--filename=-", input=json.dumps(THING))
+        with Watch(cluster, PATH) as watch:
             watch.until("the thing is listed", lambda found: "one" in found)
             yield watch
     finally:

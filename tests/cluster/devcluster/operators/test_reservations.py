@@ -21,7 +21,7 @@ from tests.cluster.devcluster.operators.harness import (
     rotate_and_upgrade,
 )
 from tests.load import load
-from tests.reservations import CRD, V1, assert_converted, assert_refused, book, reservation, stored_versions
+from tests.reservations import CRD, V1, assert_converted, assert_refused, book, refuses, reservation, stored_versions
 
 NAMESPACE = "reservations-process"
 CERTIFICATE = ("tls.crt", "tls.key")
@@ -48,6 +48,8 @@ async def ready(client: Client) -> None:
     """Return when the API server calls the webhooks, which it gets to know a moment after they were applied."""
     while (await client.create(V1, reservation("first"), NAMESPACE))["spec"].get("room") is None:
         await client.delete(V1, "first", NAMESPACE)
+    while not await refuses(client, NAMESPACE):  # it gets to know each of them by itself
+        await client.delete(V1, "refused", NAMESPACE)
 
 
 async def test_it_refuses_mutates_and_converts_while_its_certificate_is_replaced_and_in_an_upgrade(
