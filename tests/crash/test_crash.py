@@ -15,11 +15,11 @@ from devcluster.cluster import Cluster, ClusterOptions, start
 from devcluster.images import Registry
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.meta import Object
-from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from rukpak.bundledeployment.rest_mapper import NAMESPACES
 from tests.cluster import proxy
 from tests.cluster.conftest import serve_definitions
+from tests.cluster.informing_client import InformingClient
 from tests.cluster.rukpak.harness import kind_of, namespace, running_informers, thing
 from tests.conditions import triple
 from tests.crash.fleet import FOREIGN_NAMESPACE, FleetPackage, Wanted, fleet, rounds
@@ -45,7 +45,7 @@ MANAGER = "crash-test"
 class Run:
     """One run over a cluster of its own."""
 
-    def __init__(self, cluster: Cluster, client: Client, process: RukpakProcess, api: KillingProxy) -> None:
+    def __init__(self, cluster: Cluster, client: InformingClient, process: RukpakProcess, api: KillingProxy) -> None:
         self.client = client
         self.process = process
         self.api = api
@@ -54,6 +54,7 @@ class Run:
         self.namespaces = Informer(client, NAMESPACES, metadata_only=True)
         self._registry = Registry(cluster.registry)
         self._changed = asyncio.Event()
+        client.informers = (self.deployments, self.bundles)
         for informer in (self.deployments, self.bundles, self.namespaces):
             informer.subscribe(lambda _: self._changed.set())
 
@@ -137,7 +138,7 @@ class Run:
 async def running(cluster: Cluster, folder: Path) -> AsyncIterator[Run]:
     async with (
         proxy.run_as(KillingProxy, cluster.kubeconfig, folder) as api,
-        await Client.connect(str(cluster.kubeconfig)) as client,
+        await InformingClient.connect(str(cluster.kubeconfig)) as client,
     ):
         run = Run(cluster, client, RukpakProcess(cluster, api, folder), api)
         async with running_informers(run.deployments, run.bundles, run.namespaces):

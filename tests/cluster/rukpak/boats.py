@@ -92,7 +92,7 @@ def operator(
 async def install(at: Harness, bundle: dict[str, bytes], tag: str = "v1", **spec: Any) -> None:
     body = at.body(at.push(bundle, tag), provisioner=bundles.REGISTRY)
     body["spec"] |= spec
-    at.deployments.record_write(await at.client.apply(bundledeployments.KIND, body, "test"))
+    await at.client.apply(bundledeployments.KIND, body, "test")
 
 
 def field(obj: Object | None, *path: str | int) -> Any:

@@ -25,6 +25,7 @@ from olmkit.runtime.manager import Manager, Settings
 from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES
 from rukpak.bundledeployment.webhook_endpoints import CONFIGURATIONS
 from rukpak.setup import build
+from tests.cluster.informing_client import InformingClient
 from tests.conditions import triple
 
 CONFIG_MAPS = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
@@ -122,13 +123,14 @@ def version_of(raw: Object | None) -> str:
 class Harness:
     """The cluster's side of a test. Whatever it makes bears its name; `close` takes all of it away."""
 
-    def __init__(self, cluster: Cluster, client: Client) -> None:
+    def __init__(self, cluster: Cluster, client: InformingClient) -> None:
         self.cluster = cluster
         self.client = client
         self.name = f"ins-{uuid.uuid4().hex[:6]}"
         self.group = f"{self.name}.example.com"
         self.deployments = Informer(client, bundledeployments.KIND)
         self.bundles = Informer(client, bundles.KIND)
+        client.informers = (self.deployments, self.bundles)
         self._changed = asyncio.Event()
         self._made: list[tuple[Kind, str, str]] = []
         self.deployments.subscribe(self._heard)
@@ -159,7 +161,7 @@ class Harness:
     async def install(self, ref: str, name: str = "", provisioner: str = bundles.PLAIN) -> str:
         """Ask for a bundle (or for another one instead); returns the BundleDeployment's name."""
         body = self.body(ref, name, provisioner)
-        self.deployments.record_write(await self.client.apply(bundledeployments.KIND, body, "test"))
+        await self.client.apply(bundledeployments.KIND, body, "test")
         return str(body["metadata"]["name"])
 
     async def remove(self, name: str = "") -> None:
@@ -170,6 +172,11 @@ class Harness:
         metadata = body["metadata"]
         self._made.append((kind, metadata["name"], metadata.get("namespace", "")))
         return await self.client.create(kind, body)
+
+    async def read(self, kind: Kind) -> None:
+        """Return when the API server has read what it stores of a kind. Before, it may refuse to list it, and complete the
+        deletion of its CRD only minutes later."""
+        await asyncio.to_thread(self.cluster.kubectl, "get", "--raw", kind.path())
 
     async def find(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
         try:
@@ -265,7 +272,7 @@ async def running_informers(*informers: Informer) -> AsyncIterator[None]:
 @contextlib.asynccontextmanager
 async def harbour(cluster: Cluster) -> AsyncIterator[Harness]:
     """A cluster that serves our kinds, seen by an admin."""
-    async with await Client.connect(str(cluster.kubeconfig)) as client:
+    async with await InformingClient.connect(str(cluster.kubeconfig)) as client:
         ours = Harness(cluster, client)
         async with running_informers(ours.deployments, ours.bundles):
             try:

@@ -50,7 +50,7 @@ class Private:
         body = self.at.body(self.ref, name)
         if pull_secret:
             body["spec"]["template"]["spec"]["source"]["image"]["pullSecret"] = pull_secret
-        self.at.deployments.record_write(await self.at.client.apply(bundledeployments.KIND, body, "test"))
+        await self.at.client.apply(bundledeployments.KIND, body, "test")
 
     def kept_its_secrets(self, log: str) -> bool:
         """Whether no password is in an object that was seen, or in the log."""

@@ -52,7 +52,7 @@ def boat(at: Harness, name: str, **spec: Any) -> Object:
 async def configure(at: Harness, ref: str, **safety: Any) -> None:
     body = at.body(ref)
     body["spec"]["crdUpgradeSafety"] = safety
-    at.deployments.record_write(await at.client.apply(bundledeployments.KIND, body, "test"))
+    await at.client.apply(bundledeployments.KIND, body, "test")
 
 
 async def live_size(at: Harness) -> Any:
@@ -169,11 +169,11 @@ async def test_a_definition_that_nobody_manages_is_compared_before_it_is_taken_o
     await at.create(CRDS, boats(at.group, NUMBER))
     body = at.body(bundle(at, "v1", {"type": "string"}))
     body["spec"]["adoptionPolicy"] = "IfUnowned"
-    at.deployments.record_write(await at.client.apply(bundledeployments.KIND, body, "test"))
+    await at.client.apply(bundledeployments.KIND, body, "test")
     await at.until(says("Stalled", "True", "Blocked", "spec.size: type-changed: integer -> string"))
     assert await live_size(at) == NUMBER
     body["spec"]["crdUpgradeSafety"] = {"policy": "None"}
-    at.deployments.record_write(await at.client.apply(bundledeployments.KIND, body, "test"))
+    await at.client.apply(bundledeployments.KIND, body, "test")
     await at.until(READY)
     assert await live_size(at) == {"type": "string"}
 

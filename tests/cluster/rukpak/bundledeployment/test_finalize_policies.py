@@ -30,7 +30,7 @@ from tests.conditions import triple
 async def install_with(at: Harness, ref: str, name: str = "", **fields: str) -> None:
     body = at.body(ref, name)
     body["spec"] |= fields
-    at.deployments.record_write(await at.client.apply(bundledeployments.KIND, body, "test"))
+    await at.client.apply(bundledeployments.KIND, body, "test")
 
 
 def fleet(at: Harness) -> list[Object]:

@@ -56,7 +56,7 @@ async def test_each_change_of_what_is_asked_for_is_a_revision_with_its_outcome(a
     assert raw["status"]["revision"] == 3
 
     home = {"spec": {"installNamespace": f"{at.name}-home"}}
-    at.deployments.record_write(await at.client.patch(bundledeployments.KIND, at.name, home))
+    await at.client.patch(bundledeployments.KIND, at.name, home)
     raw = await at.until(READY)
     assert outcomes(raw)[0] == "4 Succeeded"
     assert raw["status"]["revision"] == 4

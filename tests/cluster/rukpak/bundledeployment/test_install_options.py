@@ -40,7 +40,7 @@ async def ask(at: Harness, ref: str, name: str = "", **spec: Any) -> None:
     """Ask for a registry+v1 bundle, installed so."""
     body = at.body(ref, name, bundles.REGISTRY)
     body["spec"] |= spec
-    at.deployments.record_write(await at.client.apply(bundledeployments.KIND, body, "test"))
+    await at.client.apply(bundledeployments.KIND, body, "test")
 
 
 async def watched(at: Harness, inside: str = "") -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,19 +60,29 @@ class Recording(Client):
         return await super().request(method, path, **options)
 
 
+async def request_count(at: Harness, name: str) -> str:
+    """Request a count; returns the value of the request."""
+    request = uuid.uuid4().hex
+    patch = {"metadata": {"annotations": {COUNT_ANNOTATION: request}}}
+    await at.client.patch(bundledeployments.KIND, name, patch)
+    return request
+
+
+def is_counted(request: str, raw: Object | None) -> bool:
+    """Whether the request was handled."""
+    return raw is not None and raw["status"].get("lastHandledCount") == request
+
+
 async def restarted(at: Harness, cache: Path, *names: str) -> list[str]:
     """What rukpak writes about objects of this test from its start until each of these BundleDeployments was observed completely.
 
     Counts are requested meanwhile: the status that has them is written after a pass that had nothing to wait for.
     """
     Recording.sent = []
-    request = uuid.uuid4().hex
-    for name in names:
-        patch = {"metadata": {"annotations": {COUNT_ANNOTATION: request}}}
-        await at.client.patch(bundledeployments.KIND, name, patch)
+    requests = {name: await request_count(at, name) for name in names}
     async with rukpak(at.cluster, cache, Recording):
-        for name in names:
-            await at.until(lambda raw: raw is not None and raw["status"].get("lastHandledCount") == request, name)
+        for name, request in requests.items():
+            await at.until(partial(is_counted, request), name)
     statuses = {f"PATCH {bundledeployments.KIND.path(name=name)}/status" for name in names}
     return [sent for sent in Recording.sent if at.name in sent and sent not in statuses]
 
@@ -163,7 +174,9 @@ async def test_what_somebody_changed_while_rukpak_was_down_is_repaired(at: Harne
             await at.until(lambda raw: "already exists" in str(raw))
             return
         await at.when(CONFIG_MAPS, "a", at.name, lambda raw: data(raw) == {"v": "1"})
-        await at.until(lambda raw: READY(raw) and bool((raw or {})["status"].get("appliedDigest")))
+        # The digest of before the repair may be seen still, but not with a request of after it.
+        counted = partial(is_counted, await request_count(at, at.name))
+        await at.until(lambda raw: READY(raw) and counted(raw) and bool((raw or {})["status"].get("appliedDigest")))
     assert await restarted(at, tmp_path, at.name) == []
 
 

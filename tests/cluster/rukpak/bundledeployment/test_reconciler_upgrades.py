@@ -128,7 +128,7 @@ async def test_both_bundles_are_found_with_their_annotations_until_a_pivot_is_fi
 async def _install_version(at: Harness, version: str, *objects: Object) -> None:
     body = at.body(at.push(plain(*objects), version))
     body["spec"]["template"]["metadata"] = {"annotations": {VERSION_ANNOTATION: version}}
-    at.deployments.record_write(await at.client.apply(bundledeployments.KIND, body, "test"))
+    await at.client.apply(bundledeployments.KIND, body, "test")
 
 
 async def _bundles_of(at: Harness) -> dict[str, str]:

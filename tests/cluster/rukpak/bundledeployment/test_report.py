@@ -22,6 +22,7 @@ from tests.cluster.rukpak.harness import (
     definition,
     deployment,
     gone,
+    kind_of,
     namespace,
     plain,
     says,
@@ -169,6 +170,7 @@ async def test_a_definition_a_namespace_or_a_bundle_that_somebody_deleted_is_rep
     raw = await at.until(READY)
     caplog.clear()
     active, crd = raw["status"]["activeBundle"], f"boats.{at.group}"
+    await at.read(kind_of(at.group))
     for kind, name, key in (
         (CRDS, crd, f"CustomResourceDefinition.apiextensions.k8s.io {crd}"),
         (NAMESPACES, at.name, f"Namespace {at.name}"),

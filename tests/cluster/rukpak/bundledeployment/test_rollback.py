@@ -49,7 +49,7 @@ async def install(at: Harness, ref: str, name: str = "", provisioner: str = "", 
     """Ask for a bundle, with other fields of spec than the harness sets."""
     body = at.body(ref, name, *filter(None, [provisioner]))
     body["spec"] |= ON_FAILURE | spec
-    at.deployments.record_write(await at.client.apply(bundledeployments.KIND, body, "test"))
+    await at.client.apply(bundledeployments.KIND, body, "test")
 
 
 def stuck(name: str, namespace: str) -> Object:

@@ -213,7 +213,7 @@ async def test_a_bundle_of_the_wanted_name_that_is_another_s_is_not_used(at: Har
 async def test_a_bundle_that_somebody_deletes_comes_back(at: Harness, running: Client) -> None:
     await at.install(at.push(plain(namespace(at.name))))
     active = (await at.until(READY))["status"]["activeBundle"]
-    uid = (at.bundles.get(active) or {})["metadata"]["uid"]
+    uid = (await at.client.get(bundles.KIND, active))["metadata"]["uid"]
     await at.client.delete(bundles.KIND, active)
     await at.when(bundles.KIND, active, "", lambda raw: raw is not None and raw["metadata"]["uid"] != uid)
     raw = await at.until(READY)

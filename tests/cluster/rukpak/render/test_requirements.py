@@ -24,7 +24,7 @@ from tests.cluster.devcluster.operators.harness import (
     deployment_of,
     namespace_object,
 )
-from tests.cluster.rukpak.harness import READY, Harness, Object, definition, rukpak, says
+from tests.cluster.rukpak.harness import READY, Harness, Object, definition, kind_of, rukpak, says
 from tests.conditions import triple
 from tests.e2e.packages import labels, service_version
 
@@ -123,6 +123,7 @@ async def test_a_required_crd_whose_names_are_taken_is_not_there(at: Harness, ru
     await at.create(CRDS, second)
     await install(at, customresourcedefinitions={"required": [required(at.group, "v1", "Ship")]})
     await at.until(says("Reconciling", "True", "WaitingForKind", f"Ship ({at.group}/v1)"))
+    await at.read(kind_of(at.group))
     await at.client.delete(CRDS, f"boats.{at.group}")
     await at.until(READY)
 
