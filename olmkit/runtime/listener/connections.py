@@ -40,7 +40,8 @@ _protocol_log.setLevel(
 class ConnectionLimits:
     """Timeouts in seconds and sizes in bytes.
 
-    `min_send_rate` is in bytes per second: a client that reads less may lose its slot when no slot is free.
+    `min_send_rate` is in bytes per second: a client that reads less may lose its slot when no slot is free. `shutdown_timeout` is
+    how long a client may take to end a TLS connection after it has received everything.
     """
 
     max_connections: int = MAX_CONNECTIONS
@@ -49,6 +50,7 @@ class ConnectionLimits:
     max_header_bytes: int = 64 * 1024
     idle_timeout: float = 75.0
     write_stall_timeout: float = 30.0
+    shutdown_timeout: float = 1.0
     min_send_rate: int = 16 * 1024
 
     @property
@@ -98,6 +100,7 @@ class Connection(web.RequestHandler):
         self._is_authorized = False
         self._header_started: float | None = None
         self._header_bytes = 0
+        self._closing_since: float | None = None
         self._send_progress = SendProgress(None)
 
     @property
@@ -160,7 +163,8 @@ class Connection(web.RequestHandler):
             self._header_started = time.monotonic()
         if self._finished_count < self._request_count:
             return False
-        self._set_state(SlotState.IDLE)
+        if not self._send_progress.is_waiting():
+            self._set_state(SlotState.IDLE)
         return self._has_eof
 
     def close_gracefully(self) -> None:
@@ -190,10 +194,21 @@ class Connection(web.RequestHandler):
             self._header_started = None
         if self._send_progress.stalled_seconds(now) > limits.write_stall_timeout:
             self.abort()
+        if self.transport is not None and self.transport.is_closing():
+            self._closing_since = self._closing_since or now
+            if min(now - self._closing_since, self._send_progress.sent_seconds(now)) > limits.shutdown_timeout:
+                self.abort()
+            return
         self._slot.send_rate = self._send_progress.rate
-        if self._is_responding:
-            is_slow = self._send_progress.rate < limits.min_send_rate
-            self._set_state(SlotState.RESPONDING_SLOWLY if is_slow else SlotState.RESPONDING)
+        if self._is_responding or self._slot.state is SlotState.IDLE:
+            self._set_state(self._sending_state())
+
+    def _sending_state(self) -> SlotState:
+        """A response that was written is not sent yet: it is lost if the connection is closed for another one."""
+        if self._finished_count >= self._request_count and not self._send_progress.is_waiting():
+            return SlotState.IDLE
+        is_slow = self._send_progress.rate < self._listener.limits.min_send_rate
+        return SlotState.RESPONDING_SLOWLY if is_slow else SlotState.RESPONDING
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None

@@ -32,7 +32,8 @@ from olmkit.runtime.listener.sockets import (
 
 _ACCEPT_RETRY_SECONDS = 0.5
 _CHECK_INTERVAL_SECONDS = 1.0
-_TLS_SHUTDOWN_TIMEOUT_SECONDS = 1.0
+_TLS_SHUTDOWN_TIMEOUT_SECONDS = 3600.0
+"""It includes the time to send what is buffered. The connection ends earlier: see write_stall_timeout and shutdown_timeout."""
 
 log = logging.getLogger(__name__)
 tls_read_buffer.limit_tls_read_buffers()

@@ -50,7 +50,15 @@ class SendProgress:
         self._last = -1
         self._since: float | None = None
         self._counted: tuple[float, int] | None = None
+        self._sent_since: float | None = None
         self.rate = math.inf
+
+    def is_waiting(self) -> bool:
+        """Whether there is data that the client has not acknowledged."""
+        try:
+            return self._state()[0]
+        except OSError:
+            return False
 
     def stalled_seconds(self, now: float) -> float:
         """The seconds for which there has been unsent data and the client acknowledged none. Called about once a second."""
@@ -61,7 +69,12 @@ class SendProgress:
         if not is_waiting or taken != self._last or self._since is None:
             self._last, self._since = taken, now
         self._measure(now, taken if is_waiting else None)
+        self._sent_since = None if is_waiting else self._sent_since or now
         return now - self._since
+
+    def sent_seconds(self, now: float) -> float:
+        """The seconds for which the client has acknowledged everything, as of the last call of `stalled_seconds`."""
+        return 0.0 if self._sent_since is None else now - self._sent_since
 
     def _measure(self, now: float, taken: int | None) -> None:
         if taken is None:

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from olmkit.runtime.listener.connections import ConnectionLimits
+from olmkit.runtime.listener.connections import ConnectionLimits, connection_of
 from olmkit.runtime.listener.listener import Listener
 from olmkit.runtime.listener.slots import Slot, SlotState
 from tests.integration.tls import Contexts, contexts_in
 
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter, int]
+"""With the number of bytes that are to be read."""
 LIMITS = ConnectionLimits(max_connections=4, handshake_timeout=600.0, header_timeout=600.0, write_stall_timeout=600.0)
 
 
@@ -51,6 +53,11 @@ class Handshake:
         """Send the last flight: the server has it at its next turn of the event loop."""
         self.socket.send(self._sent.read())
 
+    def send(self, data: bytes) -> None:
+        """Send data after the handshake."""
+        self._tls.write(data)
+        self.socket.send(self._sent.read())
+
 
 async def _hello(_: web.BaseRequest) -> web.Response:
     return web.Response(text="hello")
@@ -69,6 +76,19 @@ def record_slots(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> list[Sl
 
     monkeypatch.setattr(listener.slots, "acquire", recorded)
     return slots
+
+
+def record_states(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> asyncio.Queue[SlotState]:
+    """Record every state that a slot gets."""
+    states: asyncio.Queue[SlotState] = asyncio.Queue()
+    set_state = listener.slots.set_state
+
+    def recorded(slot: Slot, state: SlotState) -> None:
+        set_state(slot, state)
+        states.put_nowait(state)
+
+    monkeypatch.setattr(listener.slots, "set_state", recorded)
+    return states
 
 
 async def test_an_eviction_during_the_handshake_does_not_disturb_the_next_socket_of_that_number(
@@ -97,18 +117,103 @@ async def test_an_eviction_during_the_handshake_does_not_disturb_the_next_socket
         listener.close()
 
 
+class LargeResponse:
+    """Answers each request with the body. `is_written` is set when a client has read so much that the rest is buffered."""
+
+    BODY = b"x" * (2 * 1024 * 1024)
+
+    def __init__(self) -> None:
+        self.is_written = asyncio.Event()
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Length": str(len(self.BODY))})
+        await response.prepare(request)
+        await response.write(self.BODY)
+        await response.write_eof()
+        connection = connection_of(request)
+        assert connection is not None
+        connection.request_finished()
+        self.is_written.set()
+        return response
+
+    async def request(self, port: int, context: ssl.SSLContext, version: str) -> Streams:
+        """Request it, and read until the server has written all of it."""
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(client, ("127.0.0.1", port))
+        reader, writer = await asyncio.open_connection(
+            sock=client, ssl=context, server_hostname="localhost", limit=4096
+        )
+        writer.write(f"GET / HTTP/{version}\r\nHost: c\r\n\r\n".encode())
+        await reader.readuntil(b"\r\n\r\n")
+        count = 0
+        while not self.is_written.is_set():
+            count += len(await reader.read(4096))
+        return reader, writer, len(self.BODY) - count
+
+
+async def test_a_response_is_sent_to_its_end_however_slowly_its_last_part_is_read(contexts: Contexts) -> None:
+    """The connection closes after it, which does not end what the transport still has to send."""
+    large = LargeResponse()
+    listener = Listener(web.Server(large.handle), contexts[0], LIMITS)
+    _, port = await listener.start("127.0.0.1:0", "tests")
+    try:
+        reader, writer, rest = await large.request(port, contexts[1], "1.0")
+        await asyncio.sleep(3 * LIMITS.shutdown_timeout)
+        assert len(await reader.read()) == rest
+        writer.close()
+    finally:
+        await listener.stop()
+        listener.close()
+
+
+async def test_a_connection_is_idle_when_its_response_is_sent_and_not_only_written(
+    contexts: Contexts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An idle one is closed for another client."""
+    large = LargeResponse()
+    listener = Listener(web.Server(large.handle), contexts[0], LIMITS)
+    slots = record_slots(listener, monkeypatch)
+    states = record_states(listener, monkeypatch)
+    _, port = await listener.start("127.0.0.1:0", "tests")
+    try:
+        async with asyncio.timeout(60):
+            reader, writer, rest = await large.request(port, contexts[1], "1.1")
+            assert slots[0].state in (SlotState.RESPONDING, SlotState.RESPONDING_SLOWLY)
+            await reader.readexactly(rest)
+            while await states.get() is not SlotState.IDLE:
+                pass
+            writer.close()
+    finally:
+        await listener.stop()
+        listener.close()
+
+
+async def test_a_client_that_does_not_end_tls_loses_its_connection(contexts: Contexts) -> None:
+    """It has received everything, and answers nothing to the end of the connection."""
+    counts: asyncio.Queue[int] = asyncio.Queue()
+    listener = Listener(web.Server(_hello), contexts[0], LIMITS, counts.put_nowait)
+    _, port = await listener.start("127.0.0.1:0", "tests")
+    client = Handshake(contexts[1])
+    try:
+        async with asyncio.timeout(60):
+            await client.begin(port)
+            client.end()
+            client.send(b"GET / HTTP/1.0\r\nHost: c\r\n\r\n")
+            while await counts.get():
+                pass
+    finally:
+        client.socket.close()
+        await listener.stop()
+        listener.close()
+
+
 async def test_without_tls_unfinished_requests_yield_to_a_complete_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """However young they are, and behind the same address: a probe is answered."""
     listener = Listener(web.Server(_hello), None, LIMITS)
     slots = record_slots(listener, monkeypatch)
-    states: asyncio.Queue[SlotState] = asyncio.Queue()
-    set_state = listener.slots.set_state
-
-    def recorded(slot: Slot, state: SlotState) -> None:
-        set_state(slot, state)
-        states.put_nowait(state)
-
-    monkeypatch.setattr(listener.slots, "set_state", recorded)
+    states = record_states(listener, monkeypatch)
     _, port = await listener.start("127.0.0.1:0", "tests")
     crowd = []
     try:
