@@ -37,7 +37,9 @@ class UpdatedSuite(Suite):
         # -P: not the packages of the working directory.
         python = [sys.executable, "-P", "-m", name, *self._flags(name, self.folder / "cache")]
         environment = {**os.environ, "PYTHONPATH": str(self.site_packages)}
-        self.launch(name, "/bin/sh", [str(FOLDER / "restart.sh"), *python], environment)
+        # A shell cannot trap a signal that its parent ignores, as below nohup.
+        shell = ["--default-signal=HUP", "/bin/sh", str(FOLDER / "restart.sh")]
+        self.launch(name, "/usr/bin/env", [*shell, *python], environment)
 
     def get(self, path: str) -> bytes:
         """The answer of catalogd's HTTP server."""
