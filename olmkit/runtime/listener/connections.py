@@ -205,7 +205,7 @@ class Connection(web.RequestHandler):
 
     def _sending_state(self) -> SlotState:
         """A response that was written is not sent yet: it is lost if the connection is closed for another one."""
-        if self._finished_count >= self._request_count and not self._send_progress.is_waiting():
+        if self._finished_count >= self._request_count and self._send_progress.is_sent:
             return SlotState.IDLE
         is_slow = self._send_progress.rate < self._listener.limits.min_send_rate
         return SlotState.RESPONDING_SLOWLY if is_slow else SlotState.RESPONDING

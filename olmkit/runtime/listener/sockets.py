@@ -72,8 +72,13 @@ class SendProgress:
         self._sent_since = None if is_waiting else self._sent_since or now
         return now - self._since
 
+    @property
+    def is_sent(self) -> bool:
+        """Whether the client has acknowledged everything, as of the last call of `stalled_seconds`."""
+        return self._sent_since is not None
+
     def sent_seconds(self, now: float) -> float:
-        """The seconds for which the client has acknowledged everything, as of the last call of `stalled_seconds`."""
+        """The seconds for which the client has acknowledged everything, as of the same call."""
         return 0.0 if self._sent_since is None else now - self._sent_since
 
     def _measure(self, now: float, taken: int | None) -> None:
