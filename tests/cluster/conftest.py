@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from devcluster.cluster import Cluster
 from olmkit.api.crd import CRD_DEFINITIONS
+from olmkit.runtime.client import Client
+from tests.cluster.olmkit.conftest import until_allowed
 
 CRD_FOLDER = Path(__file__).parents[2] / "config" / "crd"
 
@@ -24,3 +28,18 @@ def serve_definitions(cluster: Cluster) -> None:
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRD_FOLDER))
     names = [f"crd/{each.kind.plural}.{each.kind.group}" for each in CRD_DEFINITIONS]
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
+
+
+def read_kind(cluster: Cluster, path: str) -> None:
+    """Have the API server read the objects of a kind. Before, it may complete the deletion of its CRD only minutes later."""
+    cluster.kubectl("get", "--raw", path)
+
+
+def await_allowed(cluster: Cluster, account: str, **attributes: Any) -> None:
+    """until_allowed() for tests without an event loop."""
+
+    async def allowed() -> None:
+        async with await Client.connect(str(cluster.kubeconfig)) as client:
+            await until_allowed(client, account, resourceAttributes=attributes)
+
+    asyncio.run(allowed())

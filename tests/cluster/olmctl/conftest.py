@@ -11,6 +11,7 @@ import pytest
 from devcluster.cluster import Cluster
 from olmctl.main import main
 from olmkit.api.package_annotations import VERSIONS_ANNOTATION
+from tests.cluster.conftest import read_kind
 
 Object = dict[str, Any]
 OPERATORS = "operators.operators.operatorframework.io"
@@ -135,8 +136,7 @@ class Desk:
         body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata}
         name = self.apply({**body, "spec": spec})
         self.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", f"crd/{name}")
-        # A CRD whose kind nobody has read may be deleted only minutes later.
-        self.cluster.kubectl("get", "--raw", f"/apis/{group}/v1/{plural}")
+        read_kind(self.cluster, f"/apis/{group}/v1/{plural}")
         return name
 
     def custom_resource(self, plural: str, name: str) -> str:

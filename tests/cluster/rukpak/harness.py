@@ -25,6 +25,7 @@ from olmkit.runtime.manager import Manager, Settings
 from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES
 from rukpak.bundledeployment.webhook_endpoints import CONFIGURATIONS
 from rukpak.setup import build
+from tests.cluster.conftest import read_kind
 from tests.cluster.informing_client import InformingClient
 from tests.conditions import triple
 
@@ -174,9 +175,8 @@ class Harness:
         return await self.client.create(kind, body)
 
     async def read(self, kind: Kind) -> None:
-        """Return when the API server has read what it stores of a kind. Before, it may refuse to list it, and complete the
-        deletion of its CRD only minutes later."""
-        await asyncio.to_thread(self.cluster.kubectl, "get", "--raw", kind.path())
+        """Return when the API server has read what it stores of a kind."""
+        await asyncio.to_thread(read_kind, self.cluster, kind.path())
 
     async def find(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
         try:

@@ -19,9 +19,9 @@ from olmctl.cluster.session import Session
 from olmkit.errors import Forbidden, Unavailable
 from olmkit.runtime.client import Client
 from olmkit.tls import certificate_authority
+from tests.cluster.conftest import await_allowed
 from tests.cluster.olmctl.conftest import Desk
 from tests.cluster.olmctl.kubelet import Kubelet
-from tests.cluster.olmkit.conftest import until_allowed
 
 Answer = Callable[[str, str], tuple[int, bytes]]
 """Status and body for a path and an Authorization header."""
@@ -138,16 +138,10 @@ def test_a_user_who_may_not_forward_ports_reads_which_permission_is_missing(
     body = {"apiVersion": f"{api}/v1", "kind": "RoleBinding", "metadata": metadata}
     desk.apply({**body, "roleRef": role, "subjects": subjects})
     text = "the permission to forward a port of operator-controller is missing: get and create on pods/portforward"
-    asyncio.run(_may_read_pods(desk, namespace))
+    await_allowed(desk.cluster, f"{namespace}:vic", verb="list", resource="pods", namespace=namespace)
     user = f"system:serviceaccount:{namespace}:vic"
     arguments = ("why", "party", "--trace", "--as", user, f"--system-namespace={namespace}")
     assert desk.olm(*arguments) == (5, "", f"{text} in namespace {namespace}\n")
-
-
-async def _may_read_pods(desk: Desk, namespace: str) -> None:
-    attributes = {"verb": "list", "resource": "pods", "namespace": namespace}
-    async with await Client.connect(str(desk.cluster.kubeconfig)) as client:
-        await until_allowed(client, f"{namespace}:vic", resourceAttributes=attributes)
 
 
 def _leads(path: str, token: str) -> tuple[int, bytes]:

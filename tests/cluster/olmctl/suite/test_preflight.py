@@ -15,6 +15,7 @@ from devcluster.demo.full_catalog import catalog_object
 from olmctl.suite.manifests import load_manifests
 from olmctl.suite.objects import name_of
 from olmkit.api import catalogs
+from tests.cluster.conftest import read_kind
 from tests.cluster.olmctl.suite.conftest import INSTALL, Olm
 
 NAMESPACE = "olm-suite-system"
@@ -109,8 +110,7 @@ def test_a_crd_that_is_being_deleted_is_awaited(olm: Olm, bare_cluster: Cluster)
     catalog["metadata"]["finalizers"] = [HOLD]
     bare_cluster.kubectl("apply", "-f", "-", input=json.dumps(catalog))
     crd = "catalogs.catalogd.operatorframework.io"
-    # The deletion of a CRD whose kind nobody has read may take minutes.
-    bare_cluster.kubectl("get", "--raw", catalogs.KIND.path())
+    read_kind(bare_cluster, catalogs.KIND.path())
     bare_cluster.kubectl("delete", "crd", crd, "--wait=false")
     install_while(bare_cluster, f"customresourcedefinition.apiextensions.k8s.io/{crd}", (crd, "held"))
 

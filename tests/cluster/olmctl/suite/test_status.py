@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
@@ -10,9 +9,8 @@ import pytest
 
 from devcluster.cluster import Cluster
 from olmctl.suite.manifests import SYSTEM_NAMESPACE, load_manifests
-from olmkit.runtime.client import Client
+from tests.cluster.conftest import await_allowed
 from tests.cluster.olmctl.suite.conftest import INSTALL, Olm, is_installed, leaders
-from tests.cluster.olmkit.conftest import until_allowed
 
 IN_NAMESPACE = ("-n", SYSTEM_NAMESPACE)
 CONTROLLERS = {each["metadata"]["name"] for each in load_manifests().deployments}
@@ -110,7 +108,7 @@ def test_a_user_who_may_only_read_sees_the_status_without_the_comparison(olm: Ol
         "create", "clusterrolebinding", "auditor", "--clusterrole=auditor", "--serviceaccount=default:auditor"
     )
     try:
-        asyncio.run(_may_read(bare_cluster, "default:auditor"))
+        await_allowed(bare_cluster, "default:auditor", verb="list", group="apps", resource="deployments")
         with leaders(bare_cluster):
             status, _, err = olm("suite", "status", "--as", "system:serviceaccount:default:auditor")
     finally:
@@ -120,9 +118,3 @@ def test_a_user_who_may_only_read_sees_the_status_without_the_comparison(olm: Ol
         True,
     ), err
     assert is_installed(olm)
-
-
-async def _may_read(cluster: Cluster, account: str) -> None:
-    attributes = {"verb": "list", "group": "apps", "resource": "deployments"}
-    async with await Client.connect(str(cluster.kubeconfig)) as client:
-        await until_allowed(client, account, resourceAttributes=attributes)

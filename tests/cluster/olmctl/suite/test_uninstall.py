@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import ssl
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
+from typing import Any
 
 import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.demo.full_catalog import catalog_object, operator_object
 from devcluster.processes import REPOSITORY
-from olmctl.main import main
 from olmctl.suite.objects import CRD
 from olmkit.api.crd import CRD_DEFINITIONS
 from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION
-from tests.cluster import proxy
-from tests.cluster.conftest import serve_definitions
+from olmkit.runtime.client import Client
+from tests.cluster.conftest import read_kind, serve_definitions
 from tests.cluster.olmctl.suite.conftest import INSTALL, Olm, is_installed
 
 OPERATORS = "operators.operators.operatorframework.io"
@@ -76,37 +72,22 @@ def test_the_suite_is_removed(olm: Olm, bare_cluster: Cluster) -> None:
     assert olm("suite", "status")[0] == 3
 
 
-class Recording(proxy.Proxy):
-    """Records the request lines."""
-
-    def __init__(self, upstream: tuple[str, int], tls: ssl.SSLContext | None) -> None:
-        super().__init__(upstream, tls)
-        self.lines: list[str] = []
-
-    async def _move(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool) -> None:
-        if is_answer:
-            await super()._move(reader, writer, is_answer=True)
-            return
-        with suppress(OSError):
-            while chunk := await reader.read(65536):
-                self.lines.append(chunk.partition(b"\r\n")[0].decode(errors="replace"))
-                writer.write(chunk)
-                await writer.drain()
-
-    def first(self, start: str, text: str = "") -> int:
-        """The place of the first request whose line starts so and has the text."""
-        return next(place for place, line in enumerate(self.lines) if line.startswith(start) and text in line)
-
-
 @pytest.mark.usefixtures("installed")
-async def test_each_kind_is_read_before_its_crd_is_deleted(bare_cluster: Cluster, tmp_path: Path) -> None:
+def test_each_kind_is_read_before_its_crd_is_deleted(olm: Olm, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the API server may complete the deletion only when it looks at all CRDs again, minutes later."""
-    async with proxy.run_as(Recording, bare_cluster.kubeconfig, tmp_path) as between:
-        status = await asyncio.to_thread(main, [*REMOVE, "--kubeconfig", str(between.kubeconfig)])
-    assert status == 0
+    sent: list[tuple[str, str, bool]] = []
+    request = Client.request
+
+    async def recorded(client: Client, method: str, path: str, **options: Any) -> dict[str, Any]:
+        sent.append((method, path, bool((options.get("query") or {}).get("labelSelector"))))
+        return await request(client, method, path, **options)
+
+    monkeypatch.setattr(Client, "request", recorded)
+    status, _, err = olm(*REMOVE)
+    assert status == 0, err
     for kind in (each.kind for each in CRD_DEFINITIONS):
-        read = between.first(f"GET {kind.path()}?", "labelSelector=")
-        assert read < between.first(f"DELETE {CRD.path(name=f'{kind.plural}.{kind.group}')}"), kind
+        read = sent.index(("GET", kind.path(), True))
+        assert read < sent.index(("DELETE", CRD.path(name=f"{kind.plural}.{kind.group}"), False)), kind
 
 
 @pytest.fixture
@@ -161,6 +142,6 @@ def test_crds_of_another_program_stay_with_their_objects(olm: Olm, bare_cluster:
         assert "olm-suite is not installed" in err
         bare_cluster.kubectl("get", "catalogs", "theirs")
     finally:
-        for each in CRD_DEFINITIONS:  # the deletion of a CRD whose kind nobody has read may take minutes
-            bare_cluster.kubectl("get", "--raw", each.kind.path())
+        for each in CRD_DEFINITIONS:
+            read_kind(bare_cluster, each.kind.path())
         bare_cluster.kubectl("delete", "-k", str(REPOSITORY / "config" / "crd"), "--ignore-not-found")
