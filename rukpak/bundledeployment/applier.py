@@ -18,6 +18,7 @@ import orjson
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import FINALIZER, INVENTORY_ANNOTATION, OWNER_UID_LABEL, Reason
 from olmkit.api.meta import Kind, Object, apply_precondition
+from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, OlmError, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment import inventory, transforms
@@ -40,7 +41,7 @@ from rukpak.bundledeployment.rendered_bundle import RenderedObject
 from rukpak.bundledeployment.rest_mapper import RestMapper
 from rukpak.bundledeployment.shared_namespaces import namespace_body
 from rukpak.bundledeployment.template import foreign_annotations
-from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, LastApplied, World, manager_name
+from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, LastApplied, World
 from rukpak.certificates.injection import inject
 from rukpak.format.objects import ObjectKey
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL, RELEASED_ANNOTATION, Reason
 from olmkit.api.meta import Kind
+from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, OlmError, Unavailable, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.adoption import SYSTEM, owner_of
@@ -29,7 +30,6 @@ from rukpak.bundledeployment.world import (
     ApplyRejected,
     BriefWait,
     ConflictingObject,
-    manager_name,
 )
 from rukpak.format.objects import ObjectKey
 

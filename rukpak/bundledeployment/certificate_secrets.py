@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL, Reason
 from olmkit.api.meta import Object, apply_precondition
+from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.source_secrets import SECRETS
@@ -25,7 +26,7 @@ from rukpak.bundledeployment.drift import next_applied
 from rukpak.bundledeployment.inventory import Inventory
 from rukpak.bundledeployment.plan import DELETED, CertificateWrite, Done, ObjectChange, Verb, WriteCertificates
 from rukpak.bundledeployment.rendered_bundle import Content, RenderedBundle
-from rukpak.bundledeployment.world import BriefWait, LastApplied, World, manager_name
+from rukpak.bundledeployment.world import BriefWait, LastApplied, World
 from rukpak.certificates import secrets
 from rukpak.certificates.serving_certificate import ServingCertificate, Step
 from rukpak.format.objects import ObjectKey

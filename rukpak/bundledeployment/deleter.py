@@ -24,6 +24,7 @@ from olmkit.api.bundledeployments import (
     Reason,
 )
 from olmkit.api.meta import Kind
+from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.finalize import abandon_hint
@@ -38,7 +39,6 @@ from rukpak.bundledeployment.world import (
     NamespaceInfo,
     Usage,
     World,
-    manager_name,
 )
 from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names

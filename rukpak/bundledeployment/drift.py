@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from olmkit.api.ownership import manager_name
 from rukpak.bundledeployment.rendered_bundle import RenderedObject
-from rukpak.bundledeployment.world import NAMESPACE, LastApplied, World, manager_name
+from rukpak.bundledeployment.world import NAMESPACE, LastApplied, World
 from rukpak.format.objects import ObjectKey
 
 REVERT_WINDOW = timedelta(minutes=1)

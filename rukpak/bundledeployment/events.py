@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from olmkit.api import bundledeployments
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition, definition_of
 from olmkit.api.meta import Object
+from olmkit.api.ownership import MANAGER_PREFIX
 from olmkit.runtime.informer import Change, Informer
 from rukpak.bundledeployment import transforms
 from rukpak.bundledeployment.rest_mapper import GroupKind
-from rukpak.bundledeployment.world import manager_name
 
 UID_INDEX = "uid"
 
@@ -67,7 +67,7 @@ class EventMapper:
         if old is not None and new is not None and old.deletion_timestamp == new.deletion_timestamp:
             yield from self.names_of(old.members ^ new.members)
             managers = {manager for manager, _ in old.applied_fields.items() ^ new.applied_fields.items()}
-            yield from (manager.removeprefix(manager_name("")) for manager in sorted(managers))
+            yield from (manager.removeprefix(MANAGER_PREFIX) for manager in sorted(managers))
             return
         for namespace in filter(None, (old, new)):
             yield from self.names_of(namespace.members)

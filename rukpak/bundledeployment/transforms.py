@@ -19,25 +19,23 @@ from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.conditions import find_condition
 from olmkit.api.customresourcedefinitions import definition_of
 from olmkit.api.meta import Object
+from olmkit.api.ownership import MANAGER_PREFIX, apply_entries
 from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
 from rukpak.bundledeployment.health import has_health, health
 from rukpak.bundledeployment.health_result import HEALTHY
 from rukpak.bundledeployment.workload_health import WORKLOAD_RULES
-from rukpak.bundledeployment.world import CustomResource, LabeledObject, NamespaceInfo, manager_name
+from rukpak.bundledeployment.world import CustomResource, LabeledObject, NamespaceInfo
 from rukpak.format.objects import ObjectKey, group_of
-
-_PREFIX = manager_name("")
 
 
 def applied_fields(obj: Mapping[str, Any]) -> dict[str, str]:
     """Field manager -> hash of the fields it applied, and of the time of the last apply that changed something, of rukpak's
     managers. Without the time an apply of other values to the same fields would not be noticed."""
     found: dict[str, str] = {}
-    for entry in obj["metadata"].get("managedFields") or ():
-        manager = entry.get("manager", "")
-        if manager.startswith(_PREFIX) and entry.get("operation") == "Apply" and not entry.get("subresource"):
-            applied = [entry.get("apiVersion"), entry.get("time"), entry.get("fieldsV1")]
-            found[manager] = hashlib.sha256(orjson.dumps(applied, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+    for entry in apply_entries(obj):
+        applied = [entry.get("apiVersion"), entry.get("time"), entry.get("fieldsV1")]
+        digest = hashlib.sha256(orjson.dumps(applied, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        found[entry["manager"]] = digest[:16]
     return found
 
 
@@ -46,7 +44,7 @@ def last_changed_by(obj: Mapping[str, Any]) -> str:
     others = [
         (entry.get("time") or "", entry.get("manager", ""))
         for entry in obj["metadata"].get("managedFields") or ()
-        if not entry.get("subresource") and not entry.get("manager", "").startswith(_PREFIX)
+        if not entry.get("subresource") and not entry.get("manager", "").startswith(MANAGER_PREFIX)
     ]
     return intern(max(others)[1]) if others else ""
 
@@ -116,7 +114,7 @@ def _is_scaled(obj: Object) -> bool:
     }
     if not owners:
         return (obj.get("spec") or {}).get("replicas") == 0
-    return not all(owner.startswith(_PREFIX) for owner in owners)
+    return not all(owner.startswith(MANAGER_PREFIX) for owner in owners)
 
 
 def namespace(obj: Object) -> Object:

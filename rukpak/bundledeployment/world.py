@@ -27,6 +27,7 @@ from olmkit.api.bundles import BundleSpec
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.api.install_settings import DeletionPolicy
 from olmkit.api.meta import Kind
+from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, Waiting
 from olmkit.gocompat.durations import parse_duration
 from rukpak.bundledeployment.bundle_info import BundleInfo, record_of
@@ -40,11 +41,6 @@ from rukpak.render.install_options import InstallOptions
 
 NAMESPACE = ("", "Namespace")
 CRD = customresourcedefinitions.KIND.group_kind
-
-
-def manager_name(deployment: str) -> str:
-    """The field manager of what a BundleDeployment applies."""
-    return f"rukpak:{deployment}"
 
 
 def member_label(uid: str) -> str:

@@ -15,10 +15,10 @@ import pytest
 from devcluster.cluster import Cluster
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import COUNT_ANNOTATION
+from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, Unavailable
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.rest_mapper import NAMESPACES
-from rukpak.bundledeployment.world import manager_name
 from rukpak.setup import build
 from tests.cluster import killable_process
 from tests.cluster.killable_process import KillSwitch, first

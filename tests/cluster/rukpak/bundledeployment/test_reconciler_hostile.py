@@ -13,10 +13,11 @@ from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import ABANDON_ANNOTATION
 from olmkit.api.meta import Kind
+from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.rest_mapper import NAMESPACES
-from rukpak.bundledeployment.world import manager_name, member_label
+from rukpak.bundledeployment.world import member_label
 from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     CONFIG_MAPS,

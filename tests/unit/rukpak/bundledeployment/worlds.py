@@ -9,6 +9,7 @@ from typing import Any
 
 from olmkit.api.bundledeployments import CREATED_LABEL, FINALIZER, BundleDeployment
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
+from olmkit.api.ownership import manager_name
 from olmkit.errors import OlmError
 from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
 from rukpak.bundledeployment.decide import decide
@@ -26,7 +27,6 @@ from rukpak.bundledeployment.world import (
     LastApplied,
     NamespaceInfo,
     World,
-    manager_name,
     member_label,
 )
 from rukpak.format.objects import ObjectKey
