@@ -18,7 +18,7 @@ from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from tests.bench import apply_rows
 from tests.bench.api_requests import work
 from tests.bench.figures import Figure
-from tests.bench.machine import MIB, PeakMemory
+from tests.bench.machine import MIB, PeakMemory, resident_memory
 
 OPERATORS = "operators.operators.operatorframework.io"
 SETTLED_SECONDS = 20.0
@@ -42,7 +42,7 @@ def rows(cluster: Cluster, folder: Path, reference: float) -> Iterator[Figure]:
         with (
             PeakMemory(pids) as memory,
             PeakMemory([suite.pid("rukpak")]) as rukpak_memory,
-            PeakMemory([api_server]) as server_memory,
+            PeakMemory([api_server], resident_memory) as server_memory,
         ):
             seen, elapsed = _install(cluster, pushed.reference, packages)
             cpu, rukpak_cpu = (sum(map(process_tree_cpu, each)) for each in (pids, [suite.pid("rukpak")]))
