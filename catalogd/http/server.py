@@ -43,7 +43,7 @@ from olmkit.runtime.listener.connections import (
     connection_limit_middleware,
     connection_tracking_middleware,
 )
-from olmkit.runtime.listener.http_errors import RETRY_AFTER_HEADER, HTTPError, reject_bodies_middleware
+from olmkit.runtime.listener.http_errors import RETRY_AFTER_HEADER, HTTPError
 from olmkit.runtime.listener.listener import default_max_connections
 from olmkit.sources.errors import quoted
 
@@ -111,7 +111,6 @@ class CatalogServer:
                 errors_middleware,
                 *authorization,
                 connection_limit_middleware,
-                reject_bodies_middleware,
             ]
         )
         application.on_response_prepare.append(_set_server_header)

@@ -8,6 +8,7 @@ pod of the cluster may know. Never writes.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -20,16 +21,19 @@ from olmkit.runtime.listener.connections import (
     connection_limit_middleware,
     connection_tracking_middleware,
 )
-from olmkit.runtime.listener.http_errors import HTTPError, json_errors_middleware
+from olmkit.runtime.listener.http_errors import HTTPError, body_too_long, json_errors_middleware
 
-CONNECTION_LIMITS = ConnectionLimits(max_connections=64)
-"""Limits of the port. An API server keeps a few connections."""
 MAX_REVIEW_BYTES = 4 * 1024 * 1024
 """Bytes of a review: the object before and after a change, each of which etcd limits to 1.5 MiB."""
+CONNECTION_LIMITS = ConnectionLimits(max_connections=64, max_body_bytes=MAX_REVIEW_BYTES)
+"""Limits of the port. An API server keeps a few connections."""
+LARGE_REVIEW_BYTES = 128 * 1024
+"""A review that is longer, or does not say how long it is, is read only while it is one of MAX_CONCURRENT_REVIEWS."""
 READ_SECONDS = 5.0
 """How long the body of a review may take: a client that sends none must not keep a connection."""
 MAX_CONCURRENT_REVIEWS = 8
-"""Reviews that are parsed and answered at once. A review may take many times its size in memory, and may come from anyone."""
+"""Reviews that are parsed and answered at once, and large ones that are read at once. A review may take many times its size in
+memory, and may come from anyone."""
 SHUTDOWN_GRACE_SECONDS = 5.0
 """How long requests in progress may continue when the server ends."""
 
@@ -47,11 +51,11 @@ class AdmissionServer:
                 json_errors_middleware(process, {}),
                 connection_limit_middleware,
             ],
-            client_max_size=MAX_REVIEW_BYTES,
+            client_max_size=CONNECTION_LIMITS.max_body_bytes,
         )
-        limit = asyncio.Semaphore(MAX_CONCURRENT_REVIEWS)
+        reading, answering = (asyncio.Semaphore(MAX_CONCURRENT_REVIEWS) for _ in range(2))
         for path, validate in webhooks.items():
-            application.router.add_post(path, _handler(validate, limit))
+            application.router.add_post(path, _handler(validate, reading, answering))
         self._application = application
         self._server: ApplicationServer | None = None
 
@@ -72,23 +76,33 @@ class AdmissionServer:
             await self._server.close()
 
 
-def _handler(validate: Validate, limit: asyncio.Semaphore) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _handler(
+    validate: Validate, reading: asyncio.Semaphore, answering: asyncio.Semaphore
+) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def review(request: web.Request) -> web.Response:
-        body = await _read(request)
-        async with limit:
-            try:
-                asked = parse_review(body)
-            except BadReview as error:
-                raise HTTPError(400, str(error)) from error
-            result = answer(asked, await validate(asked))
+        is_large = request.content_length is None or request.content_length > LARGE_REVIEW_BYTES
+        async with reading if is_large else contextlib.nullcontext():
+            body = await _read(request)
+            async with answering:
+                result = await _answer(body, validate)
         return web.Response(body=result, content_type="application/json")
 
     return review
+
+
+async def _answer(body: bytes, validate: Validate) -> bytes:
+    try:
+        asked = parse_review(body)
+    except BadReview as error:
+        raise HTTPError(400, str(error)) from error
+    return answer(asked, await validate(asked))
 
 
 async def _read(request: web.Request) -> bytes:
     try:
         async with asyncio.timeout(READ_SECONDS):
             return await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise body_too_long(MAX_REVIEW_BYTES) from None
     except TimeoutError:
         raise HTTPError(408, f"the body did not come within {READ_SECONDS:g} s", {"Connection": "close"}) from None

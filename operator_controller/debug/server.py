@@ -28,7 +28,6 @@ from olmkit.runtime.listener.http_errors import (
     RETRY_AFTER_HEADER,
     HTTPError,
     json_errors_middleware,
-    reject_bodies_middleware,
 )
 from olmkit.sources.errors import quoted
 from operator_controller.resolve.answer import Answer
@@ -75,7 +74,6 @@ class DebugServer:
                 json_errors_middleware("operator-controller", ERROR_MESSAGES),
                 authorize,
                 connection_limit_middleware,
-                reject_bodies_middleware,
             ]
         )
         application.router.add_get(RESOLUTIONS_PATH, self._list)

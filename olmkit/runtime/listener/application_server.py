@@ -13,6 +13,7 @@ from collections.abc import Callable
 from aiohttp import web
 
 from olmkit.runtime.listener.connections import ConnectionLimits
+from olmkit.runtime.listener.http_errors import body_limit_middleware
 from olmkit.runtime.listener.listener import Listener
 
 log = logging.getLogger(__name__)
@@ -21,7 +22,8 @@ log = logging.getLogger(__name__)
 class ApplicationServer:
     """Serves an application until close(). `name` is for the log and for errors.
 
-    With TLS if there is a context. `on_connection_count` is called with the number of connections whenever it changes.
+    A request with a body longer than the limits accept is answered with 413. With TLS if there is a context.
+    `on_connection_count` is called with the number of connections whenever it changes.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class ApplicationServer:
     ) -> None:
         """`shutdown_grace_seconds`: how long requests in progress may continue after close() is called."""
         self._name = name
+        application.middlewares.append(body_limit_middleware)  # innermost: after those that check tokens
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=shutdown_grace_seconds)
         self._limits = limits
         self._ssl_context = ssl_context

@@ -1,12 +1,14 @@
 """One HTTP connection within limits: slow, silent and greedy clients do not affect the others.
 
-    accepted --> TLS handshake (5 s) --> request header (5 s, 64 KiB) --> response --> idle (75 s) --> next header ...
-                                                                             |
-                                                 nothing read for 30 s: aborted (a slow reader is not: it reads)
+    accepted --> TLS handshake (5 s) --> request header (5 s, 64 KiB) --> body --> response --> idle (75 s) --> next header ...
+                                                                         |          |
+         larger than its server accepts: 413, the rest is read for 2 s and discarded   |
+                                                            nothing read for 30 s: aborted (a slow reader is not: it reads)
 
-Connections are made by olmkit.runtime.listener.listener. The middlewares are for the applications that it serves:
-olmkit.runtime.probes, catalogd.http.server and operator_controller.debug.server. Knows nothing of what they serve. Why aiohttp's
-handler is subclassed, and what its public options do not limit: docs/decisions/0028.
+What a handler reads of a body is limited by its server (olmkit.runtime.listener.http_errors). Connections are made by
+olmkit.runtime.listener.listener. The middlewares are for the applications that it serves: olmkit.runtime.probes,
+catalogd.http.server and operator_controller.debug.server. Knows nothing of what they serve. Why aiohttp's handler is
+subclassed, and what its public options do not limit: docs/decisions/0028.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from dataclasses import dataclass
 from typing import Protocol, cast
 
 import orjson
-from aiohttp import http_exceptions, web
+from aiohttp import StreamReader, http_exceptions, web
+from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.typedefs import Handler
 
 from olmkit.runtime.listener.slots import ConnectionSlots, Slot, SlotState
@@ -30,6 +33,9 @@ MAX_LINE_BYTES = 8190
 MAX_WRITE_BUFFER_BYTES = 64 * 1024
 """Bytes buffered for a client before the next part of a response is read. The default of a TLS transport is 512 KiB."""
 
+BODY_DISCARD_SECONDS = 2.0
+"""How long the rest of a body is read that was answered without it. A client that still sends loses the response otherwise."""
+
 _protocol_log = logging.getLogger(f"{__name__}.protocol")
 _protocol_log.setLevel(
     logging.CRITICAL + 1
@@ -40,14 +46,16 @@ _protocol_log.setLevel(
 class ConnectionLimits:
     """Timeouts in seconds and sizes in bytes.
 
-    `min_send_rate` is in bytes per second: a client that reads less may lose its slot when no slot is free. `shutdown_timeout` is
-    how long a client may take to end a TLS connection after it has received everything.
+    `max_body_bytes` is of a request: 0 if none has a body. `min_send_rate` is in bytes per second: a client that reads less
+    may lose its slot when no slot is free. `shutdown_timeout` is how long a client may take to end a TLS connection after it has
+    received everything.
     """
 
     max_connections: int = MAX_CONNECTIONS
     handshake_timeout: float = 5.0
     header_timeout: float = 5.0
     max_header_bytes: int = 64 * 1024
+    max_body_bytes: int = 0
     idle_timeout: float = 75.0
     write_stall_timeout: float = 30.0
     shutdown_timeout: float = 1.0
@@ -78,7 +86,8 @@ class ConnectionOwner(Protocol):
 class Connection(web.RequestHandler):
     """The connection of one client: aiohttp's protocol handler, with limits on time and bytes."""
 
-    # The one private attribute of the parent that is used: the number of requests received so far.
+    # The private attributes of the parent that are used: the number of requests received so far, and those not handled yet, each
+    # with its body.
     _request_count: int
 
     def __init__(self, listener: ConnectionOwner, server: web.Server, slot: Slot) -> None:
@@ -90,7 +99,7 @@ class Connection(web.RequestHandler):
             access_log=None,  # type: ignore[arg-type]
             max_line_size=MAX_LINE_BYTES,
             max_field_size=MAX_LINE_BYTES,
-            lingering_time=0.0,
+            lingering_time=BODY_DISCARD_SECONDS,
         )
         self._listener = listener
         self._slot = slot
@@ -100,8 +109,14 @@ class Connection(web.RequestHandler):
         self._is_authorized = False
         self._header_started: float | None = None
         self._header_bytes = 0
+        self._body: StreamReader = EMPTY_PAYLOAD
         self._closing_since: float | None = None
         self._send_progress = SendProgress(None)
+
+    @property
+    def max_body_bytes(self) -> int:
+        """How long the body of a request may be."""
+        return self._listener.limits.max_body_bytes
 
     @property
     def is_over_limit(self) -> bool:
@@ -129,12 +144,18 @@ class Connection(web.RequestHandler):
         super().connection_lost(error)
 
     def data_received(self, data: bytes) -> None:
-        """Pass the data on, and check the time and size of the request header."""
-        before = self._request_count
+        """Pass the data on, and check the time and size of the request header.
+
+        The parser calls it without data, to resume. A body is read as fast as its handler reads it.
+        """
+        before, is_body = self._request_count, not self._body.is_eof()
         super().data_received(data)
         if self._request_count > before:
+            _, self._body = self._messages[-1]
             self._header_started, self._header_bytes = None, 0
             self._set_state(SlotState.RESPONDING)
+            return
+        if is_body or not data:
             return
         if self._header_started is None:
             self._header_started = time.monotonic()

@@ -1,7 +1,8 @@
-"""Errors of an HTTP server as JSON, {"error": "..."}, and the rejection of bodies: middlewares for applications with an API.
+"""Errors of an HTTP server as JSON, {"error": "..."}, and the limit on bodies.
 
-Used by catalogd.http and operator_controller.debug. An unexpected error is logged here with its traceback, which the client does
-not get.
+json_errors_middleware is for applications with an API (catalogd.http, operator_controller.debug, olmkit.admission);
+body_limit_middleware is added to each application by olmkit.runtime.listener.application_server. An unexpected error is logged
+here with its traceback, which the client does not get.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections.abc import Mapping
 import orjson
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
+
+from olmkit.runtime.listener.connections import connection_of
 
 RETRY_AFTER_HEADER = {"Retry-After": "2"}
 """Sent with each 503."""
@@ -59,11 +62,23 @@ def json_errors_middleware(process: str, messages: Mapping[str, str]) -> Middlew
     return json_errors
 
 
+def body_too_long(limit: int) -> HTTPError:
+    """What a request is answered whose body is longer than this number of bytes."""
+    return HTTPError(
+        413, f"the body of the request is longer than {limit} bytes" if limit else "the request must not have a body"
+    )
+
+
 @web.middleware
-async def reject_bodies_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Reject a GET or HEAD with a body without reading it. Other methods are rejected by the router."""
-    if request.can_read_body and request.method in ("GET", "HEAD"):
-        response = HTTPError(400, "the request must not have a body").response()
+async def body_limit_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Answer 413 to a request whose body is longer than its listener accepts, without reading it.
+
+    A body of unknown length is read by the handler: the application has the same `client_max_size`.
+    """
+    connection = connection_of(request)
+    limit = 0 if connection is None else connection.max_body_bytes
+    if request.can_read_body and (not limit or (request.content_length or 0) > limit):
+        response = body_too_long(limit).response()
         response.force_close()
         return response
     return await handler(request)

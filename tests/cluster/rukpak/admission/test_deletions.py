@@ -110,6 +110,17 @@ async def test_a_protected_operator_in_use_is_not_deleted(way: list[str], fleet:
         assert "deletionTimestamp" not in (await fleet.client.get(kind, fleet.name))["metadata"]
 
 
+async def test_a_protected_operator_with_the_longest_annotations_is_not_deleted(fleet: Fleet) -> None:
+    await fleet.client.patch(
+        operators.KIND, fleet.name, {"metadata": {"annotations": {"example.com/a": "x" * 250_000}}}
+    )
+    await fleet.protect()
+    assert (await fleet.place.kubectl(*DELETE, fleet.name)).endswith(fleet.operator_refusal)
+    await fleet.protect(None)
+    await fleet.client.delete(operators.KIND, fleet.name)
+    await fleet.place.at.until(gone)
+
+
 async def test_its_bundle_deployment_is_not_deleted_either(fleet: Fleet) -> None:
     await fleet.protect()
     printed = await fleet.place.kubectl("delete", "bundledeployment", fleet.name)

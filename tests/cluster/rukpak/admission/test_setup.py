@@ -13,7 +13,7 @@ from olmkit.api import bundles
 from olmkit.errors import Forbidden, Unavailable
 from rukpak.admission.bundles import IMMUTABLE, WEBHOOK
 from rukpak.admission.probe import CONFIGURATION
-from tests.cluster.rukpak.admission.conftest import Object, Place
+from tests.cluster.rukpak.admission.conftest import Object, Place, spec_of
 from tests.cluster.rukpak.harness import (
     READY,
     config_map,
@@ -57,6 +57,23 @@ async def test_what_means_the_same_and_what_is_not_the_spec_may_be_written(place
         await place.at.client.patch(bundles.KIND, name, unset)
         after = await place.at.client.get(bundles.KIND, name)
         assert (after["spec"], after["metadata"]["generation"]) == (before["spec"], before["metadata"]["generation"])
+
+
+async def test_a_bundle_with_the_longest_annotations_is_created_and_changed(place: Place) -> None:
+    """The API server allows 256 KiB, and a review of a change has them twice."""
+    async with place.rukpak():
+        await place.configure()
+        await place.answers()
+        name = f"{place.at.name}-large"
+        body = {"apiVersion": "core.rukpak.io/v1alpha1", "kind": "Bundle"}
+        metadata = {"name": name, "annotations": {"example.com/a": "x" * 250_000}}
+        await place.at.create(
+            bundles.KIND, {**body, "metadata": metadata, "spec": spec_of("registry.example.com/a:v1")}
+        )
+        printed = await place.kubectl(
+            "patch", "bundle", name, "--type=merge", "-p", json.dumps(image_patch("registry.example.com/a:v2"))
+        )
+        assert printed.endswith(f": {DENIAL}")
 
 
 async def test_without_rukpak_a_bundle_is_deleted_and_annotated_and_its_status_written(place: Place) -> None:

@@ -78,3 +78,18 @@ async def test_many_connections_use_few_file_descriptors(ports: dict[str, int], 
             status, body = await get(ports[server], path)
             assert status == 200
             assert body
+
+
+@pytest.mark.parametrize("name", PATHS)
+async def test_a_request_with_a_body_is_answered_with_413(ports: dict[str, int], name: str) -> None:
+    """However long it is: the client sends all of it, and only then reads."""
+    body = b"x" * (16 * 1024 * 1024)
+    async with asyncio.timeout(60):
+        reader, writer = await asyncio.open_connection("127.0.0.1", ports[name])
+        writer.write(f"POST {PATHS[name]} HTTP/1.1\r\nHost: p\r\nContent-Length: {len(body)}\r\n\r\n".encode())
+        writer.write(body)
+        await writer.drain()
+        answer = await reader.read()
+        assert answer.startswith(b"HTTP/1.1 413 ")
+        assert answer.endswith(b'{"error":"the request must not have a body"}\n')
+        writer.close()

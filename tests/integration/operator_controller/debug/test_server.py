@@ -151,7 +151,7 @@ async def test_errors_are_json_and_say_why(site: Site, path: str, method: str, s
 
 async def test_a_request_with_a_body_is_rejected(site: Site) -> None:
     status, found, _ = await site.get("/debug/resolutions", data=b"x")
-    assert (status, found) == (400, {"error": "the request must not have a body"})
+    assert (status, found) == (413, {"error": "the request must not have a body"})
 
 
 async def test_a_replica_that_does_not_lead_says_so(site: Site) -> None:

@@ -1,8 +1,12 @@
-"""The owner of a socket while its connection is established, and slots without TLS. Real sockets, real TLS."""
+"""Bodies in TLS records of each size, the owner of a socket while its connection is established, and slots without TLS.
+
+Real sockets, real TLS.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import socket
 import ssl
 from pathlib import Path
@@ -57,6 +61,31 @@ class Handshake:
         """Send data after the handshake."""
         self._tls.write(data)
         self.socket.send(self._sent.read())
+
+    async def send_records(self, data: bytes, size: int) -> None:
+        """Send data in records of so many bytes each."""
+        for at in range(0, len(data), size):
+            self._tls.write(data[at : at + size])
+            if self._sent.pending > 64 * 1024:
+                await asyncio.get_running_loop().sock_sendall(self.socket, self._sent.read())
+        await asyncio.get_running_loop().sock_sendall(self.socket, self._sent.read())
+
+    async def receive(self, until: bytes) -> bytes:
+        """What the server sends, up to and including these bytes, or to the end of the connection."""
+        found = b""
+        while until not in found:
+            try:
+                piece = self._tls.read()
+            except ssl.SSLWantReadError:
+                received = await asyncio.get_running_loop().sock_recv(self.socket, 65536)
+                if not received:
+                    break
+                self._received.write(received)
+                continue
+            if not piece:
+                break
+            found += piece
+        return found
 
 
 async def _hello(_: web.BaseRequest) -> web.Response:
@@ -113,6 +142,52 @@ async def test_an_eviction_during_the_handshake_does_not_disturb_the_next_socket
                 writer.close()
     finally:
         first.socket.close()
+        await listener.stop()
+        listener.close()
+
+
+async def _hash_body(request: web.BaseRequest) -> web.Response:
+    digest = hashlib.sha256(await request.content.read()).hexdigest()
+    connection = connection_of(request)
+    assert connection is not None
+    connection.request_finished()
+    return web.Response(text=digest)
+
+
+@pytest.mark.parametrize(
+    ("record", "size"),
+    [
+        pytest.param(1, 100_000, id="of one byte"),
+        pytest.param(7, 300_000, id="of a few bytes"),
+        pytest.param(1000, 3 * 1024 * 1024, id="of a kilobyte, one of which has the end of the header"),
+        pytest.param(16 * 1024, 3 * 1024 * 1024, id="of the greatest size, one of which has the end of the header"),
+    ],
+)
+@pytest.mark.parametrize("is_chunked", [pytest.param(False, id="with a length"), pytest.param(True, id="in chunks")])
+async def test_a_body_arrives_whole_in_tls_records(
+    contexts: Contexts, record: int, size: int, is_chunked: bool
+) -> None:
+    """Bytes of a body are none of a header, whose limit holds before, between and after bodies."""
+    body = (bytes(range(33, 127)) * (size // 94 + 1))[:size]
+    length = b"Transfer-Encoding: chunked" if is_chunked else b"Content-Length: %d" % size
+    content = b"%x\r\n%s\r\n0\r\n\r\n" % (size, body) if is_chunked else body
+    request = b"POST / HTTP/1.1\r\nHost: c\r\n%s\r\n\r\n%s" % (length, content)
+    expected = hashlib.sha256(body).hexdigest().encode()
+    listener = Listener(web.Server(_hash_body), contexts[0], LIMITS)
+    _, port = await listener.start("127.0.0.1:0", "tests")
+    client = Handshake(contexts[1])
+    try:
+        async with asyncio.timeout(120):
+            await client.begin(port)
+            client.end()
+            for _ in range(2):
+                await client.send_records(request, record)
+                assert expected in await client.receive(expected)
+            flood = b"".join(b"X-%d: %s\r\n" % (at, b"a" * 8000) for at in range(9))
+            await client.send_records(b"POST / HTTP/1.1\r\nHost: c\r\n" + flood, max(record, 1000))
+            assert b" 431 " in await client.receive(b"too large")
+    finally:
+        client.socket.close()
         await listener.stop()
         listener.close()
 
