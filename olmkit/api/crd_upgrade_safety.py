@@ -23,7 +23,10 @@ class CrdUpgradeRule(DescribedEnum):
     SCOPE_CHANGED = "scope-changed", "the scope changes between Namespaced and Cluster"
     KIND_CHANGED = "kind-changed", "spec.names.kind changes"
     STORED_VERSION_REMOVED = "stored-version-removed", "a version of status.storedVersions is removed"
-    CONVERSION_REMOVED = "conversion-removed", "several versions are served, and the conversion webhook is removed"
+    CONVERSION_REMOVED = (
+        "conversion-removed",
+        "the conversion webhook is removed, and several versions are served without it",
+    )
     FIELD_REMOVED = "field-removed", "a field is removed, so its values are dropped"
     TYPE_CHANGED = "type-changed", "the type of a field changes"
     NULLABLE_REMOVED = "nullable-removed", "a field does not accept null any more"

@@ -1,9 +1,11 @@
 """Compares a CustomResourceDefinition on the cluster with the one that is to replace it.
 
 Called by rukpak.bundledeployment.crd_changes and existing_objects, and by rukpak.changes. Each version is compared with itself.
-Versions that are served together, without a conversion webhook, are compared with each other: custom resources are the same
-objects in all of them. What two versions on the cluster disagree about already does not count, and neither does status if it is a
-subresource: the operator alone writes it. Never decides what a broken rule leads to. Pure.
+Without a conversion webhook custom resources are the same objects in all versions. Then versions that are served together are
+compared with each other, and each version that is served or stored with the one that custom resources are stored in from now on:
+the API server drops from an object that it writes what the schema of that version does not have. What two versions on the cluster
+disagree about already does not count, and neither does status if it is a subresource: the operator alone writes it. Never decides
+what a broken rule leads to. Pure.
 """
 
 from __future__ import annotations
@@ -22,6 +24,11 @@ from rukpak.crd_safety.schemas import PathFinding, compare_schemas
 Definition = Mapping[str, Any]
 """A CustomResourceDefinition of apiextensions.k8s.io/v1 as JSON."""
 _BAD_INPUT_ERRORS = (TypeError, AttributeError, ValueError, LookupError, RecursionError)
+_DROPS = frozenset({Rule.FIELD_REMOVED, Rule.UNKNOWN_FIELDS_DROPPED})
+"""What a write through another version drops."""
+_STORAGE = _DROPS | {Rule.TYPE_CHANGED, Rule.DEFAULT_ADDED, Rule.DEFAULT_CHANGED, Rule.DEFAULT_REMOVED}
+"""What the version of the storage does to an object, whichever version it is read and written in: the API server does not
+validate by it, but it drops fields and sets defaults."""
 _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _STAGES = {"alpha": 0, "beta": 1, None: 2}
 
@@ -76,6 +83,17 @@ def has_webhook(definition: Definition) -> bool:
     return (definition["spec"].get("conversion") or {}).get("strategy") == "Webhook"
 
 
+def served_versions(definition: Definition) -> list[str]:
+    """The names of the versions that are served, in their order."""
+    return [version["name"] for version in definition["spec"].get("versions") or () if version.get("served")]
+
+
+def storage_version(definition: Definition) -> str:
+    """The name of the version that custom resources are stored in; empty if there is none."""
+    versions = definition["spec"].get("versions") or ()
+    return next((version["name"] for version in versions if version.get("storage")), "")
+
+
 def _problems(old: Definition, new: Definition) -> Iterator[Problem]:
     yield from _definition_problems(old, new)
     before, after = _all(old), _all(new)
@@ -84,6 +102,7 @@ def _problems(old: Definition, new: Definition) -> Iterator[Problem]:
     if not has_webhook(new):
         known = set() if has_webhook(old) else set(_served_problems(old))
         yield from (problem for problem in _served_problems(new) if problem not in known)
+        yield from _storage_problems(old, new)
 
 
 def _definition_problems(old: Definition, new: Definition) -> Iterator[Problem]:
@@ -98,18 +117,41 @@ def _definition_problems(old: Definition, new: Definition) -> Iterator[Problem]:
         if version not in schemas(new):
             text = "custom resources may be stored in this version, and it is removed"
             yield Problem(version, "", Rule.STORED_VERSION_REMOVED, text)
-    if has_webhook(old) and not has_webhook(new) and len(schemas(new)) > 1:
+    if has_webhook(old) and not has_webhook(new) and len(served_versions(new)) > 1:
         yield Problem("", "", Rule.CONVERSION_REMOVED, "Webhook -> None")
 
 
 def _served_problems(definition: Definition) -> Iterator[Problem]:
-    """What each version that is served does not accept of an older one. A field that only the older one has is dropped on reading
-    alone, as everywhere in Kubernetes."""
+    """What each version that is served does not accept of an older one. A field that only the older one has is dropped on writing
+    through the newer one: see _storage_problems()."""
     known = _all(definition)
-    served = [version["name"] for version in definition["spec"].get("versions") or () if version.get("served")]
-    for older, newer in combinations(sorted(served, key=_priority), 2):
+    for older, newer in combinations(sorted(served_versions(definition), key=_priority), 2):
         found = (entry for entry in _compared(known[older], known[newer]) if entry[1] is not Rule.FIELD_REMOVED)
         yield from _as_problems(f"{older} -> {newer}", found)
+
+
+def _storage_problems(old: Definition, new: Definition) -> Iterator[Problem]:
+    """What the new version of the storage drops or sets of each version that is served or stored, and what each version that is
+    served drops of the objects that are stored, when they are written through it."""
+    known = set() if has_webhook(old) else {key for key, _ in _storage_findings(old, old)}
+    for key, problem in _storage_findings(old, new):
+        if key not in known:
+            yield problem
+
+
+def _storage_findings(old: Definition, new: Definition) -> Iterator[tuple[tuple[object, ...], Problem]]:
+    """Each finding, and what it is known by, whichever version is that of the storage."""
+    forms, before, after = {**_all(old), **_all(new)}, storage_version(old), storage_version(new)
+    stored = {before, *((old.get("status") or {}).get("storedVersions") or ())}
+    pairs = [(each, after, _STORAGE) for each in {*served_versions(old), *served_versions(new), *stored}]
+    pairs += [(before, each, _DROPS) for each in served_versions(new)]
+    for source, target, rules in pairs:
+        if source == target or source not in forms or target not in forms:
+            continue
+        for path, rule, change in _compared(forms[source], forms[target]):
+            if rule in rules:
+                other = source if rules is _STORAGE else target
+                yield (rules, other, path, rule, change), Problem(f"{source} -> {target}", path, rule, change)
 
 
 def _as_problems(version: str, findings: Iterator[PathFinding]) -> Iterator[Problem]:

@@ -234,6 +234,8 @@ def test_status_is_the_operators_own_if_it_is_a_subresource() -> None:
 
 TEXT, NUMERIC = schema(STRING), schema(NUMBER)
 CONFLICT = "v1 -> v2: spec.size: type-changed: string -> integer"
+DROPPED = "v1 -> v2: spec.size: field-removed: the field is removed"
+EMPTY = schema()
 
 DEFINITIONS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     "the same one": (definition({"v1": TEXT}), definition({"v1": TEXT}), []),
@@ -263,10 +265,15 @@ DEFINITIONS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
         definition({"v1": TEXT, "v2": NUMERIC}),
         [CONFLICT],
     ),
-    "a new version that disagrees with the old one and is not served": (
+    "a new version that disagrees with the old one and is neither served nor stored": (
+        definition({"v1": TEXT}),
+        definition({"v2": NUMERIC, "v1": TEXT}, unserved=["v2"]),
+        [],
+    ),
+    "a new version of the storage that disagrees with the old one and is not served": (
         definition({"v1": TEXT}),
         definition({"v1": TEXT, "v2": NUMERIC}, unserved=["v2"]),
-        [],
+        [CONFLICT],
     ),
     "a new version that disagrees with the old one, with a conversion webhook": (
         definition({"v1": TEXT}),
@@ -283,7 +290,81 @@ DEFINITIONS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
         definition({"v1": TEXT, "v2": NUMERIC}),
         ["conversion-removed: Webhook -> None", CONFLICT],
     ),
-    "a new version with fewer fields": (definition({"v1": TEXT}), definition({"v1": TEXT, "v2": schema()}), []),
+    "versions that agree, of which one is served, whose webhook is removed": (
+        definition({"v1beta1": TEXT, "v1": TEXT}, conversion="Webhook"),
+        definition({"v1beta1": TEXT, "v1": TEXT}, unserved=["v1beta1"]),
+        [],
+    ),
+    "versions that disagree, of which one is served and both are stored, whose webhook is removed": (
+        definition({"v1": TEXT, "v2": EMPTY}, conversion="Webhook", stored=["v1", "v2"]),
+        definition({"v1": TEXT, "v2": EMPTY}, unserved=["v1"]),
+        [DROPPED],
+    ),
+    "a new version of the storage with fewer fields": (
+        definition({"v1": TEXT}),
+        definition({"v1": TEXT, "v2": EMPTY}),
+        [DROPPED],
+    ),
+    "a new version of the storage with fewer fields that is not served": (
+        definition({"v1": TEXT}),
+        definition({"v1": TEXT, "v2": EMPTY}, unserved=["v2"]),
+        [DROPPED],
+    ),
+    "a new version of the storage with fewer fields, with a conversion webhook": (
+        definition({"v1": TEXT}),
+        definition({"v1": TEXT, "v2": EMPTY}, conversion="Webhook"),
+        [],
+    ),
+    "a new version of the storage with more fields": (
+        definition({"v1": EMPTY}),
+        definition({"v1": EMPTY, "v2": TEXT}),
+        [],
+    ),
+    "a version of the storage that was served before and has fewer fields": (
+        definition({"v2": EMPTY, "v1": TEXT}),
+        definition({"v1": TEXT, "v2": EMPTY}),
+        [DROPPED],
+    ),
+    "a version of the storage that keeps no unknown fields": (
+        definition({"v1": {**OBJECT, **ANY}}),
+        definition({"v1": {**OBJECT, **ANY}, "v2": OBJECT}, unserved=["v2"]),
+        ["v1 -> v2: unknown-fields-dropped: fields that the schema does not name are dropped"],
+    ),
+    "a version of the storage that sets a default": (
+        definition({"v1": TEXT}),
+        definition({"v1": TEXT, "v2": schema({**STRING, "default": "a"})}, unserved=["v2"]),
+        ['v1 -> v2: spec.size: default-added: none -> "a"'],
+    ),
+    "a version of the storage that accepts less and validates nothing": (
+        definition({"v1": TEXT}),
+        definition({"v1": TEXT, "v2": schema({**STRING, "maxLength": 3})}, unserved=["v2"]),
+        [],
+    ),
+    "a version that was stored before, is not served and has more fields": (
+        definition({"v1alpha1": TEXT, "v1": EMPTY}, stored=["v1alpha1", "v1"], unserved=["v1alpha1"]),
+        definition({"v1alpha1": TEXT, "v1": EMPTY, "v2": EMPTY}, unserved=["v1alpha1"]),
+        [],
+    ),
+    "a version that was stored before, is not served, and whose fields the storage had": (
+        definition({"v1alpha1": TEXT, "v1": TEXT}, stored=["v1alpha1", "v1"], unserved=["v1alpha1"]),
+        definition({"v1alpha1": TEXT, "v1": TEXT, "v2": EMPTY}, unserved=["v1alpha1"]),
+        [DROPPED, "v1alpha1 -> v2: spec.size: field-removed: the field is removed"],
+    ),
+    "a version that is served besides that of the storage and has fewer fields": (
+        definition({"v1": TEXT}),
+        definition({"v2": EMPTY, "v1": TEXT}),
+        [DROPPED],
+    ),
+    "a version that is served besides that of the storage and has a field that this drops": (
+        definition({"v1": EMPTY}),
+        definition({"v2": TEXT, "v1": EMPTY}),
+        ["v2 -> v1: spec.size: field-removed: the field is removed"],
+    ),
+    "versions of which one drops fields already": (
+        definition({"v2": TEXT, "v1": EMPTY}),
+        definition({"v2": TEXT, "v1": EMPTY, "v3": EMPTY}),
+        [],
+    ),
     "versions in the order of Kubernetes": (
         definition({"v1": TEXT}),
         definition({"v1": TEXT, "v1beta1": schema({**STRING, "maxLength": 3})}, stored=["v1"]),
