@@ -1,6 +1,6 @@
-"""What all commands of olmctl share: how they run, which exit status they end with, and the types of their arguments.
+"""What all commands of olmctl share: how they run, which exit status they end with, and how errors are printed.
 
-Called by olmctl.main and by the modules of the commands.
+Called by olmctl.main, olmctl.cli and the modules that do the work of the commands.
 
 Exit status 0: done; 1: refused or failed, with the reason on standard error; 2: wrong usage; 130: interrupted. Commands that use
 a cluster also end with 3: not found; 4: not within the time; 5: refused by a policy, or a confirmation is missing.
@@ -13,14 +13,11 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import ParamSpec
 
 import click
-from click.shell_completion import CompletionItem
 
-from olmctl.terminal import clean, clean_lines
-from olmkit.api.names import dns1123_subdomain_errors
+from olmctl.terminal import clean_lines
 from olmkit.errors import ApiError, Forbidden, NotFound, OlmError
 
 FAILED = 1
@@ -114,32 +111,3 @@ def _discard_stdout() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-class Directory(click.Path):
-    """A path that completes to folders. Whether it exists is left to the command, which reports it in opm's words."""
-
-    def __init__(self) -> None:
-        """The value is a str, exactly as it was given."""
-        super().__init__(readable=False)
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Folders below the incomplete path, which the shell lists."""
-        return [CompletionItem(incomplete, type="dir")]
-
-
-class ObjectName(click.ParamType[str]):
-    """The name of an object of Kubernetes. Any other text is wrong usage: it could lead to another path of the API server."""
-
-    name = "name"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name as it is. Raises BadParameter."""
-        if errors := dns1123_subdomain_errors(value):
-            self.fail(f"{clean(value)!r} is no name of an object: {'; '.join(errors)}", param, ctx)
-        return value
-
-
-def file_path() -> click.Path:
-    """The type of a path to a file that the command itself opens."""
-    return click.Path(readable=False, path_type=Path)

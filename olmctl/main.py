@@ -1,7 +1,8 @@
 """The command `olm`, also installed as `kubectl-olm`: Operators on a cluster, and catalogs and bundles without one.
 
-Also called by `python -m olmkit.fbc`, `python -m rukpak.render` and `python -m operator_controller.resolve`. Each command is a
-module of olmctl, olmctl.cluster, olmctl.catalog, olmctl.bundle or olmctl.suite, named as the command. Never imports a controller.
+Also called by `python -m olmkit.fbc`, `python -m rukpak.render` and `python -m operator_controller.resolve`. The commands are
+declared in olmctl.cli. The work of each is done by a module of olmctl, olmctl.cluster, olmctl.catalog, olmctl.bundle or
+olmctl.suite, named as the command, which is imported when the command runs. Never imports a controller.
 """
 
 from __future__ import annotations
@@ -13,28 +14,13 @@ from pathlib import Path
 import click
 from click.shell_completion import ShellComplete, get_completion_class
 
-from olmctl.bundle.render import render as render_bundle
-from olmctl.catalog.generate import generate
-from olmctl.catalog.graph import graph
-from olmctl.catalog.init import init
-from olmctl.catalog.render import render as render_catalog
-from olmctl.catalog.validate import validate
-from olmctl.cluster.approve import approve
-from olmctl.cluster.diff import diff
-from olmctl.cluster.graph import graph as graph_on_cluster
-from olmctl.cluster.install import install
-from olmctl.cluster.list import list_operators
-from olmctl.cluster.search import search
-from olmctl.cluster.show import show
-from olmctl.cluster.tree import tree
-from olmctl.cluster.uninstall import uninstall
-from olmctl.cluster.upgrade import upgrade
-from olmctl.cluster.why import why
+from olmctl.cli import cluster
+from olmctl.cli.bundle import bundle
+from olmctl.cli.bundle import render as render_bundle
+from olmctl.cli.catalog import catalog
+from olmctl.cli.resolve import resolve
+from olmctl.cli.suite import suite
 from olmctl.commands import SETTINGS, run
-from olmctl.resolve import resolve
-from olmctl.suite.install import install as install_suite
-from olmctl.suite.status import status as suite_status
-from olmctl.suite.uninstall import uninstall as uninstall_suite
 from olmkit.runtime.flags import DISTRIBUTION
 
 PROGRAMS = ("olm", "kubectl-olm")
@@ -48,21 +34,6 @@ _FILES_COMPLETED, _NOTHING_ELSE_COMPLETED = 0, 4
 @click.version_option(package_name=DISTRIBUTION, message="olm %(version)s")
 def olm() -> None:
     """Find, install and explain Operators on a cluster, and work with catalogs and bundles without one."""
-
-
-@olm.group("catalog", context_settings=SETTINGS, subcommand_metavar="COMMAND")
-def catalog() -> None:
-    """Work with file-based catalogs, without a cluster."""
-
-
-@olm.group("bundle", context_settings=SETTINGS, subcommand_metavar="COMMAND")
-def bundle() -> None:
-    """Work with bundles, without a cluster."""
-
-
-@olm.group("suite", context_settings=SETTINGS, subcommand_metavar="COMMAND")
-def suite() -> None:
-    """Install, show and remove the suite itself on a cluster."""
 
 
 @olm.command("completion")
@@ -82,23 +53,21 @@ def completion(context: click.Context, shell: str) -> int:
     return 0
 
 
-for command in (validate, render_catalog, init, generate, graph):
-    catalog.add_command(command)
-bundle.add_command(render_bundle)
-for command in (install_suite, suite_status, uninstall_suite):
-    suite.add_command(command)
 for command in (
-    search,
-    show,
-    install,
-    upgrade,
-    uninstall,
-    list_operators,
-    why,
-    graph_on_cluster,
-    tree,
-    approve,
-    diff,
+    catalog,
+    bundle,
+    suite,
+    cluster.search,
+    cluster.show,
+    cluster.install,
+    cluster.upgrade,
+    cluster.uninstall,
+    cluster.list_operators,
+    cluster.why,
+    cluster.graph,
+    cluster.tree,
+    cluster.approve,
+    cluster.diff,
     resolve,
 ):
     olm.add_command(command)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import orjson
 
-from olmctl.commands import FAILED, SETTINGS, Directory, reports_errors
+from olmctl.commands import FAILED
 from olmctl.terminal import clean_lines
 from olmkit.fbc.errors import BadCatalog
 from olmkit.fbc.folder_documents import read_folder_documents
@@ -22,28 +22,10 @@ from operator_controller.resolve.offline import (
 )
 
 
-@click.command("resolve", context_settings=SETTINGS)
-@click.argument("packages", metavar="PACKAGE[@VERSION_OR_RANGE][:CHANNEL]...", nargs=-1, required=True)
-@click.option(
-    "--catalog", "catalogs", type=Directory(), metavar="DIR", multiple=True, required=True,
-    help="A folder with a file-based catalog. May be repeated: the first one has the highest priority.",
-)  # fmt: skip
-@click.option(
-    "--installed", metavar="PACKAGE=VERSION", multiple=True, help="A package that is installed. May be repeated."
-)
-@click.option("--kube-version", metavar="VERSION", default="", help="The version of Kubernetes.  [default: not known]")
-@click.option(
-    "-o", "--output", type=click.Choice(("text", "json")), default="text", help="Output format.  [default: text]"
-)
-@reports_errors
 def resolve(
     packages: tuple[str, ...], catalogs: tuple[str, ...], installed: tuple[str, ...], kube_version: str, output: str
 ) -> int:
-    """Print the bundles that are installed in the end if the packages are requested, with their dependencies.
-
-    The packages are given in the order of their importance. The exit status is 0 if all requests can be satisfied together,
-    1 if not (nothing is installed then, and the reason is printed), and 2 if the input is wrong.
-    """
+    """Print the bundles that are installed in the end if the packages are requested, with their dependencies."""
     try:
         _check_kube_version(kube_version)
         requests = [PackageArgument.parse(text) for text in packages]

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
 import orjson
 import yaml
 
 from olmctl.bundle.folder import read_folder
-from olmctl.commands import FAILED, SETTINGS, CommandError, Directory, reports_errors
+from olmctl.commands import FAILED, CommandError
 from olmkit.api.names import is_dns1123_label
 from olmkit.gocompat.parse_errors import ParseError
 from olmkit.gocompat.yaml_dumper import TreeDumper
@@ -51,45 +50,8 @@ class _Flags:
     upstream: bool
 
 
-@click.command("render", context_settings=SETTINGS)
-@click.argument("folders", type=Directory(), nargs=-1, required=True, metavar="FOLDER...")
-@click.option(
-    "--install-namespace",
-    "--namespace",
-    "namespace",
-    metavar="NS",
-    help="The install namespace.  [default: the one that the bundle suggests]",
-)
-@click.option(
-    "--watch-namespace",
-    metavar="NS",
-    multiple=True,
-    help='A namespace to watch; "" for all namespaces. May be repeated.  [default: what the bundle supports]',
-)
-@click.option(
-    "--config",
-    type=click.Path(),
-    metavar="FILE",
-    help="A file with changes of the Deployments, as in spec.install.config of an Operator.",
-)
-@click.option(
-    "--certificates",
-    type=click.Choice([mode.name.lower().replace("_", "-") for mode in CertificateMode]),
-    help="Who issues the certificates of webhooks and API services: olm-suite when the bundle is installed, cert-manager, or "
-    "nobody because the bundle brings its own.  [default: self; with --upstream cert-manager]",
-)
-@click.option("--upstream", is_flag=True, help="Print exactly the objects that the renderer of OLM v1 generates.")
-@click.option(
-    "-o", "--output", type=click.Choice(("yaml", "json")), default="yaml", help="Output format.  [default: yaml]"
-)
-@reports_errors
 def render(folders: tuple[str, ...], output: str, **given: Any) -> int:
-    """Print the objects that install the bundle in each FOLDER.
-
-    A FOLDER contains manifests/ and, for a registry+v1 bundle, metadata/. With -o json, each bundle is one line with an array of
-    objects, or null if it is refused. The exit status is 0 when all bundles can be rendered. Otherwise it is 1, and the errors
-    are printed to standard error.
-    """
+    """Print the objects that install the bundle in each FOLDER."""
     flags = _flags(**given)
     results = [_print(folder, flags, output, f"{folder}: " if len(folders) > 1 else "") for folder in folders]
     return 0 if all(results) else FAILED

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from olmctl.commands import SETTINGS, Directory, fail, reports_errors
+from olmctl.commands import SETTINGS, fail
 from olmkit.fbc.checks.pull_specs import pull_spec_error
 from olmkit.gocompat.text import quoted
 
@@ -24,12 +24,6 @@ def generate() -> None:
     """Generate files for building a catalog image."""
 
 
-@generate.command("dockerfile")
-@click.argument("directory", metavar="DIR", type=Directory())
-@click.option(
-    "-i", "--binary-image", metavar="IMAGE", default=_SCRATCH, help="The base image.  [default: scratch, an empty one]"
-)
-@reports_errors
 def dockerfile(directory: str, binary_image: str) -> int:
     """Write DIR.Dockerfile next to DIR. Build it with the folder that contains both as the context."""
     given = Path(directory)

@@ -8,9 +8,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
-import click
-
-from olmctl.commands import Directory, fail, reports_errors
+from olmctl.commands import fail
 from olmctl.terminal import clean_lines
 from olmkit.fbc import catalog, graph_drawing
 from olmkit.fbc.blobs import Blob
@@ -20,29 +18,13 @@ from olmkit.fbc.graph_drawing import DrawingInput
 from olmkit.gocompat.text import quoted
 
 WRITERS = {"mermaid": graph_drawing.mermaid, "dot": graph_drawing.dot, "text": graph_drawing.plain_text}
-"""The formats of a graph."""
+"""What writes a graph, by its format: those of olmctl.cli.options.GRAPH_FORMATS."""
 _MAX_LISTED_NAMES = 10
 """Names that an error lists."""
 
 
-@click.command("graph")
-@click.argument("directory", metavar="DIR", type=Directory())
-@click.option("--package", metavar="P", required=True, help="The package.")
-@click.option("--channel", metavar="C", help="Only this channel.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(tuple(WRITERS)),
-    default="mermaid",
-    help="The format: for Mermaid, for Graphviz, or for people.  [default: mermaid]",
-)
-@reports_errors
 def graph(directory: str, package: str, channel: str | None, output: str) -> int:
-    """Print the upgrade graph of a package.
-
-    The graph shows which bundle of the catalog in DIR can be upgraded to which, and why. Files that .indexignore excludes
-    are not read.
-    """
+    """Print the upgrade graph of a package."""
     root = Path(directory)
     if not root.is_dir():
         missing = f"stat {root}: no such file or directory"

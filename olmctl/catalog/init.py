@@ -6,10 +6,8 @@ import base64
 from pathlib import Path
 from typing import Any
 
-import click
-
-from olmctl.catalog.output import output_option, print_documents
-from olmctl.commands import fail, file_path, reports_errors
+from olmctl.catalog.output import print_documents
+from olmctl.commands import fail
 from olmkit.fbc.catalog import PACKAGE
 from olmkit.fbc.documents import MAX_DOCUMENT_BYTES
 from olmkit.fbc.media_types import media_type
@@ -17,17 +15,6 @@ from olmkit.fbc.serialize import Format
 from olmkit.gocompat.text import quoted
 
 
-@click.command("init")
-@click.argument("name")
-@click.option(
-    "-c", "--default-channel", metavar="CHANNEL", default="", help="The channel for Operators that do not name one."
-)
-@click.option(
-    "-d", "--description", metavar="FILE", type=file_path(), help="A Markdown file that describes the package."
-)
-@click.option("-i", "--icon", metavar="FILE", type=file_path(), help="An image file: PNG, SVG, JPEG ...")
-@output_option
-@reports_errors
 def init(name: str, default_channel: str, description: Path | None, icon: Path | None, output: Format) -> int:
     """Print the olm.package blob of the package NAME. Save it as a file in the catalog's folder."""
     blob: dict[str, Any] = {"schema": PACKAGE, "name": name, "defaultChannel": default_channel}

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
 import orjson
 
-from olmctl.catalog.output import output_option, print_documents
-from olmctl.commands import fail, reports_errors, warn
-from olmctl.image_options import image_options
+from olmctl.catalog.output import print_documents
+from olmctl.commands import fail, warn
 from olmkit.errors import OlmError
 from olmkit.fbc import bundle_blobs, catalog
 from olmkit.fbc.blobs import Blob, parse_blob
@@ -31,7 +29,8 @@ from olmkit.gocompat.text import quoted
 if TYPE_CHECKING:
     from olmctl.catalog.images import Unpacked
 
-_LEVELS = ("none", "bundle-object-to-csv-metadata")
+_NO_MIGRATION = "none"
+"""The value of --migrate-level that keeps the manifests."""
 _MAX_BUNDLE_BYTES = 256 * 1024**2
 """Bytes of all files of a bundle together."""
 _SCHEMA_TYPES = {
@@ -59,31 +58,11 @@ class _Options:
     @property
     def is_summarized(self) -> bool:
         """Whether bundles get olm.csv.metadata in place of their manifests."""
-        return self.migrate or self.migrate_level != _LEVELS[0]
+        return self.migrate or self.migrate_level != _NO_MIGRATION
 
 
-@click.command("render")
-@click.argument("references", metavar="REFERENCE...", nargs=-1, required=True, type=click.Path(readable=False))
-@output_option
-@click.option("--migrate", is_flag=True, help=f"The same as --migrate-level {_LEVELS[-1]}.")
-@click.option(
-    "--migrate-level",
-    type=click.Choice(_LEVELS),
-    default=_LEVELS[0],
-    help="Write olm.csv.metadata in place of the manifests of bundles.  [default: none]",
-)
-@click.option("--image", default="", help="The image of a bundle whose folder is given.")
-@click.option("--package", default="", help="The package of a plain bundle.")
-@click.option("--version", default="", help="The version of a plain bundle.")
-@click.option("--name", default="", help="The name of a plain bundle.  [default: PACKAGE.vVERSION]")
-@image_options
-@reports_errors
 def render(references: tuple[str, ...], output: Format, **options: Any) -> int:
-    """Print the blobs of catalogs and bundles, ordered by package.
-
-    REFERENCE is a catalog's folder, a bundle's folder (with manifests/ and metadata/, or with manifests/ alone for a plain
-    bundle), or an image of either. Nothing is printed unless all references can be rendered.
-    """
+    """Print the blobs of catalogs and bundles, ordered by package."""
     found: list[Blob] = []
     try:
         for reference in references:

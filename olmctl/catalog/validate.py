@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import click
 import yaml
 
-from olmctl.commands import Directory, fail, reports_errors
+from olmctl.commands import fail
 from olmkit.fbc.validate import ValidationFailure
 from olmkit.fbc.validate import validate as validate_folder
 from olmkit.gocompat.text import quoted
@@ -21,16 +20,8 @@ _GO_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\
 """Characters that Go's JSON encoder escapes in addition, so that the output equals opm's."""
 
 
-@click.command("validate")
-@click.argument("directory", metavar="DIR", type=Directory())
-@click.option("-o", "--output", metavar="json|yaml", default="", help="Print the result in this format.")
-@reports_errors
 def validate(directory: str, output: str) -> int:
-    """Check the file-based catalog in DIR as opm does.
-
-    The exit status is 0 when the catalog is valid. Otherwise it is 1, and the errors are printed to standard error.
-    Files that .indexignore excludes are not read.
-    """
+    """Check the file-based catalog in DIR as opm does."""
     root = Path(directory)
     if not root.is_dir():
         missing = f"stat {directory}: no such file or directory"

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import click
-
-from olmctl.cluster.completion import OPERATOR
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.operator_state import available_version, awaits_approval, text_at
-from olmctl.cluster.session import Session, on_cluster, wait_options
+from olmctl.cluster.session import Session, on_cluster
 from olmctl.cluster.waiting import wait_for_operator
 from olmctl.commands import FAILED, CommandError
 from olmctl.terminal import clean
@@ -16,10 +13,6 @@ from olmkit.api.meta import Object
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
 
 
-@click.command("approve")
-@click.argument("operator", type=OPERATOR)
-@click.option("--version", metavar="VERSION", help="Refuse if another version waits.")
-@wait_options
 @on_cluster
 async def approve(session: Session, operator: str, version: str | None, wait: bool, seconds: float) -> int:
     """Approve the version that waits for approval of OPERATOR, which has `approval: Manual`."""

@@ -10,16 +10,12 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import click
-
-from olmctl.cluster.completion import OPERATOR, VERSION, CompletingCommand
 from olmctl.cluster.diff_output import Difference, as_value, print_text
 from olmctl.cluster.installed_objects import bundle_deployment_of
-from olmctl.cluster.output import output_option, print_object
+from olmctl.cluster.output import print_object
 from olmctl.cluster.planned_bundle import Cluster, current_spec, rendered, running_bundle, wanted_bundle, wanted_spec
 from olmctl.cluster.session import Session, on_cluster
 from olmctl.commands import FAILED, CommandError, status_of, warn
-from olmctl.image_options import image_options
 from olmctl.terminal import clean
 from olmkit.api import customresourcedefinitions, operators
 from olmkit.api.meta import Object
@@ -35,19 +31,9 @@ MAX_CONCURRENT_READS = 8
 _CRD = customresourcedefinitions.KIND.group_kind
 
 
-@click.command("diff", cls=CompletingCommand)
-@click.argument("operator", type=OPERATOR)
-@click.argument("version", required=False, type=VERSION)
-@output_option("json", "yaml", "text")
-@image_options
 @on_cluster
 async def diff(session: Session, operator: str, version: str | None, output: str | None, **options: Any) -> int:
-    """Show what VERSION would change on the cluster if OPERATOR had it; nothing is changed.
-
-    Without VERSION it is the version that waits, for example for an approval, or else the one that was chosen. The images
-    of both versions are pulled by this command. The exit status is 0 if nothing differs, 1 if something does, and above 1
-    if that is not known.
-    """
+    """Show what VERSION would change on the cluster if OPERATOR had it; nothing is changed."""
     try:
         found = await _difference(session, operator, version, options)
     except ApiError as error:

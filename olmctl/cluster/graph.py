@@ -6,12 +6,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-import click
-
 from olmctl.catalog.graph import WRITERS
 from olmctl.cluster.catalog_offers import offered_entries
 from olmctl.cluster.catalogd import CatalogReadError, read_catalog
-from olmctl.cluster.completion import CHANNEL, OPERATOR_OR_PACKAGE, CompletingCommand
 from olmctl.cluster.operator_state import part, text_at
 from olmctl.cluster.packages import PackageEntry, check_channel, installed_packages
 from olmctl.cluster.session import Session, on_cluster
@@ -41,11 +38,6 @@ class RunningOperator:
     """Whether edges do not count for its upgrades: upgradeConstraintPolicy Ignore."""
 
 
-@click.command("graph", cls=CompletingCommand)
-@click.argument("name_or_package", metavar="PACKAGE|OPERATOR", type=OPERATOR_OR_PACKAGE)
-@click.option("--catalog", metavar="CATALOG", help="The catalog.  [default: that of the Operator, else by priority]")
-@click.option("--channel", type=CHANNEL, metavar="CHANNEL", help="Only this channel.")
-@click.option("-o", "--output", type=click.Choice(tuple(WRITERS)), default="text", help="The format.  [default: text]")
 @on_cluster
 async def graph(session: Session, name_or_package: str, catalog: str | None, channel: str | None, output: str) -> int:
     """Print the upgrade graph of a package: which bundle can be upgraded to which, what runs, and what is in reach of it."""

@@ -6,19 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import click
-
 from olmctl.cluster.catalog_offers import offered_entries
-from olmctl.cluster.completion import CHANNEL, PACKAGE, VERSION, CompletingCommand
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.offered_versions import check_version
 from olmctl.cluster.operator_state import part, text_at
-from olmctl.cluster.output import output_option, print_object, without_managed_fields
+from olmctl.cluster.output import print_object, without_managed_fields
 from olmctl.cluster.packages import check_channel, installed_packages
 from olmctl.cluster.required_operators import is_dependency
-from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster, wait_options
+from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster
 from olmctl.cluster.waiting import wait_for_operator
-from olmctl.commands import REFUSED, CommandError, ObjectName
+from olmctl.commands import REFUSED, CommandError
 from olmkit.api import operators
 from olmkit.api.catalogs import NAME_LABEL
 from olmkit.api.meta import Object
@@ -50,33 +47,6 @@ def operator_name(package: str) -> str:
     return package[: operators.MAX_NAME_LENGTH].rstrip("-")
 
 
-@click.command("install", cls=CompletingCommand)
-@click.argument("package", type=PACKAGE)
-@click.option("--channel", type=CHANNEL, metavar="CHANNEL", help="The channel to follow.  [default: the package's]")
-@click.option("--version", type=VERSION, metavar="VERSION", help="The version, which is then pinned, or a range.")
-@click.option("--catalog", metavar="CATALOG", help="The only catalog that counts.  [default: all, by priority]")
-@click.option(
-    "--upgrade-constraint-policy",
-    type=click.Choice(("Enforce", "Ignore")),
-    help="Whether upgrades follow the edges of the catalog.  [default: Enforce]",
-)
-@click.option(
-    "--approval",
-    type=click.Choice(("Automatic", "Manual")),
-    help="Whether each version waits for `olm approve`.  [default: Automatic]",
-)
-@click.option(
-    "--name", type=ObjectName(), metavar="NAME", help="The name of the Operator.  [default: that of the package]"
-)
-@click.option(
-    "--force", is_flag=True, help="Also if no catalog has the package or version, or others manage the same fields."
-)
-@click.option(
-    "--dry-run", type=click.Choice(("server",)), help="Have the API server check the request; change nothing."
-)
-@click.option("--export", is_flag=True, help="Print the Operator as YAML, for GitOps; use no cluster.")
-@output_option("json", "yaml", "name")
-@wait_options
 @on_cluster
 async def install(session: Session, package: str, name: str | None, **options: Any) -> int:
     """Install PACKAGE: create an Operator for it, or change the one that exists to this request."""

@@ -9,9 +9,7 @@ from olmctl.cluster.operator_state import available_version, condition, state, t
 from olmctl.cluster.output import (
     Column,
     age,
-    no_headers_option,
     object_list,
-    output_option,
     print_object,
     print_table,
     without_managed_fields,
@@ -36,9 +34,6 @@ _COLUMNS = (
 )
 
 
-@click.command("list")
-@output_option("wide", "json", "yaml", "name")
-@no_headers_option
 @on_cluster
 async def list_operators(session: Session, output: str | None, no_headers: bool) -> int:
     """List the Operators: what is installed, what is wanted, and what waits."""

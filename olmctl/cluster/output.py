@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import click
 import orjson
 import yaml
 
@@ -44,20 +43,6 @@ class Indented:
 
     prefix: str
     text: str
-
-
-def output_option(*forms: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add -o, also --output, with these formats; without it a command prints text."""
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        return click.option("-o", "--output", type=click.Choice(forms), help="Output format.  [default: text]")(command)
-
-    return decorate
-
-
-def no_headers_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --no-headers."""
-    return click.option("--no-headers", is_flag=True, help="Print no headers.")(command)
 
 
 def print_table(

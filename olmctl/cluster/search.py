@@ -8,7 +8,7 @@ import click
 
 from olmctl.cluster.catalog_offers import no_packages_text
 from olmctl.cluster.operator_state import text_at
-from olmctl.cluster.output import Column, no_headers_option, output_option, print_object, print_table
+from olmctl.cluster.output import Column, print_object, print_table
 from olmctl.cluster.packages import PackageEntry, all_packages, installed_packages
 from olmctl.cluster.session import Session, on_cluster
 from olmctl.commands import NOT_FOUND, CommandError, warn
@@ -34,10 +34,6 @@ _COLUMNS = (
 )
 
 
-@click.command("search")
-@click.argument("word", required=False)
-@output_option("wide", "json", "yaml", "name")
-@no_headers_option
 @on_cluster
 async def search(session: Session, word: str | None, output: str | None, no_headers: bool) -> int:
     """List the packages of all catalogs, or those that contain WORD in their name, keywords or description, best first."""

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import click
-
 from olmctl.cluster.catalog_offers import offered_entries
-from olmctl.cluster.completion import PACKAGE
 from olmctl.cluster.operator_state import installed, part, text_at
-from olmctl.cluster.output import Column, output_option, print_object, print_table
+from olmctl.cluster.output import Column, print_object, print_table
 from olmctl.cluster.packages import PackageEntry, installed_packages, with_summary
 from olmctl.cluster.revisions import print_revisions, with_revisions
 from olmctl.cluster.search import NO_SUMMARIES, as_value
@@ -24,10 +21,6 @@ from olmkit.fbc.catalog import Entry
 _COLUMNS = (Column("CHANNEL"), Column("HEAD"), Column("VERSION"), Column("ENTRIES"))
 
 
-@click.command("show")
-@click.argument("package", type=PACKAGE)
-@click.option("--catalog", metavar="CATALOG", help="Only this catalog.")
-@output_option("json", "yaml")
 @on_cluster
 async def show(session: Session, package: str, catalog: str | None, output: str | None) -> int:
     """Show PACKAGE: its description, channels and versions, whether it is installed, and the revisions of what is."""

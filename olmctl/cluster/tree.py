@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-import click
-
-from olmctl.cluster.completion import OPERATOR
 from olmctl.cluster.controller_state import warn_if_not_up_to_date
 from olmctl.cluster.installed_objects import InstalledObject, bundle_deployment_of, installed_objects
 from olmctl.cluster.operator_state import condition, dependencies, installed, is_true, part, state, text_at
-from olmctl.cluster.output import Column, Indented, output_option, print_object, print_table
+from olmctl.cluster.output import Column, Indented, print_object, print_table
 from olmctl.cluster.session import Session, on_cluster
 from olmctl.commands import warn
 from olmctl.terminal import clean
@@ -50,9 +47,6 @@ class Node:
             yield from child.lines(others + branch, others + rest)
 
 
-@click.command("tree")
-@click.argument("operator", type=OPERATOR)
-@output_option("json", "yaml")
 @on_cluster
 async def tree(session: Session, operator: str, output: str | None) -> int:
     """Show what belongs to OPERATOR: its dependencies, its BundleDeployment, and the objects of the bundle with their health."""

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import click
 
-from olmctl.cluster.completion import OPERATOR
 from olmctl.cluster.installed_objects import (
     CustomResources,
     InstalledObjects,
@@ -22,7 +21,7 @@ from olmctl.cluster.installed_objects import (
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.operator_state import dependencies, installed, is_protected, is_true, part
 from olmctl.cluster.required_operators import RequiredOperators, Requiring, is_dependency
-from olmctl.cluster.session import Session, on_cluster, wait_options
+from olmctl.cluster.session import Session, on_cluster
 from olmctl.cluster.waiting import wait_until_gone
 from olmctl.commands import REFUSED, CommandError
 from olmctl.terminal import clean
@@ -35,19 +34,11 @@ _SHOWN_FIRST = ("Namespace", "CustomResourceDefinition")
 """Kinds whose objects are named one by one."""
 
 
-@click.command("uninstall")
-@click.argument("operator", type=OPERATOR)
-@click.option("--yes", "is_confirmed", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Only say what goes.")
-@wait_options
 @on_cluster
 async def uninstall(
     session: Session, operator: str, is_confirmed: bool, dry_run: bool, wait: bool, seconds: float
 ) -> int:
-    """Uninstall OPERATOR with all objects of its bundle, its CRDs and their custom resources, after naming them.
-
-    The dependencies that were installed for it go as well, unless others require them or they are in use.
-    """
+    """Uninstall OPERATOR with all objects of its bundle, its CRDs and their custom resources, after naming them."""
     found = await session.client.get(operators.KIND, operator)
     removal = await _removal(session, found)
     for line in removal.lines:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from olmctl.cluster.approve import approve_version
-from olmctl.cluster.completion import CHANNEL, OPERATOR, VERSION, CompletingCommand
 from olmctl.cluster.install import TAKEN_OVER, apply_operator
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.offered_versions import check_version, pinned_version
@@ -22,7 +19,7 @@ from olmctl.cluster.operator_state import (
 )
 from olmctl.cluster.packages import check_channel, package_objects
 from olmctl.cluster.required_operators import is_dependency
-from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster, wait_options
+from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster
 from olmctl.cluster.waiting import wait_for_operator
 from olmctl.commands import REFUSED, CommandError
 from olmctl.terminal import clean
@@ -36,18 +33,6 @@ _NO_UPGRADES = frozenset({Reason.CATALOG_DELETED, Reason.CATALOG_UNAVAILABLE, Re
 _OTHER_VERSION = "choose another version with --version, or '' to follow the channel"
 
 
-@click.command("upgrade", cls=CompletingCommand)
-@click.argument("operator", type=OPERATOR)
-@click.option(
-    "--version", type=VERSION, metavar="VERSION", help="The version to pin, or a range; '' follows the channel."
-)
-@click.option(
-    "--channel", type=CHANNEL, metavar="CHANNEL", help="The channel to follow; '' follows the package's default."
-)
-@click.option(
-    "--force", is_flag=True, help="Also if no catalog has the channel or version, or others manage the same fields."
-)
-@wait_options
 @on_cluster
 async def upgrade(session: Session, operator: str, force: bool, **options: Any) -> int:
     """Upgrade OPERATOR: set the version or channel that is asked for; without them, approve the version that waits."""

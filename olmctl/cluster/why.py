@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-import click
-
 from olmctl.cluster import port_forward
-from olmctl.cluster.completion import OPERATOR
 from olmctl.cluster.controller_state import warn_if_not_up_to_date
 from olmctl.cluster.operator_state import (
     available_version,
@@ -19,7 +16,7 @@ from olmctl.cluster.operator_state import (
     state,
     text_at,
 )
-from olmctl.cluster.output import Column, output_option, print_object, print_table
+from olmctl.cluster.output import Column, print_object, print_table
 from olmctl.cluster.required_operators import RequiredOperators, is_dependency
 from olmctl.cluster.session import Session, on_cluster
 from olmctl.terminal import clean
@@ -30,10 +27,6 @@ from olmkit.api.operators import RequiredPackage
 _COLUMNS = (Column("CONDITION"), Column("STATUS", is_status=True), Column("REASON"), Column("MESSAGE"))
 
 
-@click.command("why")
-@click.argument("operator", type=OPERATOR)
-@output_option("json", "yaml")
-@click.option("--trace", is_flag=True, help="Print the whole trace of the last resolution, from operator-controller.")
 @on_cluster
 async def why(session: Session, operator: str, output: str | None, trace: bool) -> int:
     """Explain the state of OPERATOR: which version was chosen and why, or why none was."""

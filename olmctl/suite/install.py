@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from olmctl.cluster.port_forward import POD
-from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster, timeout_option
+from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster
 from olmctl.cluster.waiting import RETRY_DELAY_SECONDS, versions_of
-from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError, ObjectName
+from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
 from olmctl.suite.helm_release import warn_of_helm_release
 from olmctl.suite.installed import check_installed, delete_leftovers, find_controllers, find_leftovers
 from olmctl.suite.kept_settings import kept_image, pull_secrets_of
@@ -36,55 +36,11 @@ from olmctl.terminal import ProgressLine
 from olmkit.api.meta import Object
 from olmkit.errors import Conflict, Forbidden, NotFound, Unavailable
 from olmkit.runtime.client import Client
-from olmkit.sources.errors import BadReference
-from olmkit.sources.oci.reference import parse
 
 
-def _image_reference(context: click.Context, parameter: click.Parameter, value: str | None) -> str:
-    """The image as it is, "" for none. Raises BadParameter, also for an empty text: a variable that is not set."""
-    if value is None:
-        return ""
-    try:
-        parse(value)
-    except BadReference as error:
-        raise click.BadParameter(str(error), context, parameter) from error
-    return value
-
-
-@click.command("install")
-@click.option(
-    "--image",
-    metavar="IMAGE",
-    callback=_image_reference,
-    help="The image of the controllers.  [default: that of the installed ones, in this version]",
-)
-@click.option(
-    "--image-pull-secret",
-    "pull_secrets",
-    type=ObjectName(),
-    multiple=True,
-    metavar="NAME",
-    help="A Secret of the suite's namespace with a login for the image's registry.  [default: the installed ones]",
-)
-@click.option(
-    "--force", "is_forced", is_flag=True, help="Take over fields that others manage, and replace a newer version."
-)
-@click.option(
-    "--dry-run",
-    type=click.Choice(("server",)),
-    is_flag=False,
-    flag_value="server",
-    help="Have the API server check the request; change nothing.",
-)
-@click.option("--export", is_flag=True, help="Print the manifests as YAML, for GitOps; use no cluster.")
-@click.option("--no-wait", is_flag=True, help="Do not wait until the controllers are available.")
-@timeout_option("How long to wait, such as 90s or 10m.  [default: 5m]")
 @on_cluster
 async def install(session: Session, image: str, export: bool, **options: Any) -> int:
-    """Install the suite, or change the one that is installed to this version and this image.
-
-    Catalogs, Operators and what they have installed stay as they are.
-    """
+    """Install the suite, or change the one that is installed to this version and this image."""
     namespace, pull_secrets = session.system_namespace, options["pull_secrets"]
     manifests = load_manifests(image, namespace, pull_secrets=pull_secrets)
     if export:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import click
-
-from olmctl.cluster.output import Column, no_headers_option, output_option, print_object, print_table
+from olmctl.cluster.output import Column, print_object, print_table
 from olmctl.cluster.session import Session, on_cluster
 from olmctl.commands import FAILED, NOT_FOUND, fail, warn
 from olmctl.suite.differences import compare
@@ -30,16 +28,9 @@ _COLUMNS = (
 )
 
 
-@click.command("status")
-@output_option("wide", "json", "yaml")
-@no_headers_option
 @on_cluster
 async def status(session: Session, output: str | None, no_headers: bool) -> int:
-    """Show the objects of the suite, whether they are there, and the versions of the controllers.
-
-    `-o wide` shows their replicas, leaders and images too. Ends with status 3 if an object is missing, and with 1 if one is not
-    available or not as in this version.
-    """
+    """Show the objects of the suite, whether they are there, and the versions of the controllers."""
     manifests = load_manifests(system_namespace=session.system_namespace)
     found = await states(session.client, manifests.all)
     found = await with_leaders(session.client, session.system_namespace, with_image_differences(found))

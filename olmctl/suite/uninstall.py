@@ -11,7 +11,7 @@ import click
 from olmctl.cluster.installed_objects import InstalledObject
 from olmctl.cluster.installed_objects import custom_resources as custom_resources_of
 from olmctl.cluster.operator_state import is_protected
-from olmctl.cluster.session import Session, on_cluster, timeout_option
+from olmctl.cluster.session import Session, on_cluster
 from olmctl.commands import REFUSED, CommandError
 from olmctl.suite.installed import find_controllers
 from olmctl.suite.manifests import Manifests, load_manifests
@@ -28,26 +28,9 @@ from olmkit.api.meta import Kind, Object
 from olmkit.api.names import pluralize
 
 
-@click.command("uninstall")
-@click.option(
-    "--orphan", "is_orphan", is_flag=True, help="Keep CRDs, Catalogs and Operators; what is installed keeps running."
-)
-@click.option("--remove", "is_removal", is_flag=True, help="First delete all Operators, with what they have installed.")
-@click.option("--yes", "is_confirmed", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Only say what goes.")
-@click.option(
-    "--force",
-    "is_forced",
-    is_flag=True,
-    help="Stop controllers that do not run properly, or not end within --timeout, and remove their finalizers.",
-)
-@timeout_option("How long to wait, such as 90s or 10m.  [default: 5m]")
 @on_cluster
 async def uninstall(session: Session, is_orphan: bool, is_removal: bool, **options: Any) -> int:
-    """Remove the suite from the cluster, in one of two ways: --orphan or --remove.
-
-    It can be interrupted, and repeated.
-    """
+    """Remove the suite from the cluster, in one of two ways: --orphan or --remove."""
     if is_orphan == is_removal:
         raise click.UsageError("choose one of --orphan and --remove")
     client, manifests = session.client, load_manifests(system_namespace=session.system_namespace)

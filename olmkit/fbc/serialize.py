@@ -18,7 +18,6 @@ from olmkit.gocompat.yaml_dumper import UNLIMITED_WIDTH, TreeDumper
 from olmkit.gocompat.yaml_scalars import is_plain_string
 
 Format = Literal["json", "yaml"]
-FORMATS: Final[tuple[Format, ...]] = ("json", "yaml")
 
 _FIELDS: Final[dict[str, Any]] = {
     PACKAGE: {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 import pytest
@@ -14,7 +14,7 @@ from olmkit.fbc.bundle_blobs import registry_blob
 from olmkit.fbc.bundle_files import read_registry
 from olmkit.fbc.catalog import BUNDLE
 from olmkit.fbc.folder import read_folder
-from olmkit.fbc.serialize import FORMATS, order_fields, serialize, sort_blobs
+from olmkit.fbc.serialize import Format, order_fields, serialize, sort_blobs
 
 pytestmark = pytest.mark.corpus
 UNREADABLE = "eventing-kogito"
@@ -62,7 +62,7 @@ def test_every_bundle_is_rendered_as_in_its_catalog(content: Content) -> None:
 def test_written_catalogs_are_read_again(content: Content, tmp_path: Path) -> None:
     """All blobs, in JSON and as YAML."""
     blobs = sort_blobs(read_folder(content.catalog))
-    for form in FORMATS:
+    for form in get_args(Format):
         (tmp_path / form).mkdir()
         with (tmp_path / form / "catalog").open("wb") as file:
             for blob in blobs:

@@ -12,8 +12,9 @@ import click
 import pytest
 
 from devcluster.cluster import Cluster
+from olmctl.cli.options import connection_options
 from olmctl.cluster.session import Session, on_cluster
-from olmctl.commands import run
+from olmctl.commands import reports_errors, run
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
 from tests.cluster.olmctl.conftest import Desk
@@ -21,6 +22,8 @@ from tests.cluster.olmkit.conftest import until_allowed
 
 
 @click.command("probe")
+@connection_options
+@reports_errors
 @on_cluster
 async def probe(session: Session) -> int:
     """List a kind that no cluster serves."""

@@ -1,0 +1,121 @@
+"""The commands `olm catalog ...`, which work without a cluster, also run by `python -m olmkit.fbc`.
+
+Declares their arguments and options. The work of a command is imported when it runs, so that `olm` starts fast.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from olmctl.cli.options import GRAPH_FORMATS, Directory, documents_option, file_path, image_options
+from olmctl.commands import SETTINGS, reports_errors
+
+MIGRATE_LEVELS = ("none", "bundle-object-to-csv-metadata")
+
+
+@click.group("catalog", context_settings=SETTINGS, subcommand_metavar="COMMAND")
+def catalog() -> None:
+    """Work with file-based catalogs, without a cluster."""
+
+
+@catalog.command("validate")
+@click.argument("directory", metavar="DIR", type=Directory())
+@click.option("-o", "--output", metavar="json|yaml", default="", help="Print the result in this format.")
+@reports_errors
+def validate(**given: Any) -> int:
+    """Check the file-based catalog in DIR as opm does.
+
+    The exit status is 0 when the catalog is valid. Otherwise it is 1, and the errors are printed to standard error.
+    Files that .indexignore excludes are not read.
+    """
+    from olmctl.catalog.validate import validate as run
+
+    return run(**given)
+
+
+@catalog.command("render")
+@click.argument("references", metavar="REFERENCE...", nargs=-1, required=True, type=click.Path(readable=False))
+@documents_option
+@click.option("--migrate", is_flag=True, help=f"The same as --migrate-level {MIGRATE_LEVELS[-1]}.")
+@click.option(
+    "--migrate-level",
+    type=click.Choice(MIGRATE_LEVELS),
+    default=MIGRATE_LEVELS[0],
+    help="Write olm.csv.metadata in place of the manifests of bundles.  [default: none]",
+)
+@click.option("--image", default="", help="The image of a bundle whose folder is given.")
+@click.option("--package", default="", help="The package of a plain bundle.")
+@click.option("--version", default="", help="The version of a plain bundle.")
+@click.option("--name", default="", help="The name of a plain bundle.  [default: PACKAGE.vVERSION]")
+@image_options
+@reports_errors
+def render(**given: Any) -> int:
+    """Print the blobs of catalogs and bundles, ordered by package.
+
+    REFERENCE is a catalog's folder, a bundle's folder (with manifests/ and metadata/, or with manifests/ alone for a plain
+    bundle), or an image of either. Nothing is printed unless all references can be rendered.
+    """
+    from olmctl.catalog.render import render as run
+
+    return run(**given)
+
+
+@catalog.command("init")
+@click.argument("name")
+@click.option(
+    "-c", "--default-channel", metavar="CHANNEL", default="", help="The channel for Operators that do not name one."
+)
+@click.option(
+    "-d", "--description", metavar="FILE", type=file_path(), help="A Markdown file that describes the package."
+)
+@click.option("-i", "--icon", metavar="FILE", type=file_path(), help="An image file: PNG, SVG, JPEG ...")
+@documents_option
+@reports_errors
+def init(**given: Any) -> int:
+    """Print the olm.package blob of the package NAME. Save it as a file in the catalog's folder."""
+    from olmctl.catalog.init import init as run
+
+    return run(**given)
+
+
+@catalog.group("generate", context_settings=SETTINGS, subcommand_metavar="COMMAND")
+def generate() -> None:
+    """Generate files for building a catalog image."""
+
+
+@generate.command("dockerfile")
+@click.argument("directory", metavar="DIR", type=Directory())
+@click.option(
+    "-i", "--binary-image", metavar="IMAGE", default="scratch", help="The base image.  [default: scratch, an empty one]"
+)
+@reports_errors
+def dockerfile(**given: Any) -> int:
+    """Write DIR.Dockerfile next to DIR. Build it with the folder that contains both as the context."""
+    from olmctl.catalog.generate import dockerfile as run
+
+    return run(**given)
+
+
+@catalog.command("graph")
+@click.argument("directory", metavar="DIR", type=Directory())
+@click.option("--package", metavar="P", required=True, help="The package.")
+@click.option("--channel", metavar="C", help="Only this channel.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(GRAPH_FORMATS),
+    default="mermaid",
+    help="The format: for Mermaid, for Graphviz, or for people.  [default: mermaid]",
+)
+@reports_errors
+def graph(**given: Any) -> int:
+    """Print the upgrade graph of a package.
+
+    The graph shows which bundle of the catalog in DIR can be upgraded to which, and why. Files that .indexignore excludes
+    are not read.
+    """
+    from olmctl.catalog.graph import graph as run
+
+    return run(**given)

@@ -1,0 +1,205 @@
+"""The commands for Operators and packages on a cluster: `olm search`, `olm install` and so on.
+
+Declares their arguments and options. The work of a command is imported when it runs, so that `olm` starts fast.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from olmctl.cli.completion import CHANNEL, OPERATOR, OPERATOR_OR_PACKAGE, PACKAGE, VERSION, CompletingCommand
+from olmctl.cli.options import (
+    GRAPH_FORMATS,
+    ObjectName,
+    connection_options,
+    image_options,
+    no_headers_option,
+    output_option,
+    wait_options,
+)
+from olmctl.commands import reports_errors
+
+
+@click.command("search")
+@click.argument("word", required=False)
+@output_option("wide", "json", "yaml", "name")
+@no_headers_option
+@connection_options
+@reports_errors
+def search(**given: Any) -> int:
+    """List the packages of all catalogs, or those that contain WORD in their name, keywords or description, best first."""
+    from olmctl.cluster.search import search as run
+
+    return run(**given)
+
+
+@click.command("show")
+@click.argument("package", type=PACKAGE)
+@click.option("--catalog", metavar="CATALOG", help="Only this catalog.")
+@output_option("json", "yaml")
+@connection_options
+@reports_errors
+def show(**given: Any) -> int:
+    """Show PACKAGE: its description, channels and versions, whether it is installed, and the revisions of what is."""
+    from olmctl.cluster.show import show as run
+
+    return run(**given)
+
+
+@click.command("install", cls=CompletingCommand)
+@click.argument("package", type=PACKAGE)
+@click.option("--channel", type=CHANNEL, metavar="CHANNEL", help="The channel to follow.  [default: the package's]")
+@click.option("--version", type=VERSION, metavar="VERSION", help="The version, which is then pinned, or a range.")
+@click.option("--catalog", metavar="CATALOG", help="The only catalog that counts.  [default: all, by priority]")
+@click.option(
+    "--upgrade-constraint-policy",
+    type=click.Choice(("Enforce", "Ignore")),
+    help="Whether upgrades follow the edges of the catalog.  [default: Enforce]",
+)
+@click.option(
+    "--approval",
+    type=click.Choice(("Automatic", "Manual")),
+    help="Whether each version waits for `olm approve`.  [default: Automatic]",
+)
+@click.option(
+    "--name", type=ObjectName(), metavar="NAME", help="The name of the Operator.  [default: that of the package]"
+)
+@click.option(
+    "--force", is_flag=True, help="Also if no catalog has the package or version, or others manage the same fields."
+)
+@click.option(
+    "--dry-run", type=click.Choice(("server",)), help="Have the API server check the request; change nothing."
+)
+@click.option("--export", is_flag=True, help="Print the Operator as YAML, for GitOps; use no cluster.")
+@output_option("json", "yaml", "name")
+@wait_options
+@connection_options
+@reports_errors
+def install(**given: Any) -> int:
+    """Install PACKAGE: create an Operator for it, or change the one that exists to this request."""
+    from olmctl.cluster.install import install as run
+
+    return run(**given)
+
+
+@click.command("upgrade", cls=CompletingCommand)
+@click.argument("operator", type=OPERATOR)
+@click.option(
+    "--version", type=VERSION, metavar="VERSION", help="The version to pin, or a range; '' follows the channel."
+)
+@click.option(
+    "--channel", type=CHANNEL, metavar="CHANNEL", help="The channel to follow; '' follows the package's default."
+)
+@click.option(
+    "--force", is_flag=True, help="Also if no catalog has the channel or version, or others manage the same fields."
+)
+@wait_options
+@connection_options
+@reports_errors
+def upgrade(**given: Any) -> int:
+    """Upgrade OPERATOR: set the version or channel that is asked for; without them, approve the version that waits."""
+    from olmctl.cluster.upgrade import upgrade as run
+
+    return run(**given)
+
+
+@click.command("uninstall")
+@click.argument("operator", type=OPERATOR)
+@click.option("--yes", "is_confirmed", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only say what goes.")
+@wait_options
+@connection_options
+@reports_errors
+def uninstall(**given: Any) -> int:
+    """Uninstall OPERATOR with all objects of its bundle, its CRDs and their custom resources, after naming them.
+
+    The dependencies that were installed for it go as well, unless others require them or they are in use.
+    """
+    from olmctl.cluster.uninstall import uninstall as run
+
+    return run(**given)
+
+
+@click.command("list")
+@output_option("wide", "json", "yaml", "name")
+@no_headers_option
+@connection_options
+@reports_errors
+def list_operators(**given: Any) -> int:
+    """List the Operators: what is installed, what is wanted, and what waits."""
+    from olmctl.cluster.list import list_operators as run
+
+    return run(**given)
+
+
+@click.command("why")
+@click.argument("operator", type=OPERATOR)
+@output_option("json", "yaml")
+@click.option("--trace", is_flag=True, help="Print the whole trace of the last resolution, from operator-controller.")
+@connection_options
+@reports_errors
+def why(**given: Any) -> int:
+    """Explain the state of OPERATOR: which version was chosen and why, or why none was."""
+    from olmctl.cluster.why import why as run
+
+    return run(**given)
+
+
+@click.command("graph", cls=CompletingCommand)
+@click.argument("name_or_package", metavar="PACKAGE|OPERATOR", type=OPERATOR_OR_PACKAGE)
+@click.option("--catalog", metavar="CATALOG", help="The catalog.  [default: that of the Operator, else by priority]")
+@click.option("--channel", type=CHANNEL, metavar="CHANNEL", help="Only this channel.")
+@click.option("-o", "--output", type=click.Choice(GRAPH_FORMATS), default="text", help="The format.  [default: text]")
+@connection_options
+@reports_errors
+def graph(**given: Any) -> int:
+    """Print the upgrade graph of a package: which bundle can be upgraded to which, what runs, and what is in reach of it."""
+    from olmctl.cluster.graph import graph as run
+
+    return run(**given)
+
+
+@click.command("tree")
+@click.argument("operator", type=OPERATOR)
+@output_option("json", "yaml")
+@connection_options
+@reports_errors
+def tree(**given: Any) -> int:
+    """Show what belongs to OPERATOR: its dependencies, its BundleDeployment, and the objects of the bundle with their health."""
+    from olmctl.cluster.tree import tree as run
+
+    return run(**given)
+
+
+@click.command("approve")
+@click.argument("operator", type=OPERATOR)
+@click.option("--version", metavar="VERSION", help="Refuse if another version waits.")
+@wait_options
+@connection_options
+@reports_errors
+def approve(**given: Any) -> int:
+    """Approve the version that waits for approval of OPERATOR, which has `approval: Manual`."""
+    from olmctl.cluster.approve import approve as run
+
+    return run(**given)
+
+
+@click.command("diff", cls=CompletingCommand)
+@click.argument("operator", type=OPERATOR)
+@click.argument("version", required=False, type=VERSION)
+@output_option("json", "yaml", "text")
+@image_options
+@connection_options
+@reports_errors
+def diff(**given: Any) -> int:
+    """Show what VERSION would change on the cluster if OPERATOR had it; nothing is changed.
+
+    Without VERSION it is the version that waits, for example for an approval, or else the one that was chosen. The images
+    of both versions are pulled by this command. The exit status is 0 if nothing differs, 1 if something does, and above 1
+    if that is not known.
+    """
+    from olmctl.cluster.diff import diff as run
+
+    return run(**given)
