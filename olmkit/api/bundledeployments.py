@@ -252,7 +252,7 @@ class RejectedBundle(Model):
 
 
 class CustomResourceCount(Model):
-    """The custom resources of one CRD of a BundleDeployment, without those that a BundleDeployment installed."""
+    """The custom resources of one CRD of a BundleDeployment, without those that it applied itself."""
 
     group: str = Field(description="API group.")
     kind: str = Field(description="Kind.")
@@ -260,8 +260,8 @@ class CustomResourceCount(Model):
     count: Annotated[int, Field(ge=0)] | None = Field(
         default=None,
         description=(
-            f"Number of custom resources without the label {OWNER_UID_LABEL}. Absent if they could not be counted: there may"
-            " be any number of them."
+            "Number of custom resources, without those that this BundleDeployment applied itself. Absent if they could not be"
+            " counted: there may be any number of them."
         ),
     )
     truncated: bool | None = Field(

@@ -12,6 +12,7 @@ from typing import Any
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL, RELEASED_ANNOTATION
 from olmkit.api.meta import Kind, Object
+from olmkit.api.ownership import MANAGER_PREFIX, apply_entries
 
 KIND = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions")
 _DEFINITION = "definition"
@@ -38,7 +39,9 @@ class CustomResourceDefinition:
     is_terminating: bool = False
     """Whether it has a deletionTimestamp: the API server deletes its custom resources, and accepts no more of them."""
     owner_uid: str = ""
-    """The uid of the BundleDeployment that installed it; empty if none did."""
+    """The uid in the label of the BundleDeployment that installed it; empty if there is none. The label may be a copy."""
+    appliers: tuple[str, ...] = ()
+    """The names of the BundleDeployments that applied it, sorted."""
     released_by: str = ""
     """The BundleDeployment that had it, if it was released."""
 
@@ -46,6 +49,15 @@ class CustomResourceDefinition:
     def group_kind(self) -> tuple[str, str]:
         """(group, kind) of its custom resources."""
         return self.group, self.kind
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether a BundleDeployment installed it: it has the label, and was applied by one."""
+        return bool(self.owner_uid and self.appliers)
+
+    def is_applied_by(self, uid: str, deployment: str) -> bool:
+        """Whether the BundleDeployment of that uid and name installed it; see olmkit.api.ownership."""
+        return self.owner_uid == uid and deployment in self.appliers
 
     @property
     def is_served(self) -> bool:
@@ -73,6 +85,7 @@ def custom_resource_definition(obj: Mapping[str, Any]) -> CustomResourceDefiniti
         problem="" if is_established else _problem(conditions),
         is_terminating=bool(metadata.get("deletionTimestamp")),
         owner_uid=(metadata.get("labels") or {}).get(OWNER_UID_LABEL, ""),
+        appliers=tuple(sorted({entry["manager"].removeprefix(MANAGER_PREFIX) for entry in apply_entries(obj)})),
         released_by=(metadata.get("annotations") or {}).get(RELEASED_ANNOTATION, ""),
     )
 

@@ -40,7 +40,7 @@ class ClusterFactsReader:
         """The facts as they are known."""
         found = [one for one in map(definition_of, self.definitions.objects.values()) if one is not None]
         kinds = [
-            ClusterKind(one.group, one.kind, one.served_versions, is_installed=bool(one.owner_uid))
+            ClusterKind(one.group, one.kind, one.served_versions, is_installed=one.is_installed)
             for one in found
             if one.is_served
         ]

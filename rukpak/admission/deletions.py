@@ -22,13 +22,12 @@ from olmkit.api.operators import has_protection, unprotect_command
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
+from rukpak.bundledeployment.crd_removal import CASCADE, policy_of
 from rukpak.bundledeployment.rest_mapper import RestMapper
 from rukpak.bundledeployment.usage import UsageReader
 from rukpak.format.text import list_names
 
 FORBIDDEN = "Forbidden"
-CASCADE = "Cascade"
-"""The default of deletionPolicy: custom resources are deleted too."""
 MAX_COUNTED = 500
 """Custom resources of one kind that are counted: one request for each kind."""
 COUNT_SECONDS = 5.0
@@ -111,14 +110,9 @@ class DeletionProtection:
         if self.deployments.stale or self.crds.stale:
             text = f"{kind.kind} {name} is protected, and its custom resources cannot be counted now: try again"
             return Denial(FORBIDDEN, text)
-        counted = [await self.usage.custom_resources(each["metadata"]["uid"]) for each in deployments]
+        installed = [each["metadata"] for each in deployments]
+        counted = [await self.usage.custom_resources(each["uid"], each["name"]) for each in installed]
         return denial_of(kind, name, [entry for counts in counted for entry in counts])
-
-
-def policy_of(deployment: Object) -> str:
-    """What the deletion of a BundleDeployment removes by its own spec."""
-    policy: str = deployment["spec"].get("deletionPolicy", CASCADE)
-    return policy
 
 
 def operator_of(deployment: Object) -> Object | None:

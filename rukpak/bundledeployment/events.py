@@ -15,6 +15,8 @@ from olmkit.api.meta import Object
 from olmkit.api.ownership import MANAGER_PREFIX
 from olmkit.runtime.informer import Change, Informer
 from rukpak.bundledeployment import transforms
+from rukpak.bundledeployment.crd_removal import removes_custom_resources
+from rukpak.bundledeployment.inventory import OWNER_INDEX
 from rukpak.bundledeployment.rest_mapper import GroupKind
 
 UID_INDEX = "uid"
@@ -35,6 +37,7 @@ class EventMapper:
     """`interests` by name, updated by rukpak.bundledeployment.reconciler in each pass."""
 
     deployments: Informer
+    crds: Informer
     interests: dict[str, Interests] = field(default_factory=dict)
 
     def name_of(self, uid: str) -> str:
@@ -46,11 +49,21 @@ class EventMapper:
         """The BundleDeployments of these uids that exist."""
         return filter(None, map(self.name_of, sorted(uids)))
 
+    def remover_of(self, crd: CustomResourceDefinition) -> str:
+        """The BundleDeployment that installed the CRD and is removing it with all custom resources; empty: none is."""
+        name = self.name_of(crd.owner_uid)
+        is_owner = bool(name) and crd.is_applied_by(crd.owner_uid, name)
+        return name if is_owner and removes_custom_resources(self.deployments.get(name)) else ""
+
     def keys_of_deployment(self, change: Change) -> Iterator[str]:
-        """The BundleDeployment itself; when one is deleted, also all that are stalled, because its objects may have been the
-        reason."""
+        """The BundleDeployment itself. When it starts or stops removing its CRDs: those with objects of their kinds. When one is
+        deleted, also all that are stalled, because its objects may have been the reason."""
         obj = change.new or change.old or {}
         yield obj["metadata"]["name"]
+        if removes_custom_resources(change.old) != removes_custom_resources(change.new):
+            found = map(definition_of, self.crds.by_index(OWNER_INDEX, obj["metadata"]["uid"]))
+            kinds = {crd.group_kind for crd in found if crd is not None}
+            yield from (name for name, known in list(self.interests.items()) if known.kinds & kinds)
         if change.new is None:
             yield from (name for name, raw in _named(self.deployments.objects) if _is_stalled(raw))
 

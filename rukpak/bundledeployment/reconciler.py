@@ -44,7 +44,7 @@ from rukpak.bundledeployment.report import BundleDeploymentReport, report
 from rukpak.bundledeployment.rest_mapper import RestMapper
 from rukpak.bundledeployment.target import options_of
 from rukpak.bundledeployment.template import derive_record
-from rukpak.bundledeployment.usage import UsageReader
+from rukpak.bundledeployment.usage import UsageReader, installed_definitions
 from rukpak.bundledeployment.waiting import SYNC_POLL_DELAY
 from rukpak.bundledeployment.webhook_endpoints import webhooks_without_endpoints
 from rukpak.bundledeployment.world import (
@@ -315,7 +315,7 @@ class BundleDeploymentReconciler:
             return world
         if time_to_count(deployment, last, world.now) != NO_DELAY or self.informers.crds.stale:
             return replace(world, custom_resource_counts=last)
-        counts = await self.usage.custom_resources(world.uid)
+        counts = await self.usage.custom_resources(world.uid, world.name)
         request, is_deleting = count_request(deployment), deployment.metadata.deleting
         return replace(world, custom_resource_counts=CustomResourceCounts(request, world.now, is_deleting, counts))
 
@@ -343,11 +343,8 @@ class BundleDeploymentReconciler:
         if memory.has_no_custom_resources or world.deletion_policy != "Cascade":
             return ()
         found: list[CustomResource] = []
-        for obj in self.informers.crds.by_index(OWNER_INDEX, world.uid):
-            crd = definition_of(obj)
-            if crd is None:
-                return None
-            kind = self.rest_mapper.storage_kind((crd.group, crd.kind))
+        for crd in installed_definitions(self.informers.crds, world.uid, world.name):
+            kind = self.rest_mapper.storage_kind(crd.group_kind)
             if kind is None:
                 continue
             try:

@@ -68,6 +68,8 @@ class _Entry:
     content: RenderedBundle | BadBundle
     answers: Mapping[GroupKind, frozenset[str]]
     """The kinds that were looked up, and the versions that the cluster served."""
+    removers: Mapping[GroupKind, str]
+    """Who was removing which of them."""
     failed_groups: frozenset[str]
     remote_groups: frozenset[str]
     server_version: str
@@ -120,13 +122,17 @@ class RenderCache:
             known.failed_groups == self._rest_mapper.failed_groups
             and known.remote_groups == self._rest_mapper.remote_groups
             and known.server_version == self._rest_mapper.server_version
-            and all(self._rest_mapper.versions(kind) == versions for kind, versions in known.answers.items())
+            and all(
+                self._rest_mapper.versions(kind) == versions
+                and self._rest_mapper.remover(kind) == known.removers.get(kind, "")
+                for kind, versions in known.answers.items()
+            )
         )
 
     async def _render(self, identity: _Identity) -> Content:
         served = self._rest_mapper.recorded_lookups()
         failed, version = self._rest_mapper.failed_groups, self._rest_mapper.server_version
-        cluster_info = ClusterInfo(served, failed, version, self._suite_namespaces)
+        cluster_info = ClusterInfo(served, failed, version, self._suite_namespaces, served.removers)
         remote = self._rest_mapper.remote_groups
         render_work = _RenderWork(self._store, identity, cluster_info, remote, self._rest_mapper.scopes())
         async with self._render_limit:
@@ -136,7 +142,7 @@ class RenderCache:
             return content
         if isinstance(content, Waiting):
             return content
-        self._remembered[identity] = _Entry(content, served.answers, failed, remote, version)
+        self._remembered[identity] = _Entry(content, served.answers, served.removers, failed, remote, version)
         while len(self._remembered) > MAX_RENDERED_BUNDLES:
             self._remembered.popitem(last=False)
         if bodies:

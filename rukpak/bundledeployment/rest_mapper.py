@@ -8,7 +8,7 @@ unavailable.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from olmkit.api import customresourcedefinitions
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition, definition_of
@@ -28,13 +28,21 @@ DISCOVERY_RETRY_SECONDS = 15.0
 API_SERVICES = Kind("apiregistration.k8s.io", "v1", "APIService", "apiservices")
 
 
-class RestMapper:
-    """The kinds that the cluster serves. `crds` and `api_services` have the transforms of rukpak.bundledeployment.transforms."""
+Remover = Callable[[CustomResourceDefinition], str]
+"""Returns the name of the BundleDeployment with which a CRD and all its custom resources are being removed; empty: none."""
 
-    def __init__(self, client: Client, crds: Informer, api_services: Informer) -> None:
+
+class RestMapper:
+    """The kinds that the cluster serves. `crds` and `api_services` have the transforms of rukpak.bundledeployment.transforms.
+
+    A kind whose CRD is being removed is served no more to whoever would create objects of it: they would be deleted at once.
+    """
+
+    def __init__(self, client: Client, crds: Informer, api_services: Informer, remover: Remover = lambda _: "") -> None:
         self._client = client
         self._cache = DiscoveryCache(client)
         self._discovery = Discovery({}, {}, frozenset())
+        self._remover = remover
         self._custom: dict[GroupKind, dict[str, CustomResourceDefinition]] = {}
         self._removed: set[GroupKind] = set()
         self._remote: dict[str, tuple[str, bool]] = {}
@@ -73,11 +81,11 @@ class RestMapper:
         return frozenset(unavailable | (self._discovery.failed_groups & self.remote_groups))
 
     def kind_for(self, api_version: str, kind: str) -> Kind | None:
-        """The kind as a manifest names it; None when exactly that is not served."""
+        """The kind as a manifest names it; None when exactly that is not served, or is being removed."""
         group, _, version = api_version.rpartition("/")
         custom = self._definition((group, kind))
         if custom is not None:
-            return _kind(custom, version) if version in custom.served_versions else None
+            return _kind(custom, version) if version in self._creatable(custom) else None
         return None if (group, kind) in self._removed else self._discovery.find(api_version, kind)
 
     def storage_kind(self, group_kind: GroupKind) -> Kind | None:
@@ -90,15 +98,23 @@ class RestMapper:
         return None if group_kind in self._removed else self._discovery.kinds.get(group_kind)
 
     def versions(self, group_kind: GroupKind) -> frozenset[str]:
-        """All served versions of a kind."""
+        """All served versions of a kind; none while it is being removed."""
         custom = self._definition(group_kind)
         if custom is not None:
-            return frozenset(custom.served_versions)
+            return frozenset(self._creatable(custom))
         if group_kind in self._removed:
             return frozenset()
         return frozenset(
             version for group, version, kind in self._by_kind().get(group_kind, ()) if (group, kind) == group_kind
         )
+
+    def remover(self, group_kind: GroupKind) -> str:
+        """The BundleDeployment with which the CRD of the kind is being removed; empty if it is not."""
+        custom = self._definition(group_kind)
+        return self._remover(custom) if custom is not None else ""
+
+    def _creatable(self, custom: CustomResourceDefinition) -> tuple[str, ...]:
+        return () if self._remover(custom) else custom.served_versions
 
     def scopes(self) -> Scopes:
         """(group, kind) -> namespaced, of all kinds."""
@@ -111,13 +127,14 @@ class RestMapper:
         return RecordedLookups(self)
 
     def served(self) -> Iterator[Served]:
-        """(group, version, kind) of everything."""
+        """(group, version, kind) of everything, also of what is being removed."""
         for served in self._discovery.served:
             group_kind = (served[0], served[2])
             if group_kind not in self._custom and group_kind not in self._removed:
                 yield served
         for group, kind in list(self._custom):  # read by threads that render
-            yield from ((group, version, kind) for version in self.versions((group, kind)))
+            custom = self._definition((group, kind))
+            yield from ((group, version, kind) for version in (custom.served_versions if custom is not None else ()))
 
     def listable_kinds(self) -> list[Kind]:
         """All namespaced kinds whose objects can be listed, once each."""
@@ -182,11 +199,13 @@ class RestMapper:
 
 
 class RecordedLookups(Collection[Served]):
-    """All that is served; `answers` has the versions of each kind that was looked up."""
+    """All that is served; `answers` has the versions of each kind that was looked up, `removers` who removes it, if it is being
+    removed."""
 
     def __init__(self, kinds: RestMapper) -> None:
         self._kinds = kinds
         self.answers: dict[GroupKind, frozenset[str]] = {}
+        self.removers: dict[GroupKind, str] = {}
 
     def __contains__(self, served: object) -> bool:
         assert isinstance(served, tuple)
@@ -194,6 +213,8 @@ class RecordedLookups(Collection[Served]):
         versions = self.answers.get((group, kind))
         if versions is None:
             versions = self.answers[group, kind] = self._kinds.versions((group, kind))
+            if remover := self._kinds.remover((group, kind)):
+                self.removers[group, kind] = remover
         return version in versions
 
     def __iter__(self) -> Iterator[Served]:

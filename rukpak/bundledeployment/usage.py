@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from olmkit.api.bundledeployments import (
     MAX_COUNT_MESSAGE_BYTES,
     MAX_COUNTED_CUSTOM_RESOURCES,
-    OWNER_UID_LABEL,
     CustomResourceCount,
 )
 from olmkit.api.conditions import truncate
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition, definition_of
 from olmkit.api.meta import Kind, Object
+from olmkit.api.ownership import is_applied_by
 from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
@@ -31,14 +32,14 @@ from rukpak.bundledeployment.world import ForeignObjects, Usage, World
 from rukpak.format.objects import group_of
 from rukpak.format.text import MAX_NAMES_SHOWN
 
+Choice = Callable[[Object], bool]
+
 LIST_PAGE = 20
 """Objects per request while one object is looked for."""
 COUNT_PAGE = 500
 """Objects per request while custom resources are counted: metadata only, about 15 ms of the API server."""
 COUNT_TIMEOUT_SECONDS = 10.0
 BUSY_RETRY_SECONDS = 0.5
-NOT_INSTALLED_SELECTOR = f"!{OWNER_UID_LABEL}"
-"""Selects custom resources that no BundleDeployment installed."""
 METRICS_GROUP = "metrics.k8s.io"
 """The group whose objects are figures about objects of other kinds."""
 _TOO_MANY_REQUESTS = 429
@@ -71,21 +72,26 @@ class UsageReader:
         if kind is None:
             return Usage.UNLISTABLE
         try:
-            return Usage.IN_USE if await self._count(kind, limit=1) else Usage.UNUSED
+            return Usage.IN_USE if await self._count(kind, _is_any, limit=1) else Usage.UNUSED
         except ApiError as error:
             return error
 
-    async def custom_resources(self, uid: str) -> tuple[CustomResourceCount, ...]:
-        """The custom resources of each CRD that the BundleDeployment of that uid installed, by group and kind, without those
-        that a BundleDeployment installed. What cannot be counted is an entry without a count.
+    async def custom_resources(self, uid: str, deployment: str) -> tuple[CustomResourceCount, ...]:
+        """The custom resources of each CRD that the BundleDeployment of that uid and name installed, by group and kind, without
+        those that it applied itself. What cannot be counted is an entry without a count.
         """
         deadline = asyncio.get_running_loop().time() + self.count_seconds
-        installed = map(definition_of, self.crds.by_index(OWNER_INDEX, uid))
-        definitions = [definition for definition in installed if definition is not None]
-        counts = await asyncio.gather(*(self._custom_resources(definition, deadline) for definition in definitions))
+        definitions = installed_definitions(self.crds, uid, deployment)
+
+        def is_usage(obj: Object) -> bool:
+            return not is_applied_by(obj, uid, deployment)
+
+        counts = await asyncio.gather(*(self._custom_resources(each, is_usage, deadline) for each in definitions))
         return tuple(sorted(counts, key=lambda entry: (entry.group, entry.kind)))
 
-    async def _custom_resources(self, definition: CustomResourceDefinition, deadline: float) -> CustomResourceCount:
+    async def _custom_resources(
+        self, definition: CustomResourceDefinition, is_usage: Choice, deadline: float
+    ) -> CustomResourceCount:
         group, kind = definition.group_kind
         if not definition.is_established:
             return CustomResourceCount(group=group, kind=kind, plural=definition.plural, count=0)
@@ -94,7 +100,7 @@ class UsageReader:
             return _uncounted(definition, "the API server does not serve the kind")
         try:
             async with asyncio.timeout_at(deadline):
-                count = await self._count_patiently(listed)
+                count = await self._count_patiently(listed, is_usage)
         except ApiError as error:
             return _uncounted(definition, f"they cannot be listed: {error.message}")
         except TimeoutError:
@@ -146,29 +152,29 @@ class UsageReader:
     async def _is_inhabited(self, kind: Kind, namespace: str) -> bool:
         """Whether the Namespace has an object of that kind that somebody created. Raises ApiError."""
         try:
-            return await self._count(kind, namespace, limit=1) > 0
+            return await self._count(kind, lambda obj: not self._is_incidental(kind, obj), namespace, limit=1) > 0
         except ApiError as error:
             if error.status not in _NOTHING_TO_LIST:
                 raise
         return False
 
-    async def _count_patiently(self, kind: Kind) -> int:
-        """The custom resources that no BundleDeployment installed. Raises ApiError, but not while the API server is busy or its
-        storage of a new kind is not initialized."""
+    async def _count_patiently(self, kind: Kind, is_usage: Choice) -> int:
+        """The chosen custom resources. Raises ApiError, but not while the API server is busy or its storage of a new kind is not
+        initialized."""
         while True:
             try:
                 async with self.limit:
-                    return await self._count(kind, selector=NOT_INSTALLED_SELECTOR, limit=self.max_counted)
+                    return await self._count(kind, is_usage, limit=self.max_counted)
             except ApiError as error:
                 if error.status != _TOO_MANY_REQUESTS:
                     raise
             await asyncio.sleep(BUSY_RETRY_SECONDS)
 
-    async def _count(self, kind: Kind, namespace: str | None = None, *, selector: str | None = None, limit: int) -> int:
-        """How many objects there are, in a Namespace without the incidental ones; counting stops at `limit`. Raises ApiError."""
+    async def _count(self, kind: Kind, is_counted: Choice, namespace: str | None = None, *, limit: int) -> int:
+        """How many of the objects are counted; counting stops at `limit`. Raises ApiError."""
         count, page = 0, max(LIST_PAGE, min(limit, COUNT_PAGE))
-        async for objects, _ in self.client.pages(kind, namespace, selector, metadata_only=True, limit=page):
-            count += sum(namespace is None or not self._is_incidental(kind, obj) for obj in objects)
+        async for objects, _ in self.client.pages(kind, namespace, metadata_only=True, limit=page):
+            count += sum(map(is_counted, objects))
             if count >= limit:
                 break
         return count
@@ -185,6 +191,16 @@ class UsageReader:
         return bool(owners) and not any(
             self.rest_mapper.is_cluster_scoped((group_of(owner["apiVersion"]), owner["kind"])) for owner in owners
         )
+
+
+def installed_definitions(crds: Informer, uid: str, deployment: str) -> list[CustomResourceDefinition]:
+    """The CRDs that the BundleDeployment of that uid and name installed; one that only has its label belongs to others."""
+    labeled = map(definition_of, crds.by_index(OWNER_INDEX, uid))
+    return [each for each in labeled if each is not None and each.is_applied_by(uid, deployment)]
+
+
+def _is_any(_: Object) -> bool:
+    return True
 
 
 def _is_counted(kind: Kind) -> bool:

@@ -6,8 +6,8 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 from rukpak.render.namespaces import SUITE_NAMESPACES
 
@@ -27,10 +27,15 @@ class ClusterInfo:
     """gitVersion of the API server; "" when it is unknown, so that minKubeVersion is not checked."""
     suite_namespaces: Collection[str] = SUITE_NAMESPACES
     """The namespaces of the suite and of its keys."""
+    removers: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """(group, kind) that counts as not served -> the BundleDeployment with which its CRD is being removed."""
 
     def why_missing(self, kind: Served) -> str:
         """Why the cluster does not serve the kind, after its name; empty: it does not have it in any version."""
         group = kind[0]
+        remover = self.removers.get((group, kind[2]))
+        if remover:
+            return f": its CustomResourceDefinition is being removed with BundleDeployment {remover}"
         if group in self.failed_groups:
             return f": the API server of group {group} does not answer"
         others = sorted(version for found, version, name in self.served if (found, name) == (group, kind[2]))

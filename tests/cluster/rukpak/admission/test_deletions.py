@@ -136,6 +136,22 @@ async def test_without_custom_resources_it_is_deleted(fleet: Fleet) -> None:
     await fleet.place.at.until(gone)  # the garbage collector deletes it, although it is protected
 
 
+async def test_custom_resources_count_with_the_labels_of_a_bundle_and_those_of_other_bundles_too(fleet: Fleet) -> None:
+    at, boat = fleet.place.at, kind_of(fleet.place.at.group)
+    other = await at.install(at.push(plain(thing(boat, "brought", at.name)), "b"), f"{at.name}-b")
+    await at.until(READY, other)
+    await fleet.remove_custom_resources()
+    uid = (await fleet.client.get(bundledeployments.KIND, fleet.name))["metadata"]["uid"]
+    await fleet.client.create(boat, thing(boat, "copy", at.name, labels={bundledeployments.OWNER_UID_LABEL: uid}))
+    await fleet.protect()
+    assert (await fleet.place.kubectl(*DELETE, fleet.name)).endswith(fleet.operator_refusal)
+    await at.remove(other)
+    await at.until(gone, other)
+    await fleet.client.delete(boat, "copy", at.name)
+    await fleet.client.delete(operators.KIND, fleet.name)
+    await at.until(gone)
+
+
 async def test_a_deletion_that_keeps_custom_resources_is_not_refused(fleet: Fleet) -> None:
     await fleet.protect()
     await fleet.client.patch(operators.KIND, fleet.name, {"spec": {"install": {"deletionPolicy": "KeepCRDs"}}})

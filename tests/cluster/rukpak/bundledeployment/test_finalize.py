@@ -20,8 +20,10 @@ from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     CONFIG_MAPS,
     DEPLOYMENTS,
+    OWNER,
     READY,
     Harness,
+    Object,
     cluster_role,
     config_map,
     definition,
@@ -58,6 +60,27 @@ async def test_custom_resources_go_before_their_operator_and_what_is_stuck_can_b
     assert await at.find(DEPLOYMENTS, "engine", at.name) is None
     await at.client.patch(boats, "held", {"metadata": {"finalizers": None}}, at.name)
     await at.when(NAMESPACES, at.name, "", gone)
+
+
+async def test_custom_resources_of_a_definition_that_only_has_the_label_stay(at: Harness, running: Client) -> None:
+    rafts = kind_of(at.group, "Raft")
+    await at.install(at.push(plain(namespace(at.name), definition(at.group))))
+    raw = await at.until(READY)
+    copied = definition(at.group, "Raft")
+    copied["metadata"]["labels"] = {OWNER: raw["metadata"]["uid"]}
+    await at.create(CRDS, copied)
+    await at.when(CRDS, f"rafts.{at.group}", "", is_established)
+    await at.create(rafts, thing(rafts, "mine", "default"))
+    await at.remove()
+    await at.until(gone)
+    for kind, name, inside in ((rafts, "mine", "default"), (CRDS, f"rafts.{at.group}", "")):
+        assert "deletionTimestamp" not in (await at.client.get(kind, name, inside or None))["metadata"]
+    assert await at.find(CRDS, f"boats.{at.group}") is None
+
+
+def is_established(raw: Object | None) -> bool:
+    conditions = ((raw or {}).get("status") or {}).get("conditions") or ()
+    return any(entry["type"] == "Established" and entry["status"] == "True" for entry in conditions)
 
 
 async def hold(at: Harness, text: str | None) -> None:

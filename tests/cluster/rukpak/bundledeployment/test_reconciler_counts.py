@@ -16,7 +16,6 @@ from rukpak.setup import build
 from tests.cluster import killable_process
 from tests.cluster.killable_process import first
 from tests.cluster.rukpak.harness import (
-    OWNER,
     READY,
     Harness,
     Object,
@@ -51,7 +50,7 @@ def handled(value: str) -> Callable[[Object | None], bool]:
 
 
 class NotesLists(Client):
-    """Notes which kinds of a group are listed, with the label selector."""
+    """Notes of which kinds of a group objects are listed that have no label."""
 
     group = ""
 
@@ -60,8 +59,8 @@ class NotesLists(Client):
         self.listed: list[str] = []
 
     async def pages(self, kind: Kind, *args: Any, **options: Any) -> AsyncIterator[Any]:
-        if kind.group == self.group:
-            self.listed.append(f"{kind.kind} {args[1] if len(args) > 1 else ''}")
+        if kind.group == self.group and not (options.get("label_selector") or args[1:]):
+            self.listed.append(kind.kind)
         async for page in super().pages(kind, *args, **options):
             yield page
 
@@ -76,7 +75,7 @@ async def test_custom_resources_are_counted_when_it_is_requested_and_only_then(a
         )
         raw = await at.until(READY)
         assert "customResources" not in raw["status"]
-        assert not [what for what in client.listed if "!" in what]
+        before = set(client.listed)
         for name in ("one", "two"):
             await at.create(boats, thing(boats, name, at.name))
         raw = await at.until(handled(await request(at)))
@@ -87,7 +86,34 @@ async def test_custom_resources_are_counted_when_it_is_requested_and_only_then(a
         await annotate(at, None)
         raw = await at.until(lambda raw: raw is not None and "lastHandledCount" not in raw["status"])
         assert "customResources" not in raw["status"]
-        assert {what for what in client.listed if "!" in what} == {f"Boat !{OWNER}", f"Raft !{OWNER}"}
+        assert before == set()
+        assert set(client.listed) == {"Boat", "Raft"}
+
+
+async def test_a_label_makes_no_custom_resource_a_part_of_the_bundle(at: Harness, running: Client) -> None:
+    """What counts is all but what this BundleDeployment applied, whatever labels it has, and whoever else brings it."""
+    boats, other = kind_of(at.group), f"{at.name}-b"
+    sample, shared, stripped = (thing(boats, name, at.name) for name in ("sample", "shared", "stripped"))
+    await at.install(at.push(plain(namespace(at.name), definition(at.group), sample, shared, stripped)))
+    raw = await at.until(READY)
+    await at.install(at.push(plain(thing(boats, "brought", at.name)), "b"), other)
+    await at.until(READY, other)
+    brought = {"group": at.group, "kind": "Boat", "plural": "boats"}
+    raw = await at.until(handled(await request(at)))
+    assert raw["status"]["customResources"] == [{**brought, "count": 1}]
+
+    applied = await at.client.get(boats, "sample", at.name)
+    copied = {name: applied["metadata"][name] for name in ("labels", "namespace", "managedFields")}
+    await at.create(boats, {**applied, "metadata": {**copied, "name": "copy"}})
+    await at.client.apply(boats, thing(boats, "shared", at.name, labels={"fleet": "mine"}), "kubectl")
+    raw = await at.until(handled(await request(at)))
+    assert raw["status"]["customResources"] == [{**brought, "count": 2}]
+
+    await at.client.patch(boats, "stripped", {"metadata": {"managedFields": [{}]}}, at.name)
+    raw = await at.until(handled(await request(at)))
+    assert raw["status"]["customResources"] == [{**brought, "count": 3}]
+    for name in ("copy", "brought"):
+        assert "deletionTimestamp" not in (await at.client.get(boats, name, at.name))["metadata"]
 
 
 async def test_a_request_of_a_time_when_rukpak_was_down_is_handled_when_it_starts(at: Harness, tmp_path: Path) -> None:

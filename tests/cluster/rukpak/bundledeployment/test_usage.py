@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 from olmkit.api.bundledeployments import CustomResourceCount
 from olmkit.api.customresourcedefinitions import definition_of
+from olmkit.api.ownership import manager_name
 from olmkit.runtime.informer import Informer
 from rukpak.bundledeployment import transforms
 from rukpak.bundledeployment.inventory import OWNER_INDEX
@@ -30,10 +31,10 @@ async def reader(at: Harness, max_counted: int = 10_000) -> AsyncIterator[UsageR
 
 
 async def crd(at: Harness, kind: str = "Boat") -> str:
-    """An established CRD with the label of a BundleDeployment; returns its name."""
+    """An established CRD that a BundleDeployment applied, whose name is also its uid; returns its name."""
     body = definition(at.group, kind)
     body["metadata"]["labels"] = {OWNER: at.name}
-    await at.create(CRDS, body)
+    await at.client.apply(CRDS, body, manager_name(at.name))
     name: str = body["metadata"]["name"]
     await at.when(CRDS, name, "", is_established)
     return name
@@ -56,16 +57,21 @@ async def boats(at: Harness, count: int, prefix: str = "boat", **labels: str) ->
         await asyncio.gather(*(at.client.create(kind, body) for body in bodies[first : first + 50]))
 
 
-async def test_custom_resources_of_bundles_do_not_count(at: Harness) -> None:
+async def test_all_custom_resources_count_but_those_that_it_applied_itself(at: Harness) -> None:
     name, other = await crd(at), await crd(at, "Raft")
-    await boats(at, COUNT_PAGE + 1)
-    await boats(at, 2, "installed", **{OWNER: "another"})
+    await boats(at, COUNT_PAGE - 1)
+    for uid, deployment in ((at.name, at.name), ("another", "another"), ("earlier", at.name)):
+        body = thing(kind_of(at.group), f"of-{uid}", "default", labels={OWNER: uid})
+        await at.client.apply(kind_of(at.group), body, manager_name(deployment))
+    copied = definition(at.group, "Buoy")
+    copied["metadata"]["labels"] = {OWNER: at.name}
+    await at.create(CRDS, copied)
     async with reader(at) as usage:
-        assert await usage.custom_resources(at.name) == (
+        assert await usage.custom_resources(at.name, at.name) == (
             CustomResourceCount(group=at.group, kind="Boat", plural="boats", count=COUNT_PAGE + 1),
             CustomResourceCount(group=at.group, kind="Raft", plural="rafts", count=0),
         )
-        assert await usage.custom_resources("another") == ()
+        assert await usage.custom_resources("another", at.name) == ()
         assert await usage.crd(name) is Usage.IN_USE
         assert await usage.crd(other) is Usage.UNUSED
 
@@ -74,7 +80,7 @@ async def test_counting_stops_at_a_limit_and_says_so(at: Harness) -> None:
     await crd(at)
     await boats(at, 30)
     async with reader(at, max_counted=25) as usage:
-        assert await usage.custom_resources(at.name) == (
+        assert await usage.custom_resources(at.name, at.name) == (
             CustomResourceCount(group=at.group, kind="Boat", plural="boats", count=25, truncated=True),
         )
 
@@ -89,6 +95,6 @@ async def test_a_crd_that_is_being_deleted_has_no_count(at: Harness) -> None:
         await at.client.delete(CRDS, name)
         async with asyncio.timeout(WITHIN):
             await is_changed.wait()
-        (found,) = await usage.custom_resources(at.name)
+        (found,) = await usage.custom_resources(at.name, at.name)
         assert found.message == "the API server does not serve the kind"
     await at.client.patch(kind, "held", {"metadata": {"finalizers": None}}, "default")

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from olmkit.store.store import Store
@@ -200,3 +201,38 @@ async def test_a_group_is_unavailable_as_soon_as_its_api_service_is() -> None:
     assert kinds.failed_groups == {"m"}
     api_services.record_write({"metadata": {"name": "v1.m", "resourceVersion": "2"}, "remote": ("m", True)})
     assert kinds.failed_groups == frozenset()
+
+
+async def test_a_kind_that_is_being_removed_counts_as_not_served_and_the_message_says_with_whom(tmp_path: Path) -> None:
+    boat = {"apiVersion": "example.com/v1", "kind": "Boat", "metadata": {"name": "dinghy", "namespace": "harbour"}}
+    nobody, remover = cast(Client, None), [""]
+    crds = Informer(nobody, CRDS)
+    shelf = Shelf(tmp_path, boat)
+    kinds = RestMapper(nobody, crds, Informer(nobody, API_SERVICES), lambda _: remover[0])
+    contents = RenderCache(shelf.store, kinds, (), shelf.lost.append)
+    definition = CustomResourceDefinition(
+        "boats.example.com",
+        uid="1",
+        group="example.com",
+        kind="Boat",
+        plural="boats",
+        is_namespaced=True,
+        served_versions=("v1",),
+        is_established=True,
+    )
+    metadata = {"name": definition.name, "uid": "1", "resourceVersion": "1"}
+    crds.record_write({"metadata": metadata, "definition": definition})
+
+    async def missing() -> tuple[str, ...]:
+        content = await contents.rendered("ship-a", "ship", DIGEST, InstallOptions())
+        assert isinstance(content, RenderedBundle)
+        return content.missing_kinds
+
+    assert await missing() == ()
+    remover[0] = "fleet"
+    text = "its CustomResourceDefinition is being removed with BundleDeployment fleet"
+    assert await missing() == (f"Boat (example.com/v1): {text}",)
+    assert [kind.kind for kind in kinds.listable_kinds()] == ["Boat"], "what remains is still found"
+    crds.record_deletion(definition.name, "1")
+    remover[0] = ""
+    assert await missing() == ("Boat (example.com/v1)",)
