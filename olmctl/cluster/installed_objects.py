@@ -1,13 +1,14 @@
 """The objects of a BundleDeployment on the cluster, with their health, and the custom resources of its CRDs.
 
 Called by tree.py, uninstall.py, diff.py, revisions.py and olmctl.suite. The kinds are those of the inventory annotation, the
-objects those with the label of the BundleDeployment. What the caller may not list is reported, never left out in silence.
+objects those that the BundleDeployment applied: a label alone may be a copy. What the caller may not list is reported, never
+left out in silence.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from olmctl.cluster.operator_state import part, text_at
@@ -15,6 +16,7 @@ from olmctl.cluster.session import Session
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import CREATED_LABEL, INVENTORY_ANNOTATION, MEMBER_LABEL_PREFIX, OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object
+from olmkit.api.ownership import is_applied_by
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.discovery import Discovery
 from rukpak.bundledeployment.health import has_health, health
@@ -57,7 +59,7 @@ class InstalledObjects:
 
 @dataclass(frozen=True)
 class CustomResources:
-    """How many custom resources a CRD has that are not part of a bundle; `count` is None if they could not be counted."""
+    """How many custom resources a CRD has beside those of its own bundle; `count` is None if they could not be counted."""
 
     crd: str
     count: int | None
@@ -81,7 +83,7 @@ async def bundle_deployment_of(session: Session, operator: Object) -> Object | N
 
 async def installed_objects(session: Session, deployment: Object) -> InstalledObjects:
     """The objects of a BundleDeployment, as the API server has them now."""
-    uid = deployment["metadata"]["uid"]
+    uid, owner = deployment["metadata"]["uid"], deployment["metadata"]["name"]
     discovery = await session.client.discover()
     names = text_at(deployment, "metadata", "annotations", INVENTORY_ANNOTATION).split(",")
     limit = asyncio.Semaphore(MAX_CONCURRENT_LISTS)
@@ -91,18 +93,38 @@ async def installed_objects(session: Session, deployment: Object) -> InstalledOb
     ]
     lists.append(_listed(session, limit, NAMESPACE, f"{MEMBER_LABEL_PREFIX}{uid}"))
     answers = await asyncio.gather(*lists)
-    found = [each for objects, _ in answers for each in objects]
+    found = [
+        each
+        for objects, _ in answers
+        for each in objects
+        if each.kind == NAMESPACE or is_applied_by(each.obj, uid, owner)
+    ]
     problems = [problem for _, problem in answers if problem]
     return InstalledObjects(
         tuple(sorted(found, key=lambda each: (each.kind.kind, each.namespace, each.name))), tuple(problems)
     )
 
 
-async def custom_resources(session: Session, objects: Iterable[InstalledObject]) -> list[CustomResources]:
-    """The custom resources of the CRDs among the objects, ordered as these are."""
+async def custom_resources(
+    session: Session, objects: Iterable[InstalledObject], deployments: Iterable[Object]
+) -> list[CustomResources]:
+    """The custom resources of the CRDs among the objects, ordered as these are, without those that one of the BundleDeployments
+    applied: these are deleted with it anyway."""
+    owners = owners_by_uid(deployments)
     crds = [each for each in objects if each.kind.group_kind == _CRD]
     limit = asyncio.Semaphore(MAX_CONCURRENT_LISTS)
-    return list(await asyncio.gather(*(_counted(session, limit, each) for each in crds)))
+    return list(await asyncio.gather(*(_counted(session, limit, each, owners) for each in crds)))
+
+
+def owners_by_uid(deployments: Iterable[Object]) -> dict[str, str]:
+    """uid -> name of BundleDeployments."""
+    return {each["metadata"]["uid"]: each["metadata"]["name"] for each in deployments}
+
+
+def is_applied(obj: Object, owners: Mapping[str, str]) -> bool:
+    """Whether one of these BundleDeployments applied the object."""
+    uid = text_at(obj, "metadata", "labels", OWNER_UID_LABEL)
+    return uid in owners and is_applied_by(obj, uid, owners[uid])
 
 
 def is_deleted_with_it(namespace: InstalledObject) -> bool:
@@ -136,7 +158,9 @@ def _installed(kind: Kind, obj: Object) -> InstalledObject:
     return InstalledObject(kind, obj, _STATES[found.status], found.message)
 
 
-async def _counted(session: Session, limit: asyncio.Semaphore, crd: InstalledObject) -> CustomResources:
+async def _counted(
+    session: Session, limit: asyncio.Semaphore, crd: InstalledObject, owners: Mapping[str, str]
+) -> CustomResources:
     spec = crd.obj["spec"]
     version = next((each["name"] for each in spec["versions"] if each.get("served")), "")
     kind = Kind(
@@ -146,7 +170,7 @@ async def _counted(session: Session, limit: asyncio.Semaphore, crd: InstalledObj
     try:
         async with limit:
             async for page, _ in session.client.pages(kind, metadata_only=True):
-                count += sum(OWNER_UID_LABEL not in (each["metadata"].get("labels") or {}) for each in page)
+                count += sum(not is_applied(each, owners) for each in page)
                 if count >= MAX_COUNTED_CUSTOM_RESOURCES:
                     break
     except ApiError:

@@ -162,7 +162,7 @@ async def _contents(session: Session, found: Object) -> _Contents:
         return _Contents(InstalledObjects((), ()), ())
     objects = await installed_objects(session, deployment)
     policy = part(found, "spec", "install", "deletionPolicy") or "Cascade"
-    return _Contents(objects, await custom_resources(session, objects.objects), policy)
+    return _Contents(objects, await custom_resources(session, objects.objects, [deployment]), policy)
 
 
 def consequences(

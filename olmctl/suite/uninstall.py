@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from olmctl.cluster.installed_objects import InstalledObject
+from olmctl.cluster.installed_objects import InstalledObject, is_applied, owners_by_uid
 from olmctl.cluster.installed_objects import custom_resources as custom_resources_of
 from olmctl.cluster.operator_state import is_protected
 from olmctl.cluster.session import Session, on_cluster
@@ -44,7 +44,7 @@ async def uninstall(session: Session, is_orphan: bool, is_removal: bool, **optio
         click.echo(f"olm-suite is not installed: there is nothing to remove{stays}", err=True)
         _say_what_stays(kept)
         return 0
-    counts = [] if is_orphan else await _installed_custom_resources(session)
+    counts = [] if is_orphan else await _installed_custom_resources(session, found[bundledeployments.KIND])
     _confirm([*_consequences(manifests, found, kept, is_orphan=is_orphan), *counts], options)
     if options["dry_run"]:
         return 0
@@ -114,10 +114,12 @@ def _consequences(
             yield f"{pluralize(len(names), 'Operator')} protected from deletion, and deleted all the same: {', '.join(names)}."
 
 
-async def _installed_custom_resources(session: Session) -> list[str]:
-    """Lines that count the custom resources of the CRDs that Operators have installed."""
-    crds, _ = await session.client.list(CRD, label_selector=OWNER_UID_LABEL)
-    counts = await custom_resources_of(session, (InstalledObject(CRD, each, "", "") for each in crds))
+async def _installed_custom_resources(session: Session, deployments: Sequence[Object]) -> list[str]:
+    """Lines that count the custom resources of the CRDs that the BundleDeployments have installed."""
+    owners = owners_by_uid(deployments)
+    labeled, _ = await session.client.list(CRD, label_selector=OWNER_UID_LABEL)
+    crds = [InstalledObject(CRD, each, "", "") for each in labeled if is_applied(each, owners)]
+    counts = await custom_resources_of(session, crds, deployments)
     return [f"  {clean(str(each))}" for each in counts if each.count != 0]
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from devcluster.cluster import Cluster
 from olmctl.main import main
+from olmkit.api.bundledeployments import OWNER_UID_LABEL
+from olmkit.api.ownership import manager_name
 from olmkit.api.package_annotations import VERSIONS_ANNOTATION
 from tests.cluster.conftest import read_kind
 
@@ -32,16 +34,22 @@ class Desk:
         self.prefix = prefix
         self._capsys = capsys
         self._made: list[tuple[str, ...]] = []
+        self._owners: dict[str, str] = {}
+        """uid -> name of BundleDeployments."""
 
     def olm(self, *arguments: str) -> tuple[int, str, str]:
         """Exit status, stdout and stderr of `olm`."""
         status = main([*arguments, "--kubeconfig", str(self.cluster.kubeconfig)])
         return status, *self._capsys.readouterr()
 
-    def apply(self, body: Object, status: Object | None = None) -> str:
-        """Create the object, then write its status; returns its name."""
+    def apply(self, body: Object, status: Object | None = None, *, uid: str = "") -> str:
+        """Create the object, then write its status; returns its name. `uid`: of the BundleDeployment that applies it."""
         name = str(body["metadata"]["name"])
-        self.cluster.kubectl("apply", "-f", "-", input=json.dumps(body))
+        as_owner: tuple[str, ...] = ()
+        if uid:
+            body["metadata"] |= {"labels": {OWNER_UID_LABEL: uid}}
+            as_owner = ("--server-side", f"--field-manager={manager_name(self._owners[uid])}")
+        self.cluster.kubectl("apply", *as_owner, "-f", "-", input=json.dumps(body))
         resource = (
             f"{body['kind'].lower()}.{body['apiVersion'].partition('/')[0]}"
             if "/" in body["apiVersion"]
@@ -120,7 +128,9 @@ class Desk:
         template = {"spec": {"provisionerClassName": "core-rukpak-io-registry", "source": source}}
         body = {"apiVersion": "core.rukpak.io/v1alpha1", "kind": "BundleDeployment", "metadata": metadata}
         self.apply({**body, "spec": {"provisionerClassName": "core-rukpak-io-plain", "template": template}})
-        return str(self.get("bundledeployments.core.rukpak.io", operator)["metadata"]["uid"])
+        uid = str(self.get("bundledeployments.core.rukpak.io", operator)["metadata"]["uid"])
+        self._owners[uid] = operator
+        return uid
 
     def definition(self, uid: str, plural: str) -> str:
         """Create a CRD as an object of the BundleDeployment with that uid; returns its name when it is served."""
@@ -132,17 +142,18 @@ class Desk:
             "names": {"plural": plural, "kind": kind, "listKind": f"{kind}List", "singular": plural},
             "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
         }
-        metadata = {"name": f"{plural}.{group}", "labels": {"core.rukpak.io/owner-uid": uid}}
+        metadata = {"name": f"{plural}.{group}"}
         body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata}
-        name = self.apply({**body, "spec": spec})
+        name = self.apply({**body, "spec": spec}, uid=uid)
         self.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", f"crd/{name}")
         read_kind(self.cluster, f"/apis/{group}/v1/{plural}")
         return name
 
-    def custom_resource(self, plural: str, name: str) -> str:
-        """Create a custom resource of a CRD of definition(); returns its name."""
+    def custom_resource(self, plural: str, name: str, *, uid: str = "", **metadata: Any) -> str:
+        """Create a custom resource of a CRD of definition(); returns its name. `uid`: of the BundleDeployment that applies it."""
         version = f"{self.prefix}.example.com/v1"
-        return self.apply({"apiVersion": version, "kind": plural.capitalize(), "metadata": {"name": name}})
+        body = {"apiVersion": version, "kind": plural.capitalize(), "metadata": {"name": name, **metadata}}
+        return self.apply(body, uid=uid)
 
     def get(self, resource: str, name: str, *flags: str) -> Object:
         """The object as it is."""

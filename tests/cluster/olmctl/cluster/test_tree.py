@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from tests.cluster.olmctl.conftest import NO_CONTROLLER, NO_SUITE, OPERATORS, Desk, condition
 
 CRD = "CustomResourceDefinition.apiextensions.k8s.io"
@@ -59,11 +60,20 @@ def test_a_long_chain_is_cut(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_the_objects_of_the_bundle(desk: Desk) -> None:
     name = desk.operator("a", {"conditions": READY})
-    crd = desk.definition(desk.bundle_deployment(name, CRD), "things")
+    uid = desk.bundle_deployment(name, CRD)
+    crd = desk.definition(uid, "things")
+    desk.cluster.kubectl(
+        "label",
+        "crd",
+        desk.definition(desk.bundle_deployment(desk.operator("b")), "copies"),
+        f"{OWNER_UID_LABEL}={uid}",
+        "--overwrite",
+    )
     out = desk.olm("tree", name)[1]
     assert names(out)[0] == f"Operator/{name}"
     assert out.splitlines()[2].split()[:2] == ["└──", f"BundleDeployment/{name}"]
     assert out.splitlines()[3].split()[:3] == ["└──", f"CustomResourceDefinition/{crd}", "Healthy"]
+    assert len(out.splitlines()) == 4, "one that only has the label is of others"
 
 
 def test_objects_that_the_cluster_has_no_kind_for_are_left_out(desk: Desk) -> None:

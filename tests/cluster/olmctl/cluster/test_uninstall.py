@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from tests.cluster.olmctl.conftest import OPERATORS, Desk, Object, condition
 
 CRD = "CustomResourceDefinition.apiextensions.k8s.io"
@@ -24,12 +25,14 @@ def test_the_objects_and_the_custom_resources_are_named_before_it_is_confirmed(d
     name = desk.operator("a", runs())
     uid = desk.bundle_deployment(name, CRD)
     crds = [desk.definition(uid, "empties"), desk.definition(uid, "things")]
-    desk.custom_resource("things", "one")
+    desk.custom_resource("things", "sample", uid=uid)
+    desk.custom_resource("things", "copy", labels={OWNER_UID_LABEL: uid})
+    desk.custom_resource("things", "brought", uid=desk.bundle_deployment(desk.operator("b")))
     status, out, err = desk.olm("uninstall", name)
     lines = [
         f"Operator {name} (1.0.0 from catalog c, channel stable) is deleted.",
         f"  CustomResourceDefinition {crds[0]}, which has no custom resources",
-        f"  CustomResourceDefinition {crds[1]}, AND WITH IT 1 {crds[1]}",
+        f"  CustomResourceDefinition {crds[1]}, AND WITH IT 2 {crds[1]}",
     ]
     assert (status, out) == (5, "")
     assert err.splitlines() == [*lines, f"{name} is not deleted: confirm it with --yes"]
