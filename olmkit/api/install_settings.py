@@ -97,9 +97,10 @@ class InstallSettings(Model):
     adoption_policy: AdoptionPolicy | None = Field(
         default=None,
         description=(
-            "Whether objects of the bundle that exist already are taken over. IfUnowned: those that neither a BundleDeployment "
-            "nor a controller owns, nor Argo CD, Flux, Helm or OLM v0, and that are no part of Kubernetes or of olm-suite. "
-            "Default: Never."
+            "Whether objects of the bundle that exist already are taken over, with their data. IfUnowned: those that neither a "
+            "BundleDeployment nor a controller owns, nor Argo CD or Flux, that belong to no release of Helm and no "
+            "ClusterServiceVersion of OLM v0 that still exists, and that are no part of Kubernetes or of olm-suite. Default: "
+            "Never."
         ),
     )
     config: DeploymentConfig | None = Field(default=None, description="Changes of the operator's Deployments.")

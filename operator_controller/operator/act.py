@@ -19,7 +19,7 @@ from olmkit.api.bundledeployments import (
     PLANNED_BUNDLE_ANNOTATION,
 )
 from olmkit.api.meta import Object
-from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION, INSTALLED_FOR_LABEL, PROTECTED
+from olmkit.api.operators import ADOPT_ANNOTATION, DELETION_PROTECTION_ANNOTATION, INSTALLED_FOR_LABEL, PROTECTED
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
 from operator_controller.operator.bundle_deployment import foreign_fields
@@ -28,6 +28,7 @@ from operator_controller.operator.informers import Informers
 from operator_controller.operator.world import (
     FIELD_MANAGER,
     AddFinalizer,
+    AdoptBundleDeployment,
     ApplyBundleDeployment,
     CreateDependency,
     DeleteBundleDeployment,
@@ -70,6 +71,9 @@ class OperatorActions:
                 self.informers.deployments.record_write(applied)
                 _log_applied(world, applied)
                 return Done(plan, after)
+            case AdoptBundleDeployment():
+                await self._adopt(plan)
+                return Done(plan)
             case DeleteBundleDeployment(name, uid):
                 await self._delete(name, uid)
                 return Done(plan)
@@ -133,6 +137,14 @@ class OperatorActions:
             return
         if finalizers or not metadata.deleting:  # without its last finalizer it is deleted already
             self.informers.operators.record_write(patched)
+
+    async def _adopt(self, plan: AdoptBundleDeployment) -> None:
+        identity = {"uid": plan.uid, "resourceVersion": plan.resource_version}
+        change = {**identity, "ownerReferences": list(plan.owners), "annotations": {ADOPT_ANNOTATION: None}}
+        with suppress(NotFound):
+            adopted = await self.client.patch(bundledeployments.KIND, plan.name, {"metadata": change})
+            self.informers.deployments.record_write(adopted)
+            log.info("took over BundleDeployment %s, which no object owned", plan.name)
 
     async def _delete(self, name: str, uid: str) -> None:
         try:

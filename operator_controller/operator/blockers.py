@@ -5,11 +5,13 @@ Called by evaluate.py. Chooses no bundle and plans nothing. Pure.
 
 from __future__ import annotations
 
+from olmkit.api.bundledeployments import PACKAGE_ANNOTATION
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
 from olmkit.api.bundles import digest_of_reference
 from olmkit.api.operators import Reason
 from olmkit.errors import Blocked, OlmError, Waiting
+from operator_controller.operator.adoption import adopt_command, is_of_package
 from operator_controller.operator.bundle_deployment import PROVISIONER_BY_MEDIA_TYPE
 from operator_controller.operator.timing import RESYNC_DELAY
 from operator_controller.operator.world import World
@@ -82,11 +84,21 @@ def bundle_deployment_blocker(world: World, bundle: SelectedBundle | None) -> Ol
 
 
 def _not_owned_blocker(world: World, name: str, owner: str) -> OlmError:
-    """A BundleDeployment of this name that belongs to another owner is never adopted."""
+    """A BundleDeployment of this name that belongs to another owner is never adopted, one of nobody not without a request."""
     text = f'BundleDeployment "{name}" already exists'
     if owner == f'Operator "{world.operator.metadata.name}"':
         message = f"{text} and belongs to an earlier Operator of this name: waiting for its deletion"
         return Waiting(Reason.RETRYING, message, RESYNC_DELAY)
-    whose = f"is owned by {owner}" if owner else "is owned by no Operator"
-    message = f"{text} and {whose}: delete it, or create the Operator under another name"
+    deployment, another = world.bundle_deployment, "create the Operator under another name"
+    if owner:
+        message = f"{text} and is owned by {owner}: {another}, or delete it there"
+    elif deployment is not None and not is_of_package(world, deployment):
+        package = deployment.annotations[PACKAGE_ANNOTATION]
+        message = (
+            f'{text} and is of package "{package}", whose Operator was deleted without it: {another}, or create one for '
+            f'"{package}"'
+        )
+    else:
+        way = f"to have this Operator take it over, run {adopt_command(name)}"
+        message = f"{text} and is owned by no Operator: {way}; or {another}"
     return Blocked(Reason.INSTALLATION_FAILED, message)

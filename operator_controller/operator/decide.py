@@ -4,8 +4,10 @@ Called by olmkit.runtime.reconciler. Pure.
 
     resolved --> CreateDependency for each --> (they are installed) --> AddFinalizer --> ApplyBundleDeployment --> Keep
     in a moving set --> RecordPlan --> (all have recorded it) --> ApplyBundleDeployment --> (installed) --> RecordPlan without one
+    a BundleDeployment of its name that nobody owns --> AdoptBundleDeployment, if it may be
     deleted  --> (nothing installed requires it) --> ApplyBundleDeployment with its deletion policy --> DeleteBundleDeployment
              --> Keep (rukpak works) --> RemoveFinalizer
+    deleted without its dependents --> Keep (the garbage collector works) --> RemoveFinalizer
     dependency that nothing requires --> RequestCount --> (no custom resources) --> DeleteDependency
 """
 
@@ -17,6 +19,7 @@ from olmkit.api.meta import apply_precondition
 from olmkit.api.operators import FINALIZER
 from olmkit.errors import OlmError
 from olmkit.runtime.reconciler import Decision
+from operator_controller.operator.adoption import adoption_plan
 from operator_controller.operator.bundle_deployment import with_deletion_policy
 from operator_controller.operator.dependencies import DeletionEvaluation, dependency_plan, evaluate_deletion, hold_plan
 from operator_controller.operator.evaluate import Evaluation, evaluate
@@ -48,6 +51,8 @@ def decide(world: World) -> Decision[Plan, Evaluation | DeletionEvaluation]:
 
 def _decide_installation(world: World, evaluation: Evaluation) -> Plan | OlmError:
     existing = world.owned_bundle_deployment
+    if (adoption := adoption_plan(world)) is not None:
+        return _missing_finalizer(world) or adoption
     if existing is not None and (lost := _missing_finalizer(world)) is not None:
         return lost  # `kubectl replace` with a manifest from git removes it
     if evaluation.to_create is not None:
@@ -73,6 +78,8 @@ def _decide_deletion(world: World, evaluation: DeletionEvaluation) -> Plan:
     existing = world.owned_bundle_deployment
     if existing is not None:
         metadata = existing.model.metadata
+        if world.is_orphaning:
+            return Keep()
         if (plan := hold_plan(world, is_held=bool(evaluation.hold))) is not None:
             return plan
         if (changed := with_deletion_policy(world.operator, existing)) is not None:

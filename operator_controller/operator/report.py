@@ -30,15 +30,11 @@ from operator_controller.operator.deprecation_conditions import deprecation_cond
 from operator_controller.operator.evaluate import Evaluation, WaitingUnreported
 from operator_controller.operator.planned_bundle import NOT_INSTALLABLE
 from operator_controller.operator.world import (
-    AddFinalizer,
+    UNREPORTED_PLANS,
     ApplyBundleDeployment,
     CreateDependency,
-    DeleteDependency,
     Done,
     ObservedBundleDeployment,
-    RecordPlan,
-    RemoveDependencyLabel,
-    RemoveFinalizer,
     World,
 )
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
@@ -55,8 +51,6 @@ _REPORTED_WAITING_REASONS = (
     Reason.INSTALLING,
 )
 """Reasons of a Waiting that Reconciling reports as they are; it reports all others as Retrying."""
-_UNREPORTED_PLANS = (AddFinalizer, RemoveFinalizer, RemoveDependencyLabel, DeleteDependency, RecordPlan)
-"""Plans after which the next pass reports."""
 Outcome = Done | Exception
 
 
@@ -67,7 +61,7 @@ def report(
     failed."""
     if isinstance(outcome, WaitingUnreported | Conflict):
         return None
-    if isinstance(outcome, Done) and isinstance(outcome.plan, _UNREPORTED_PLANS):
+    if isinstance(outcome, Done) and isinstance(outcome.plan, UNREPORTED_PLANS):
         return None
     if isinstance(evaluation, DeletionEvaluation):
         if evaluation.is_outstanding or FINALIZER not in world.operator.metadata.finalizers:

@@ -22,6 +22,8 @@ ConditionType = bundledeployments.ConditionType
 FIELD_MANAGER = "operator-controller"
 HOLD_PREFIX = "required by "
 """The beginning of the value of the annotation that holds a deletion, if this controller wrote it."""
+ORPHAN_FINALIZER = "orphan"
+"""What the API server adds to the finalizers of an object that is deleted without its dependents."""
 MAX_NEIGHBOUR_MESSAGE_BYTES = 200
 """UTF-8 bytes of the message of another Operator in a message."""
 LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
@@ -166,6 +168,11 @@ class World:
         )
 
     @property
+    def is_orphaning(self) -> bool:
+        """Whether the garbage collector is to leave what the Operator owns, as `kubectl delete --cascade=orphan` asks for."""
+        return self.operator.metadata.deleting and ORPHAN_FINALIZER in self.operator.metadata.finalizers
+
+    @property
     def owned_bundle_deployment(self) -> ObservedBundleDeployment | None:
         """The BundleDeployment, if it is this Operator's."""
         deployment = self.bundle_deployment
@@ -197,6 +204,16 @@ class ApplyBundleDeployment:
 
     deployment: Mapping[str, Any]
     after: timedelta | None = None
+
+
+@dataclass(frozen=True)
+class AdoptBundleDeployment:
+    """Make the Operator the owner of the BundleDeployment of this uid, if it has not changed. `owners` is the whole list."""
+
+    name: str
+    uid: str
+    resource_version: str
+    owners: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -289,7 +306,24 @@ DependencyPlan = (
     | DeleteDependency
 )
 """What concerns other Operators too: what requires this one, or what it requires."""
-Plan = Keep | AddFinalizer | ApplyBundleDeployment | DeleteBundleDeployment | RemoveFinalizer | DependencyPlan
+Plan = (
+    Keep
+    | AddFinalizer
+    | ApplyBundleDeployment
+    | AdoptBundleDeployment
+    | DeleteBundleDeployment
+    | RemoveFinalizer
+    | DependencyPlan
+)
+UNREPORTED_PLANS = (
+    AddFinalizer,
+    AdoptBundleDeployment,
+    RemoveFinalizer,
+    RemoveDependencyLabel,
+    DeleteDependency,
+    RecordPlan,
+)
+"""Plans after which the next pass reports."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from olmkit.api.meta import Kind
 from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, OlmError, Unavailable, Waiting
 from olmkit.runtime.client import Client
-from rukpak.bundledeployment.adoption import SYSTEM, owner_of
+from rukpak.bundledeployment.adoption import OLM_V0, SYSTEM, Claim, claims_of, owner_of, system_marks
+from rukpak.bundledeployment.owner_lookup import find_owners
 from rukpak.bundledeployment.rest_mapper import NAMESPACES
 from rukpak.bundledeployment.transforms import applied_fields
 from rukpak.bundledeployment.waiting import with_finalizers
@@ -32,6 +33,7 @@ from rukpak.bundledeployment.world import (
     ConflictingObject,
 )
 from rukpak.format.objects import ObjectKey
+from rukpak.format.text import list_names
 
 CHANGED_RETRY_DELAY = timedelta(seconds=1)
 NOT_FOUND_RETRY_DELAY = timedelta(seconds=5)
@@ -42,8 +44,10 @@ MAX_RETRY_DELAY = timedelta(minutes=10)
 RETRIED = f"it is retried, at most {MAX_RETRY_DELAY // timedelta(minutes=1)} minutes apart"
 """The end of the message about a rejected apply: no event reports when the API server would accept it."""
 DELETE_IT = "delete it, and the object of the bundle is installed"
-DELETE_CRD = f"{DELETE_IT} (deleting a CustomResourceDefinition deletes all its custom resources: back up the ones that you need)"
-ADOPT_IT = ", or set adoptionPolicy to IfUnowned to take it over"
+SET_POLICY = "set adoptionPolicy to IfUnowned to take it over"
+IS_TAKEN_OVER = "it is taken over"
+WITH_RESOURCES = " with its custom resources"
+"""The end of both for a CustomResourceDefinition, whose deletion no message advises: it deletes all custom resources."""
 MAX_REJECTIONS_SHOWN = 3
 """Rejected objects that a message names; the conflicting objects among them are watched."""
 
@@ -98,35 +102,52 @@ class ApplyErrors:
         if metadata.get("deletionTimestamp"):
             text = f"waiting until it is gone: {with_finalizers(key, metadata.get('finalizers') or ())}"
             raise Waiting(Reason.RETRYING, text, NOT_FOUND_RETRY_DELAY)
-        owner = owner_of(metadata, self.holder)
+        found = await find_owners(self.client, metadata)
+        departed = {claim.tool for claim in claims_of(metadata)} - {claim.tool for claim in found}
+        owner = owner_of(metadata, self.holder, departed)
         if self.adopts and not owner:
             return str(metadata["uid"])
-        conflicting = ConflictingObject(kind, key.namespace, key.name)
-        remedy = (DELETE_CRD if key[:2] == CRD else DELETE_IT) + ("" if owner else ADOPT_IT)
-        text = f"{key} {self._ownership(metadata, holder, uid, remedy)}"
-        raise ApplyRejected(Reason.BLOCKED, text, CONFLICT_RETRY_DELAY, conflicting_objects=frozenset({conflicting}))
+        claim = next((claim for claim in found if claim.tool == owner), None)
+        by = found[claim] if claim is not None else None
+        conflicting = {ConflictingObject(kind, key.namespace, key.name), *((by,) if by is not None else ())}
+        text = f"{key} already exists and {self._ownership(key, metadata, owner, claim, by)}"
+        raise ApplyRejected(Reason.BLOCKED, text, CONFLICT_RETRY_DELAY, conflicting_objects=frozenset(conflicting))
 
-    def _ownership(self, metadata: Object, holder: str, uid: str, remedy: str) -> str:
-        if holder and holder != uid:
-            name = self.holder(holder)
-            if name:
-                return f"already exists and belongs to BundleDeployment {name}"
-            return f"already exists and belongs to a BundleDeployment that does not exist (uid {holder}): {remedy}"
-        tool = owner_of(metadata, self.holder)
-        if tool in SYSTEM:
-            return f"already exists and seems to be a part of {tool}, which no bundle may replace: if it is not, {DELETE_IT}"
-        if tool and not holder:
-            return (
-                f"already exists and is managed by {tool}: remove it there, and the object of the bundle is installed"
-            )
+    def _ownership(
+        self, key: ObjectKey, metadata: Object, owner: str, claim: Claim | None, by: ConflictingObject | None
+    ) -> str:
+        """Who has the object, and what to do: first what keeps it and its data."""
+        is_crd = key[:2] == CRD
+        then = (IS_TAKEN_OVER if self.adopts else SET_POLICY) + (WITH_RESOURCES if is_crd else "")
+        if (claim is not None and claim.tool in SYSTEM) or owner in SYSTEM:
+            marks = list_names(system_marks(metadata))
+            way = f"remove its {marks}, and {then}" if marks else DELETE_IT
+            return f"seems to be a part of {owner}, which no bundle may replace: if it is not, {way}"
+        if claim is not None and claim.tool == OLM_V0 and by is not None:
+            whose = f"is managed by {OLM_V0} ({by.kind.kind} {by.namespace}/{by.name})"
+            kept = f" ({OLM_V0} keeps CustomResourceDefinitions and their custom resources)" if is_crd else ""
+            way = IS_TAKEN_OVER if self.adopts else SET_POLICY
+            return f"{whose}: delete its Subscription and its ClusterServiceVersion, and {way}{kept}"
+        if claim is not None:
+            whose = f"is managed by {owner}" + (f" ({by.kind.kind} {by.namespace}/{by.name})" if by is not None else "")
+            marks, delete = list_names(claim.keys), "" if is_crd else "; or remove it there"
+            return f"{whose}: have {owner} let go of it without deleting it, remove its {marks}, and {then}{delete}"
+        holder = (metadata.get("labels") or {}).get(OWNER_UID_LABEL, "")
+        name = self.holder(holder) if holder else ""
+        if owner and owner == f"BundleDeployment {name}":
+            return f"belongs to {owner}"
+        if owner:
+            return f"is managed by {owner}: {'remove it there' if not is_crd else f'have {owner} let go of it, and {then}'}"
+        remedy = then if is_crd else f"{then}, or {DELETE_IT}"
+        if holder and not name:
+            return f"belongs to a BundleDeployment that does not exist (uid {holder}): {remedy}"
         managers = sorted({entry.get("manager", "") for entry in metadata.get("managedFields") or ()} - {""})
-        by = f" (written by {', '.join(managers)})" if managers else ""
+        by_whom = f" (written by {', '.join(managers)})" if managers else ""
         if holder:
             return (
-                f"already exists and has the label {OWNER_UID_LABEL} of this BundleDeployment, which did not apply it{by}: "
-                f"{remedy}"
+                f"has the label {OWNER_UID_LABEL} of BundleDeployment {name}, which did not apply it{by_whom}: {remedy}"
             )
-        return f"already exists and is not managed by olm-suite{by}: {remedy}"
+        return f"is not managed by olm-suite{by_whom}: {remedy}"
 
     async def _explain_namespace(self, key: ObjectKey) -> None:
         """Raise Waiting if the Namespace is being deleted: nothing can be created in it."""

@@ -47,12 +47,15 @@ def _is_replaced(world: World, item: RenderedObject) -> bool:
     crd = world.crds.get(item.key.name)
     if crd is None or crd.is_terminating:
         return False
-    return _is_taken_over(world, crd) or (crd.owner_uid == world.uid and _is_upgrade(world))
+    if item.key in world.owned:
+        return _is_upgrade(world)
+    return _is_taken_over(world, crd)
 
 
 def _is_taken_over(world: World, crd: CustomResourceDefinition) -> bool:
-    """Whether it belongs to nobody, and another BundleDeployment released it or the spec permits to take it over."""
-    return not crd.owner_uid and (bool(crd.released_by) or world.adopts)
+    """Whether another BundleDeployment released it, or the spec permits to take it over. A label alone is no owner: if the
+    definition has one, the apply finds it out."""
+    return (bool(crd.released_by) and not crd.owner_uid) or world.adopts
 
 
 def _is_upgrade(world: World) -> bool:

@@ -119,6 +119,7 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
             "olm resolve --catalog catalog/ --installed cert-manager=1.16.5 --kube-version 1.34 party-operator "
             'greeter@">=1.0.0":beta',
         ),
+        ("docs/from-olm-v0.md", "kubectl label crd snapshotschedules.snapscheduler.backube olm.managed-"),
         ("docs/install.md", "make image"),
         ("docs/install.md", "docker build --build-arg VERSION=0.1.0 -t registry.example.com/olm-suite:v0.1.0 ."),
         ("docs/install.md", "python -m release --image registry.example.com/olm-suite:v0.1.0"),
@@ -136,6 +137,10 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
         (
             "docs/operator.md",
             "kubectl create clusterrolebinding traces --clusterrole=olm-suite-resolution-reader --group=platform-team",
+        ),
+        (
+            "docs/operator.md",
+            "kubectl annotate bundledeployments.core.rukpak.io NAME operators.operatorframework.io/adopt=true",
         ),
         ("docs/quickstart.md", "docker build --build-arg VERSION=0.1.0 -t olm-suite:v0.1.0 ."),
         ("docs/quickstart.md", "skopeo login ghcr.io"),

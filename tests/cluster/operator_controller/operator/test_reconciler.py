@@ -193,7 +193,7 @@ def test_a_second_operator_for_a_package_is_blocked_until_the_first_is_deleted(s
     scene.ready_operator(second, "1.0.0")
 
 
-def test_a_bundle_deployment_of_another_owner_is_never_adopted(scene: Scene) -> None:
+def test_a_bundle_deployment_that_another_client_has_made_is_not_adopted_unasked(scene: Scene) -> None:
     scene.foreign_deployment()
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = scene.operator(scene.name)

@@ -678,13 +678,17 @@ ROWS: list[tuple[str, World, Conditions]] = [
             "Installed": (
                 "False",
                 "InstallationFailed",
-                'BundleDeployment "alpha" already exists and is owned by no Operator: delete it, or create the Operator under '
+                'BundleDeployment "alpha" already exists and is owned by no Operator: to have this Operator take it over, '
+                "run kubectl annotate "
+                "bundledeployments.core.rukpak.io alpha operators.operatorframework.io/adopt=true; or create the Operator under "
                 "another name",
             ),
             **both(
                 "Stalled",
                 "NotInstalled",
-                'BundleDeployment "alpha" already exists and is owned by no Operator: delete it, or create the Operator under '
+                'BundleDeployment "alpha" already exists and is owned by no Operator: to have this Operator take it over, '
+                "run kubectl annotate "
+                "bundledeployments.core.rukpak.io alpha operators.operatorframework.io/adopt=true; or create the Operator under "
                 "another name",
                 "Blocked",
             ),

@@ -344,15 +344,17 @@ BLOCKERS: list[tuple[str, World, type[Exception], str]] = [
         "a BundleDeployment without an owner",
         world(bundle_deployment=deployment("1.0.0", owners=[])),
         Blocked,
-        'BundleDeployment "alpha" already exists and is owned by no Operator: '
-        "delete it, or create the Operator under another name",
+        'BundleDeployment "alpha" already exists and is owned by no Operator: to have this Operator take it over, '
+        "run kubectl annotate "
+        "bundledeployments.core.rukpak.io alpha operators.operatorframework.io/adopt=true; or create the Operator under another "
+        "name",
     ),
     (
         "a BundleDeployment of another kind of owner",
         world(bundle_deployment=deployment("1.0.0", owners=[owner(kind="Widget", name="w", uid="u")])),
         Blocked,
         'BundleDeployment "alpha" already exists and is owned by Widget "w": '
-        "delete it, or create the Operator under another name",
+        "create the Operator under another name, or delete it there",
     ),
     (
         "a BundleDeployment of an earlier Operator of this name",

@@ -38,16 +38,15 @@ def live(**metadata: Any) -> dict[str, Any]:
             live(),
             ApplyRejected,
             f"CustomResourceDefinition.apiextensions.k8s.io {NAME} already exists and belongs to a BundleDeployment that does "
-            "not exist (uid gone): delete it, and the object of the bundle is installed (deleting a CustomResourceDefinition "
-            "deletes all its custom resources: back up the ones that you need), or set adoptionPolicy to IfUnowned to "
-            "take it over",
+            "not exist (uid gone): set adoptionPolicy to IfUnowned to take it over with its custom resources",
             id="an object of a BundleDeployment that does not exist",
         ),
         pytest.param(
             live(labels={"app.kubernetes.io/part-of": "olm-suite"}),
             ApplyRejected,
             f"CustomResourceDefinition.apiextensions.k8s.io {NAME} already exists and seems to be a part of olm-suite, which no "
-            "bundle may replace: if it is not, delete it, and the object of the bundle is installed",
+            "bundle may replace: if it is not, remove its app.kubernetes.io/part-of, and set adoptionPolicy to IfUnowned to take "
+            "it over with its custom resources",
             id="a part of the suite",
         ),
         pytest.param(

@@ -1,0 +1,60 @@
+"""An Operator that is created again finds the BundleDeployment of the one before, on the real API server."""
+
+from tests.cluster.operator_controller.conftest import FINALIZER, Scene, wanted_version
+from tests.conditions import triple
+
+ADOPT = "operators.operatorframework.io/adopt"
+
+
+def test_what_an_operator_left_to_its_cluster_is_adopted_by_the_next_one_of_its_name(scene: Scene) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0", "1.1.0"))
+    name = scene.operator(scene.name, version="1.0.0")
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+    before = scene.deployment_when(name, "1.0.0")
+    scene.cluster.kubectl("delete", "operators.operators.operatorframework.io", name, "--cascade=orphan")
+    orphan = scene.deployment_when(name, "1.0.0")
+    assert orphan["metadata"]["uid"] == before["metadata"]["uid"]
+    assert not orphan["metadata"].get("ownerReferences")
+    assert "deletionTimestamp" not in orphan["metadata"]
+
+    scene.operator(scene.name, version="1.0.0")
+    ready = scene.ready_operator(name, "1.0.0")
+    adopted = scene.deployment_when(name, "1.0.0")
+    assert adopted["metadata"]["uid"] == before["metadata"]["uid"]
+    assert [each["uid"] for each in adopted["metadata"]["ownerReferences"]] == [ready["metadata"]["uid"]]
+    assert ready["metadata"]["finalizers"] == [FINALIZER]
+    scene.patch_operator(name, {"version": "1.1.0"})
+    scene.install(name, "1.1.0")
+    scene.ready_operator(name, "1.1.0")
+
+
+def test_what_another_package_left_is_not_adopted(scene: Scene) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    name = scene.operator(scene.name)
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+    scene.cluster.kubectl("delete", "operators.operators.operatorframework.io", name, "--cascade=orphan")
+    scene.operator("another", name)
+    scene.condition_when(name, "Stalled", "True", "package 'another' not found")
+    assert not scene.deployment_when(name, "1.0.0")["metadata"].get("ownerReferences")
+    scene.patch_operator(name, {"packageName": scene.name})
+    scene.ready_operator(name, "1.0.0")
+
+
+def test_a_bundle_deployment_that_a_person_made_is_adopted_on_request(scene: Scene) -> None:
+    scene.foreign_deployment()
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    name = scene.operator(scene.name)
+    refused = scene.condition_when(name, "Stalled", "True", "already exists and is owned by no Operator")
+    assert triple(refused, "Ready")[2] == (
+        f'BundleDeployment "{name}" already exists and is owned by no Operator: to have this Operator take it over, run kubectl '
+        f"annotate bundledeployments.core.rukpak.io {name} {ADOPT}=true; or create the Operator under another name"
+    )
+    scene.cluster.kubectl("annotate", "bundledeployments.core.rukpak.io", name, f"{ADOPT}=true")
+    scene.install(name, "1.0.0")
+    ready = scene.ready_operator(name, "1.0.0")
+    adopted = scene.deployment_when(name, "1.0.0")
+    assert wanted_version(adopted) == "1.0.0"
+    assert ADOPT not in (adopted["metadata"].get("annotations") or {})
+    assert [each["uid"] for each in adopted["metadata"]["ownerReferences"]] == [ready["metadata"]["uid"]]
