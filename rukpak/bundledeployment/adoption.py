@@ -15,8 +15,7 @@ from typing import Any
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Kind
 from olmkit.api.names import is_dns1123_subdomain, is_label_value
-from rukpak.bundledeployment.transforms import applied_fields
-from rukpak.bundledeployment.world import manager_name
+from olmkit.api.ownership import apply_entries, is_applied_by
 
 ARGO_CD, FLUX, HELM, OLM_V0 = "Argo CD", "Flux", "Helm", "OLM v0"
 KUBERNETES, SUITE = "Kubernetes", "olm-suite"
@@ -111,12 +110,13 @@ def owner_of(metadata: Mapping[str, Any], name_of: Callable[[str], str], departe
     `name_of` returns the name of the BundleDeployment of a uid, empty when there is none. `departed`: tools that have marked the
     object and are known to manage it no longer.
     """
-    labels = metadata.get("labels") or {}
-    system, applied = _system_of(metadata, labels), applied_fields({"metadata": metadata})
-    if system and not applied:  # what rukpak has applied was not there before it
+    labels, obj = metadata.get("labels") or {}, {"metadata": metadata}
+    system = _system_of(metadata, labels)
+    if system and not any(apply_entries(obj)):  # what rukpak has applied was not there before it
         return system
-    deployment = name_of(labels.get(OWNER_UID_LABEL, ""))
-    if deployment and manager_name(deployment) in applied:  # else the label is a copy
+    uid = labels.get(OWNER_UID_LABEL, "")
+    deployment = name_of(uid)
+    if deployment and is_applied_by(obj, uid, deployment):
         return f"BundleDeployment {deployment}"
     for owner in metadata.get("ownerReferences") or ():
         if owner.get("controller"):

@@ -17,13 +17,12 @@ from typing import Any
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL, RELEASED_ANNOTATION, Reason
 from olmkit.api.meta import Kind
-from olmkit.api.ownership import manager_name
+from olmkit.api.ownership import is_applied_by
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, OlmError, Unavailable, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.adoption import OLM_V0, SYSTEM, Claim, claims_of, owner_of, system_marks
 from rukpak.bundledeployment.owner_lookup import find_owners
 from rukpak.bundledeployment.rest_mapper import NAMESPACES
-from rukpak.bundledeployment.transforms import applied_fields
 from rukpak.bundledeployment.waiting import with_finalizers
 from rukpak.bundledeployment.world import (
     CRD,
@@ -96,7 +95,7 @@ class ApplyErrors:
             return ""
         holder = (metadata.get("labels") or {}).get(OWNER_UID_LABEL, "")
         is_released = key[:2] == CRD and not holder and RELEASED_ANNOTATION in (metadata.get("annotations") or {})
-        is_ours = holder == uid and manager_name(self.holder(uid)) in applied_fields(live)
+        is_ours = is_applied_by(live, uid, self.holder(uid))
         if key[:2] == NAMESPACE or is_ours or is_released:
             raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)
         if metadata.get("deletionTimestamp"):

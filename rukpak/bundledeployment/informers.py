@@ -11,14 +11,16 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from olmkit.api.bundledeployments import OWNER_NAME_LABEL
 from olmkit.api.meta import Object
+from olmkit.api.ownership import apply_entries, manager_name
 from olmkit.runtime.informer import Informer
 from rukpak.bundledeployment import transforms
 from rukpak.bundledeployment.events import controller_references
 from rukpak.bundledeployment.inventory import OWNER_INDEX
 from rukpak.bundledeployment.world import LabeledObject, NamespaceInfo
 
-MEMBER_INDEX, RELEASED_INDEX = "member", "released"
+MEMBER_INDEX, ORPHAN_INDEX, RELEASED_INDEX = "member", "orphan", "released"
 MAX_PENDING_DELETIONS = 4096
 """Deletions that are remembered; the informers show them within seconds."""
 
@@ -58,10 +60,20 @@ class Informers:
 
     def __post_init__(self) -> None:
         self.bundles.add_index(OWNER_INDEX, lambda obj: [entry["uid"] for entry in controller_references(obj)])
+        self.bundles.add_index(ORPHAN_INDEX, _orphan_of)
         self.namespaces.add_index(MEMBER_INDEX, _members)
         self.crds.add_index(OWNER_INDEX, transforms.owner_uid_index)
         for informer in (self.namespaces, self.crds):
             informer.add_index(RELEASED_INDEX, transforms.released_by_index)
+
+
+def _orphan_of(bundle: Object) -> Iterable[str]:
+    """The name of the BundleDeployment that made the Bundle, if the Bundle was left when that one was deleted."""
+    metadata = bundle["metadata"]
+    name = (metadata.get("labels") or {}).get(OWNER_NAME_LABEL, "")
+    is_left = not metadata.get("ownerReferences") and "deletionTimestamp" not in metadata
+    made = {entry["manager"] for entry in apply_entries(bundle)}
+    return (name,) if is_left and manager_name(name) in made else ()
 
 
 def _members(obj: Object) -> Iterable[str]:

@@ -32,7 +32,7 @@ from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.events import EventMapper, Interests, controller_references
 from rukpak.bundledeployment.finalize import kept_namespaces, unlisted_namespaces
 from rukpak.bundledeployment.history import time_to_deadline
-from rukpak.bundledeployment.informers import MEMBER_INDEX, RELEASED_INDEX, Informers
+from rukpak.bundledeployment.informers import MEMBER_INDEX, ORPHAN_INDEX, RELEASED_INDEX, Informers
 from rukpak.bundledeployment.install import awaited_endpoints
 from rukpak.bundledeployment.inventory import OWNER_INDEX, Inventory
 from rukpak.bundledeployment.namespace_finalizers import Holders, blocking_finalizers
@@ -159,9 +159,13 @@ class BundleDeploymentReconciler:
 
     async def _with_bundles(self, world: World) -> World:
         own = {obj["metadata"]["name"]: obj for obj in self.informers.bundles.by_index(OWNER_INDEX, world.uid)}
+        orphans = {
+            obj["metadata"]["name"] for obj in self.informers.bundles.by_index(ORPHAN_INDEX, world.name)
+        } - own.keys()
+        own |= {name: obj for name in orphans if (obj := self.informers.bundles.get(name)) is not None}
         other = self.informers.bundles.get(world.target_bundle) if world.target_bundle not in own else None
         active = world.active_bundle if not world.is_target_active else None
-        known = {name: self._bundle(obj) for name, obj in own.items()}
+        known = {name: replace(self._bundle(obj), is_orphan=name in orphans) for name, obj in own.items()}
         needed = (world.target_bundle, active, world.fallback.bundle if world.fallback else None)
         is_complete = all(name in own for name in needed if name is not None)
         return replace(

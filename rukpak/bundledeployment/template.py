@@ -100,9 +100,11 @@ def derive_record(world: World, operator: OperatorStatus) -> BundleRecord | None
 
 
 def differs(bundle: BundleInfo, desired: Mapping[str, Any]) -> bool:
-    """Whether a label or annotation of the desired metadata is missing, or one of ours is no longer in the template."""
+    """Whether it has no owner, or a label or annotation of the desired metadata is missing, or one of ours is no longer in the
+    template."""
     return (
-        not desired["labels"].items() <= bundle.labels.items()
+        bundle.is_orphan
+        or not desired["labels"].items() <= bundle.labels.items()
         or not desired.get("annotations", {}).items() <= bundle.annotations.items()
         or bool(foreign_annotations({"annotations": bundle.annotations}, desired))
     )

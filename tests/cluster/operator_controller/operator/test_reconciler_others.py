@@ -108,10 +108,14 @@ def test_a_bundle_deployment_that_is_not_its_own_is_left_alone(scene: Scene, kin
     scene.foreign_deployment(*({**each, "controller": True} for each in owners))
     try:
         name = scene.operator(scene.name)
-        message = (
-            f'BundleDeployment "{name}" already exists and is owned by {whose}: delete it, or create the Operator under another '
-            "name"
+        another = "create the Operator under another name"
+        adopt = f"kubectl annotate bundledeployments.core.rukpak.io {name} operators.operatorframework.io/adopt=true"
+        way = (
+            f"{another}, or delete it there"
+            if owners
+            else f"to have this Operator take it over, run {adopt}; or {another}"
         )
+        message = f'BundleDeployment "{name}" already exists and is owned by {whose}: {way}'
         refused = scene.condition_when(name, "Stalled", "True", message)
         assert triple(refused, "Installed") == ("False", "InstallationFailed", message)
         assert triple(refused, "Resolved")[:2] == ("True", "Success")

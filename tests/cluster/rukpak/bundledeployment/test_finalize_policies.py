@@ -2,7 +2,7 @@
 
 import pytest
 
-from olmkit.api import bundledeployments
+from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import RELEASED_ANNOTATION
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
@@ -88,7 +88,7 @@ async def test_orphan_leaves_everything_and_another_one_may_take_it_over(at: Har
     assert not is_ours(await at.find(NAMESPACES, at.name))
     other = f"{at.name}-b"
     await at.install(at.push(plain(*fleet(at))), name=other)
-    await at.until(says("Stalled", "True", "Blocked", "or set adoptionPolicy to IfUnowned to take it over"), name=other)
+    await at.until(says("Stalled", "True", "Blocked", "set adoptionPolicy to IfUnowned to take it over"), name=other)
     await install_with(at, at.push(plain(*fleet(at))), name=other, adoptionPolicy="IfUnowned")
     await at.until(READY, name=other)
     assert is_ours(await at.find(DEPLOYMENTS, "engine", at.name))
@@ -107,8 +107,8 @@ async def test_only_what_nobody_manages_is_taken_over(at: Harness, running: Clie
     await install_with(at, at.push(plain(*objects)), adoptionPolicy="IfUnowned")
     raw = await at.until(says("Stalled", "True", "Blocked"))
     assert triple(raw, "Ready")[2] == (
-        f"ConfigMap {at.name}/book already exists and is managed by Helm: remove it there, and the object of the bundle is "
-        "installed"
+        f"ConfigMap {at.name}/book already exists and is managed by Helm: have Helm let go of it without deleting it, remove its "
+        "meta.helm.sh/release-name, and it is taken over; or remove it there"
     )
     assert data(await at.find(CONFIG_MAPS, "log", at.name))["whose"] == "mine", (
         "before the first write nothing is changed"
@@ -127,3 +127,12 @@ async def test_each_way_to_delete_removes_all_objects(at: Harness, running: Clie
     await at.until(gone)
     await at.when(NAMESPACES, at.name, "", gone)
     assert await at.find(CRDS, f"boats.{at.group}") is None
+    if propagation == "Orphan":  # the Bundle has stayed, and the next BundleDeployment of this name takes it over
+        bundle = next(raw for raw in at.bundles.objects.values() if raw["metadata"]["name"].startswith(at.name))
+        assert not bundle["metadata"].get("ownerReferences")
+        await at.install(at.push(plain(*fleet(at))))
+        uid = (await at.until(READY))["metadata"]["uid"]
+        adopted = await at.find(bundles.KIND, bundle["metadata"]["name"])
+        assert adopted is not None
+        assert adopted["metadata"]["uid"] == bundle["metadata"]["uid"]
+        assert [each["uid"] for each in adopted["metadata"]["ownerReferences"]] == [uid]

@@ -60,8 +60,9 @@ async def test_an_object_with_a_copy_of_our_label_is_not_ours(at: Harness, runni
     raw = await at.until(says("Stalled", "True", "Blocked"))
     writer = made["metadata"]["managedFields"][0]["manager"]
     assert (
-        f"ConfigMap {at.name}/book already exists and has the label {OWNER} of this BundleDeployment, which did not apply it "
-        f"(written by {writer}): delete it, and the object of the bundle is installed"
+        f"ConfigMap {at.name}/book already exists and has the label {OWNER} of BundleDeployment {at.name}, which did not apply "
+        f"it (written by {writer}): set adoptionPolicy to IfUnowned to take it over, or delete it, and the object of the "
+        "bundle is installed"
     ) in triple(raw, "Ready")[2]
     assert data(await at.find(CONFIG_MAPS, "book", at.name)) == {"whose": "mine"}
 
@@ -70,14 +71,13 @@ async def test_an_object_with_a_copy_of_our_label_is_not_ours(at: Harness, runni
     assert data(await at.find(CONFIG_MAPS, "book", at.name)) == {"whose": "bundle"}
 
 
-async def test_who_is_asked_to_delete_a_definition_is_warned_of_what_goes_with_it(at: Harness, running: Client) -> None:
+async def test_nobody_is_asked_to_delete_a_definition(at: Harness, running: Client) -> None:
     await at.create(CRDS, definition(at.group))
     await at.install(at.push(plain(definition(at.group))))
     raw = await at.until(says("Stalled", "True", "Blocked"))
-    assert (
-        "delete it, and the object of the bundle is installed (deleting a CustomResourceDefinition deletes all its custom "
-        "resources: back up the ones that you need)"
-    ) in triple(raw, "Ready")[2]
+    message = triple(raw, "Ready")[2]
+    assert message.endswith("): set adoptionPolicy to IfUnowned to take it over with its custom resources")
+    assert "delete" not in message
 
 
 async def test_what_another_has_is_free_when_that_one_is_gone(at: Harness, running: Client) -> None:
