@@ -14,14 +14,16 @@ import logging
 from collections.abc import Callable, Iterator
 
 from olmkit.api.meta import Kind, Object
-from olmkit.errors import ApiError
-from olmkit.runtime.client import Client
+from olmkit.errors import ApiError, Unavailable
+from olmkit.runtime.client import NO_ANSWER, Client
 from olmkit.runtime.informer import Change, Informer
 
 WEBHOOK_CONFIGURATIONS = Kind(
     "admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations"
 )
 RETRY_SECONDS = 5.0
+FRESHNESS_SECONDS = 5.0
+"""Seconds for which the informer is waited for while it is stale."""
 
 log = logging.getLogger(__name__)
 
@@ -61,8 +63,13 @@ class CaBundleWriter:
     async def write(self, ca_bundle: bytes) -> None:
         """Make the API server trust these CAs (PEM); does nothing if there is no configuration, or it has them.
 
-        Raises ApiError.
+        Raises ApiError, also while the configuration cannot be read.
         """
+        try:
+            async with asyncio.timeout(FRESHNESS_SECONDS):
+                await self._informer.fresh.wait()
+        except TimeoutError:
+            raise Unavailable(0, NO_ANSWER, "the webhook configuration cannot be read now") from None
         found = self._informer.get(self._name)
         encoded = base64.b64encode(ca_bundle).decode()
         if found is None or not ca_bundle or all(each.get("caBundle") == encoded for each in _client_configs(found)):

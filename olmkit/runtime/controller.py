@@ -1,7 +1,8 @@
 """Informers, a queue and workers around one reconciler: which key is processed, for how long, and what the outcome means.
 
 Built by the entry points, run by olmkit.runtime.manager on the leader only. A change in an informer is mapped to keys; each key
-that is taken from the queue is one call of `reconcile`. Never reads an object and never decides.
+that is taken from the queue is one call of `reconcile`, and the queue hands out none while one of the informers is stale. Never
+reads an object and never decides.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from datetime import timedelta
 
 from olmkit.errors import ApiError, Conflict, OlmError
 from olmkit.runtime import metrics
+from olmkit.runtime.freshness import Freshness
 from olmkit.runtime.informer import Change, Informer
 from olmkit.runtime.logs import pass_facts
 from olmkit.runtime.queue import Queue, QueueShutDown, no_cost
@@ -72,17 +74,19 @@ class Controller:
         self._consecutive = consecutive
         self._cost = cost
         self._watched: list[tuple[Informer, MapFunc, Handler]] = []
-        self._required: list[Informer] = []
+        self._freshness = Freshness(name)
+        self._freshness.on_fresh(self._open)
         self._has_run = False
         self._queue: Queue | None = None
         self._gate: asyncio.Task[None] | None = None
-        """The gate that opens when the informers have synced; stop() cancels it."""
+        """The gate that opens when the informers are first fresh; stop() cancels it."""
         self._early: set[str] = set()
 
     @property
     def informers(self) -> list[Informer]:
-        """The informers that must have synced before the first pass: those watched before the first run()."""
-        return self._required
+        """The informers that the reconciler decides from: those watched before the first run(). No pass begins while one of them
+        is stale."""
+        return self._freshness.informers
 
     def watch(self, informer: Informer, keys: MapFunc) -> None:
         """Each change in `informer` enqueues the keys that `keys` maps it to. May be called while the controller runs."""
@@ -92,7 +96,7 @@ class Controller:
 
         self._watched.append((informer, keys, handle))
         if not self._has_run:
-            self._required.append(informer)
+            self._freshness.add(informer)
         informer.subscribe(handle)
 
     def unwatch(self, informer: Informer) -> None:
@@ -124,12 +128,12 @@ class Controller:
     async def run(self) -> None:
         """Work until stop() or until cancelled (then passes in progress are cancelled and awaited).
 
-        Begins when the informers have synced, with every key they know; may be called again after it has ended.
+        Begins when no informer is stale, with every key they know; may be called again after it has ended.
         """
         self._has_run = True
-        queue = self._queue = Queue(self.name, cost=self._cost)
+        queue = self._queue = Queue(self.name, cost=self._cost, is_open=lambda: self._freshness.is_fresh)
         metrics.MAX_WORKERS.labels(self.name).set(self._workers)
-        gate = self._gate = asyncio.create_task(self._synced(), name=f"{self.name} waits for informers")
+        gate = self._gate = asyncio.create_task(self._freshness.wait(), name=f"{self.name} waits for informers")
         try:
             await asyncio.wait({gate})
             if not gate.cancelled():
@@ -139,9 +143,9 @@ class Controller:
             queue.shutdown()
             self._queue = self._gate = None
 
-    async def _synced(self) -> None:
-        for informer in self._required:
-            await informer.synced.wait()
+    def _open(self) -> None:
+        if self._queue is not None:
+            self._queue.open()
 
     async def _run_with(self, queue: Queue) -> None:
         for key in self._known_keys() | self._early:
@@ -247,9 +251,9 @@ class Controller:
         loop = asyncio.get_running_loop()
         until = loop.time() + rules.max_wait.total_seconds()
         for _ in range(rules.max_passes - 1):
-            if after is None or after > rules.requeue_within or queue.has_cheaper(key):
+            if after is None or after > rules.requeue_within or not queue.may_continue(key):
                 return after
-            if after and not await queue.wait_added(key, until - loop.time()):
+            if after and not (await queue.wait_added(key, until - loop.time()) and queue.may_continue(key)):
                 return after
             queue.take_added(key)
             after = await self._reconcile(key)

@@ -2,8 +2,9 @@
 
 Made by olmkit.runtime.manager (one per kind and selector), read by reconcilers, subscribed to by controllers. run() recovers from
 all failures of the network and the API server: a watch that is cut resumes from the last version that it received; if that
-version is too old (410), it lists again, and objects that are missing in the list count as deleted; while the API server does not
-answer, the objects are kept and `stale` is set. Never writes.
+version is too old (410), or the cut lasted long, it lists again, and objects that are missing in the list count as deleted; while
+the API server does not answer, the objects are kept and the informer is stale. Decisions are made from informers that are not
+stale: olmkit.runtime.freshness. Never writes.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ TRANSFORMED_PAGE_SIZE = 100
 """Objects per page of a list with `transform`: such objects are large."""
 STABLE_WATCH_SECONDS = 5.0
 """A watch that lasted this long counts as successful even if it received nothing."""
+MAX_RESUMED_CUT_SECONDS = 5.0
+"""After a longer cut the objects are listed again. A watch that resumes is open before the events of the cut have been received,
+and nothing tells when they have; those of a short cut make the objects no older than any watch does."""
 
 METHOD_NOT_ALLOWED = 405
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion")
@@ -52,6 +56,10 @@ class Informer:
 
     `absent_is_empty`: a kind that is not served counts as synced and empty, and is checked for every 30 s; without it the
     informer waits for the kind and is not synced.
+
+    `synced` is set once the objects have been listed, and stays set. `fresh` is set while the informer is not stale: a list that
+    began after the last relist() is complete, and the watch that follows it is open. A list is read from etcd, not from a cache
+    of the API server.
     """
 
     def __init__(  # noqa: PLR0913 selectors and options of one kind
@@ -68,7 +76,7 @@ class Informer:
     ) -> None:
         self.kind = kind
         self.synced = asyncio.Event()
-        self.stale = True
+        self.fresh = asyncio.Event()
         self._client = client
         self._namespace = namespace
         self._selector = label_selector
@@ -78,12 +86,22 @@ class Informer:
         self._transform = transform
         self._store = InformerStore()
         self._handlers: list[Handler] = []
+        self._freshness_handlers: list[Callable[[], None]] = []
+        self._work: asyncio.Task[None] | None = None
+        """Lists and watches; replaced by relist()."""
+        self._current_at = 0.0
+        """When the last list ended or the watch was cut, by the clock of the event loop; unused while the watch is open."""
         self._resume_version = ""
         """The version at which the watch resumes; "" when a list is due."""
         self._newest_version = ""
         """The newest version that was listed or watched, kept when a list is due."""
         self._failures = 0
         self._is_failing = False
+
+    @property
+    def stale(self) -> bool:
+        """Whether the objects may be older than those of an open watch: `fresh` is not set."""
+        return not self.fresh.is_set()
 
     @property
     def objects(self) -> Mapping[ObjectName, Object]:
@@ -104,6 +122,17 @@ class Informer:
         """Stop calling `handler`."""
         self._handlers.remove(handler)
 
+    def on_freshness(self, handler: Callable[[], None]) -> None:
+        """Call `handler` each time the informer becomes stale or fresh. It must return quickly and must not raise."""
+        self._freshness_handlers.append(handler)
+
+    def relist(self) -> None:
+        """List again, with a request that begins after this call; the informer is stale until then, and the objects are kept."""
+        self._resume_version = ""
+        self._set_fresh(False)
+        if self._work is not None:
+            self._work.cancel()
+
     def add_index(self, name: str, keys: Callable[[Object], Iterable[str]]) -> None:
         """Index the objects by the keys that `keys` returns for them."""
         self._store.add_index(name, keys)
@@ -123,8 +152,20 @@ class Informer:
     async def run(self) -> None:
         """List and watch until cancelled."""
         while True:
+            work = self._work = asyncio.create_task(self._list_and_watch(), name=f"list and watch {self.kind.plural}")
             try:
-                if not self._resume_version:
+                await asyncio.wait({work})
+            finally:
+                self._work = None
+                work.cancel()
+                await asyncio.wait({work})
+            if not work.cancelled():  # relist() cancels it
+                work.result()
+
+    async def _list_and_watch(self) -> None:
+        while True:
+            try:
+                if not self._resume_version or self._is_cut_long():
                     await self._list()
                 await self._watch()
             except Gone:
@@ -135,7 +176,8 @@ class Informer:
                 await self._absent(error)
             except ApiError as error:
                 if error.status == METHOD_NOT_ALLOWED:  # an aggregated API without watch: list periodically
-                    self._resume_version, self.stale = "", False
+                    self._resume_version = ""
+                    self._set_fresh(True)
                 self._failed(error)
                 await self._pause()
             else:
@@ -147,6 +189,7 @@ class Informer:
         for change in self._store.replace(objects, version, rewound=rewound):
             self._notify(change)
         self._resume_version = self._newest_version = version
+        self._current_at = asyncio.get_running_loop().time()
         self.synced.set()
 
     async def _read_all(self) -> tuple[list[Object], str]:
@@ -170,6 +213,16 @@ class Informer:
             objects += map(self._trim, page)
         return objects, version
 
+    def _set_fresh(self, is_fresh: bool) -> None:
+        if is_fresh == self.fresh.is_set():
+            return
+        if is_fresh:
+            self.fresh.set()
+        else:
+            self.fresh.clear()
+        for handler in tuple(self._freshness_handlers):
+            handler()
+
     async def _watch(self) -> None:
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -187,7 +240,9 @@ class Informer:
                 async for event in events:
                     self._on_event(event)
         finally:
-            self.stale = True
+            if not self.stale:
+                self._current_at = loop.time()
+            self._set_fresh(False)
             if loop.time() - began > STABLE_WATCH_SECONDS:
                 self._failures = 0
 
@@ -204,8 +259,14 @@ class Informer:
             self._notify(self._store.event(event["type"], self._trim(obj)))
         self._resume_version = self._newest_version = version
 
+    def _is_cut_long(self) -> bool:
+        return asyncio.get_running_loop().time() - self._current_at > MAX_RESUMED_CUT_SECONDS
+
     def _on_watch_open(self) -> None:
-        self.stale = False
+        """The API server has accepted the watch. Raises Gone if that took so long that a list is due."""
+        if self._is_cut_long():
+            raise Gone(410, "Expired", "the watch was cut for long")
+        self._set_fresh(True)
         if self._is_failing:
             log.info("watch works again", extra=self._facts())
         self._is_failing = False
@@ -247,9 +308,9 @@ class Informer:
         for change in self._store.clear():
             self._notify(change)
         self.synced.set()
-        self.stale = False
+        self._set_fresh(True)
         await asyncio.sleep(ABSENT_KIND_RECHECK_SECONDS)
-        self.stale = True
+        self._set_fresh(False)
 
     async def _pause(self) -> None:
         self._failures += 1

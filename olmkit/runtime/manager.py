@@ -193,9 +193,15 @@ class Manager:
             await self._lead()
 
     async def _lead(self) -> None:
-        """Run the controllers until stop(), and then until their passes have ended or DRAIN_TIMEOUT_SECONDS are over."""
+        """Run the controllers until stop(), and then until their passes have ended or DRAIN_TIMEOUT_SECONDS are over.
+
+        All informers list again first: what another leader has written since may not have reached them.
+        """
         if self._stopping.is_set():
             return
+        if self._election is not None:
+            for informer in self._informers.values():
+                informer.relist()
         for callback in self._started_leading_callbacks:
             callback()
         self._leading = True

@@ -63,6 +63,11 @@ REQUEST_TIME = Histogram(
     ["verb", "host"],
     buckets=_REQUEST_BUCKETS,
 )
+STALE_INFORMERS = Gauge(
+    "stale_informers",
+    "Informers that are not up to date, of those that a reader decides from; it waits for them.",
+    ["reader"],
+)
 LEADER = Gauge("leader_election_master_status", "1 while this process holds the lease.", ["name"])
 LEADER_SLOWPATH = Counter(
     "leader_election_slowpath_total", "Renewals that had to read the lease again first.", ["name"]

@@ -48,6 +48,11 @@ class _Ready(NamedTuple):
     key: str
 
 
+def always() -> bool:
+    """Keys are handed out at any time."""
+    return True
+
+
 def no_cost(key: str) -> int:
     """The cost of each key, if all cost the same: they are processed in the order in which they were added."""
     return 0
@@ -55,11 +60,19 @@ def no_cost(key: str) -> int:
 
 class Queue:
     """Keys that wait, keys that are processed, and delayed keys. `name` is the label of its metrics; `cost` is called with a key
-    when it is enqueued: of keys that wait, those with the lowest cost are next, and of these the one that was added first.
+    when it is enqueued: of keys that wait, those with the lowest cost are next, and of these the one that was added first. No key
+    is handed out while `is_open` returns False; whoever changes its answer calls open().
     """
 
-    def __init__(self, name: str = "", retry: Backoff = KEY_BACKOFF, cost: Callable[[str], int] = no_cost) -> None:
+    def __init__(
+        self,
+        name: str = "",
+        retry: Backoff = KEY_BACKOFF,
+        cost: Callable[[str], int] = no_cost,
+        is_open: Callable[[], bool] = always,
+    ) -> None:
         self.name = name
+        self._is_open = is_open
         self._backoff = retry
         self._cost = cost
         self._order: list[_Ready] = []
@@ -126,7 +139,7 @@ class Queue:
 
     async def get(self) -> str:
         """The next key to process; call done() when it is processed. Raises QueueShutDown once shutdown() was called."""
-        while not self._shut_down and not self._ready:
+        while not self._shut_down and not (self._ready and self._is_open()):
             getter = asyncio.get_running_loop().create_future()
             self._getters.append(getter)
             try:
@@ -144,10 +157,16 @@ class Queue:
             later.timer.cancel()
         return key
 
-    def has_cheaper(self, key: str) -> bool:
-        """Whether a key waits that costs less than this one, which is being processed."""
+    def open(self) -> None:
+        """Hand out the keys that wait, as `is_open` returns True again."""
+        for _ in range(min(len(self._ready), len(self._getters))):
+            self._wake()
+
+    def may_continue(self, key: str) -> bool:
+        """Whether another pass over this key, which is being processed, may follow at once: keys are handed out, and none waits
+        that costs less."""
         first = self._cheapest()
-        return first is not None and first.cost < self._cost(key)
+        return self._is_open() and (first is None or first.cost >= self._cost(key))
 
     def take_added(self, key: str) -> bool:
         """Whether the key, which is being processed, was added meanwhile. It is not processed again because of that."""

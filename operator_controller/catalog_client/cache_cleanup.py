@@ -11,7 +11,6 @@ from operator_controller.catalog_client.client import CatalogClient
 
 async def clean_cache(catalogs: Informer, catalog_client: CatalogClient) -> None:
     """Clean up at the start, and whenever a Catalog is deleted or replaced by another one. Runs until cancelled."""
-    await catalogs.synced.wait()
     deleted = asyncio.Event()
 
     def on_change(change: Change) -> None:
@@ -21,6 +20,7 @@ async def clean_cache(catalogs: Informer, catalog_client: CatalogClient) -> None
     catalogs.subscribe(on_change)
     try:
         while True:
+            await catalogs.fresh.wait()
             await catalog_client.retain_only({raw["metadata"]["name"]: _uid(raw) for raw in catalogs.objects.values()})
             await deleted.wait()
             deleted.clear()

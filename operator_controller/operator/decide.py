@@ -13,8 +13,6 @@ Called by olmkit.runtime.reconciler. Pure.
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from olmkit.api.meta import apply_precondition
 from olmkit.api.operators import FINALIZER
 from olmkit.errors import OlmError
@@ -34,9 +32,6 @@ from operator_controller.operator.world import (
     RemoveFinalizer,
     World,
 )
-
-WATCH_RETRY_DELAY = timedelta(seconds=2)
-"""Time between two checks whether the watch of BundleDeployments is open again, which no event announces."""
 
 
 def decide(world: World) -> Decision[Plan, Evaluation | DeletionEvaluation]:
@@ -91,6 +86,4 @@ def _decide_deletion(world: World, evaluation: DeletionEvaluation) -> Plan:
         return Keep() if is_held else DeleteBundleDeployment(metadata.name, metadata.uid)
     if FINALIZER not in finalizers:
         return Keep()
-    if not world.is_watch_open:  # there may be a BundleDeployment that is not known
-        return Keep(WATCH_RETRY_DELAY)
     return RemoveFinalizer(tuple(one for one in finalizers if one != FINALIZER))

@@ -17,7 +17,6 @@ from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION
 from olmkit.api.meta import Object
 from olmkit.runtime.informer import Change
 from operator_controller.operator.act import OperatorActions
-from operator_controller.operator.decide import WATCH_RETRY_DELAY
 from operator_controller.operator.dependencies import hold_text
 from operator_controller.operator.informers import HOLD_INDEX, Informers
 from operator_controller.operator.resolution_request import make_orphan_request
@@ -66,8 +65,6 @@ class OrphanedHolds:
         orphans = self._orphans()
         if not orphans:
             return None
-        if self.informers.operators.stale or self.informers.deployments.stale:
-            return WATCH_RETRY_DELAY
         requests = await self._read_requests()
         holders = {each.held_package: self._named(each.name) for each in requests}
         answers = {each.operator: each for each in await asyncio.to_thread(deletion_answers, requests)}

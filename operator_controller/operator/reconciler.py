@@ -144,7 +144,6 @@ class OperatorReconciler:
             raw=raw,
             operator=operator,
             bundle_deployment=ObservedBundleDeployment.load(deployment) if deployment is not None else None,
-            is_watch_open=not self.informers.deployments.stale,
         )
         return self._with_running(world)
 

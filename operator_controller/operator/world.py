@@ -143,8 +143,6 @@ class World:
     """The claims to the package, this Operator's among them."""
     rejected_images: Mapping[str, str] = field(default_factory=dict)
     """Images that rukpak rejects on any cluster: the message by digest."""
-    is_watch_open: bool = True
-    """Whether the watch of BundleDeployments is open, so that none exists that is not known here."""
     selected_catalogs: tuple[str, ...] | None = None
     """The names of the Catalogs that spec.catalogSelector selects, sorted; None without a selector."""
     resolution: AnswerState | None = None

@@ -1,9 +1,9 @@
 """The Resolver: resolves all Operators together whenever something that resolution depends on has changed.
 
 Created by operator_controller.setup, run while this process leads. Informers and catalog reads mark it dirty; it then makes one
-numbered Snapshot of everything, has it solved in a child process that is kept (solve_job.py), and wakes the Operators whose
-answer has changed. While a Snapshot is solved, changes accumulate for the next one. Operators ask it in `observe` for the answer
-to their present request. It writes nothing to the API server, and decides nothing about an installation.
+numbered Snapshot of everything, once no informer is stale, has it solved in a child process that is kept (solve_job.py), and
+wakes the Operators whose answer has changed. While a Snapshot is solved, changes accumulate for the next one. Operators ask it in
+`observe` for the answer to their present request. It writes nothing to the API server, and decides nothing about an installation.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 
 from olmkit.errors import OlmError
 from olmkit.runtime.backoff import Backoff
+from olmkit.runtime.freshness import Freshness
 from olmkit.runtime.informer import Change, Informer
 from operator_controller.catalog_client.client import CatalogClient
 from operator_controller.resolve.answer import Answer
@@ -80,6 +81,7 @@ class Resolver:
         self._read_taken_names: ReadTakenNames = tuple
         self._wake: Callable[[str], None] = lambda name: None
         self._watched: list[tuple[Informer, MapFunc]] = []
+        self._freshness = Freshness("resolver", catalogs, facts.definitions)
         self._dirty = asyncio.Event()
         self._to_read: set[str] = set()
         """The Operators whose requests may have changed."""
@@ -103,6 +105,7 @@ class Resolver:
     def watch(self, informer: Informer, operators: MapFunc) -> None:
         """A change in `informer` may change the requests of these Operators. Before run()."""
         self._watched.append((informer, operators))
+        self._freshness.add(informer)
 
     def answer_to(self, request: OperatorRequest) -> AnswerState:
         """The answer to the present request of an Operator, which is woken when there is another one."""
@@ -151,8 +154,7 @@ class Resolver:
             (self._facts.definitions, self._on_definition),
         ]
         handlers += [(informer, self._handler(operators)) for informer, operators in self._watched]
-        for informer, _ in handlers:
-            await informer.synced.wait()
+        await self._freshness.wait()
         self.clear()
         await self._facts.read()
         try:
@@ -164,6 +166,7 @@ class Resolver:
                 group.create_task(self._facts.keep_reading(self.mark_dirty), name="facts of the cluster")
                 while True:
                     await self._dirty.wait()
+                    await self._freshness.wait()
                     self._dirty.clear()
                     await self._resolve()
         finally:

@@ -32,6 +32,8 @@ MAX_COUNTED = 500
 """Custom resources of one kind that are counted: one request for each kind."""
 COUNT_SECONDS = 5.0
 """Seconds for counting. The API server waits 10 s (config/webhook)."""
+FRESHNESS_SECONDS = 2.0
+"""Seconds for which a watch that is cut is waited for."""
 MAX_CONCURRENT_REQUESTS = 4
 """Requests of all counts together: anyone who reaches the port can have rukpak count."""
 
@@ -107,12 +109,22 @@ class DeletionProtection:
 
     async def _denial(self, kind: Kind, obj: Object, deployments: Sequence[Object]) -> Denial | None:
         name = obj["metadata"]["name"]
-        if self.deployments.stale or self.crds.stale:
+        if not await self._is_fresh():
             text = f"{kind.kind} {name} is protected, and its custom resources cannot be counted now: try again"
             return Denial(FORBIDDEN, text)
         installed = [each["metadata"] for each in deployments]
         counted = [await self.usage.custom_resources(each["uid"], each["name"]) for each in installed]
         return denial_of(kind, name, [entry for counts in counted for entry in counts])
+
+    async def _is_fresh(self) -> bool:
+        """Whether the informers are up to date; a watch that was just cut is waited for."""
+        try:
+            async with asyncio.timeout(FRESHNESS_SECONDS):
+                await self.deployments.fresh.wait()
+                await self.crds.fresh.wait()
+        except TimeoutError:
+            return False
+        return not self.deployments.stale
 
 
 def operator_of(deployment: Object) -> Object | None:

@@ -40,11 +40,11 @@ class GarbageCollector:
 
     async def run(self) -> None:
         """Remove what an earlier process left, then collect once and at each request, until cancelled."""
-        await self.bundles.synced.wait()
         self.request()
         while True:
             await self._requested.wait()
             await self.jobs.idle()
+            await self.bundles.fresh.wait()
             self._requested.clear()
             try:
                 await self._collect()

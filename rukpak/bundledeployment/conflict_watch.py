@@ -27,7 +27,7 @@ class ConflictWatch:
         """Watch these objects for a BundleDeployment, and no others. Returns whether one of them is deleted already."""
         watched = await self._watches.watch(name, objects)
         return any(
-            informer.synced.is_set() and informer.get(conflicting.name, conflicting.namespace) is None
+            informer.fresh.is_set() and informer.get(conflicting.name, conflicting.namespace) is None
             for conflicting, informer in watched.items()
         )
 

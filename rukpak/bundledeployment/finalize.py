@@ -84,7 +84,7 @@ def finalize(world: World, evaluation: Evaluation) -> Plan:
     _require_no_hold(evaluation)
     _require_known(world)
     objects = _delete_objects(world) or _release_objects(world)
-    return objects or _remove_namespaces(world, evaluation) or _remove_finalizer(world)
+    return objects or _remove_namespaces(world, evaluation) or RemoveFinalizer()
 
 
 def kept_namespaces(world: World) -> tuple[NamespaceInfo, ...]:
@@ -157,16 +157,6 @@ def _release_objects(world: World) -> Plan | None:
         return None
     kept = [entry for _, entry in sorted(world.owned.items()) if entry.deletion_timestamp is None]
     return Prune(release=tuple(kept[:DELETE_BATCH])) if kept else None
-
-
-def _remove_finalizer(world: World) -> Plan:
-    """Remove the finalizer, only when all watches are open: objects that remain after this are never removed."""
-    if world.stale and not world.abandoned:
-        kinds = list_names(kind for _, kind in world.stale)
-        raise BriefWait(
-            Reason.OBJECT_LOOKUP_FAILURE, f"waiting until the API server lists the remaining {kinds}", SYNC_POLL_DELAY
-        )
-    return RemoveFinalizer()
 
 
 def _wave(world: World, name: str, entries: list[LabeledObject | CustomResource]) -> Plan | None:

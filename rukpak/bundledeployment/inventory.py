@@ -25,9 +25,9 @@ from rukpak.format.objects import ObjectKey
 GroupKind = tuple[str, str]
 OWNER_INDEX = "owner"
 UNREACHABLE_AFTER_SECONDS = 30.0
-"""A kind whose informer has not synced for that long counts as unreachable."""
+"""A kind whose informer has been stale for that long counts as unreachable."""
 SYNC_TIMEOUT_SECONDS = 2.0
-"""How long a pass waits for an informer that it started."""
+"""How long a pass waits for an informer that was just started, or whose watch was just cut."""
 
 
 class InformerFactory(Protocol):
@@ -48,10 +48,8 @@ class OwnedObjects:
 
     labeled: dict[ObjectKey, LabeledObject]
     unsynced: frozenset[GroupKind]
-    """Kinds that have not been listed, unreachable ones included."""
+    """Kinds whose informer is stale, unreachable ones included."""
     unreachable: frozenset[GroupKind]
-    stale: frozenset[GroupKind] = frozenset()
-    """Kinds whose watch is not open."""
 
 
 @dataclass
@@ -60,7 +58,13 @@ class _Watched:
     kind: Kind
     users: set[str] = field(default_factory=set)
     """uids of the BundleDeployments that have the kind."""
-    started: float = field(default_factory=time.monotonic)
+    stale_since: float = field(default_factory=time.monotonic)
+    """When the informer was started or became stale; of no meaning while it is fresh."""
+
+    def note_staleness(self) -> None:
+        """The informer has become stale or fresh."""
+        if self.informer.stale:
+            self.stale_since = time.monotonic()
 
 
 def parse_annotation(annotation: str) -> frozenset[GroupKind]:
@@ -87,14 +91,13 @@ class Inventory:
         self._watched: dict[GroupKind, _Watched] = {}
 
     async def list(self, uid: str, kinds: frozenset[GroupKind]) -> OwnedObjects:
-        """The objects of a BundleDeployment. Waits up to 2 seconds for kinds that were not watched before."""
+        """The objects of a BundleDeployment. Waits up to 2 seconds for kinds that have just become stale."""
         await self._release(uid, keep=kinds)
         for kind in sorted(kinds):
             await self._watch(uid, kind)
-        await _synced([self._watched[kind] for kind in kinds if kind in self._watched])
+        await _fresh([self._watched[kind] for kind in kinds if kind in self._watched])
         labeled: dict[ObjectKey, LabeledObject] = {}
         unsynced: set[GroupKind] = set()
-        stale: set[GroupKind] = set()
         unreachable = {
             kind for kind in kinds if kind[0] in self._rest_mapper.failed_groups and kind not in self._watched
         }
@@ -102,14 +105,12 @@ class Inventory:
             informer = self._informer(kind)
             if informer is None:
                 continue
-            if not informer.synced.is_set():
+            if informer.stale:
                 unsynced.add(kind)
                 unreachable |= {kind} if self._is_late(kind) else set()
-            elif informer.stale:
-                stale.add(kind)
             for obj in informer.by_index(OWNER_INDEX, uid):
                 labeled[obj["labeled"].key] = obj["labeled"]
-        return OwnedObjects(labeled, frozenset(unsynced | unreachable), frozenset(unreachable), frozenset(stale))
+        return OwnedObjects(labeled, frozenset(unsynced | unreachable), frozenset(unreachable))
 
     def taken(self, uid: str, keys: Iterable[ObjectKey]) -> frozenset[ObjectKey]:
         """Those of the keys whose object has the label of another BundleDeployment, as far as their kinds are watched."""
@@ -122,7 +123,7 @@ class Inventory:
 
     def _is_late(self, kind: GroupKind) -> bool:
         watched = self._watched.get(kind)
-        return watched is not None and time.monotonic() - watched.started > UNREACHABLE_AFTER_SECONDS
+        return watched is not None and time.monotonic() - watched.stale_since > UNREACHABLE_AFTER_SECONDS
 
     async def forget(self, uid: str) -> None:
         """The BundleDeployment is deleted."""
@@ -151,7 +152,8 @@ class Inventory:
             return
         users = {uid, *(watched.users if watched is not None else ())}
         if kind is not None:
-            self._watched[group_kind] = _Watched(self._start(kind), kind, users)
+            entry = self._watched[group_kind] = _Watched(self._start(kind), kind, users)
+            entry.informer.on_freshness(entry.note_staleness)
         elif watched is not None:
             del self._watched[group_kind]
         if watched is not None:
@@ -190,13 +192,11 @@ class Inventory:
             self._changed(uid)
 
 
-async def _synced(watched: list[_Watched]) -> None:
-    """Wait for informers that were just started."""
+async def _fresh(watched: list[_Watched]) -> None:
+    """Wait for informers that have just become stale."""
     now = time.monotonic()
-    fresh = [
-        entry for entry in watched if not entry.informer.synced.is_set() and now - entry.started < SYNC_TIMEOUT_SECONDS
-    ]
-    waits = [asyncio.ensure_future(entry.informer.synced.wait()) for entry in fresh]
+    recent = [entry for entry in watched if entry.informer.stale and now - entry.stale_since < SYNC_TIMEOUT_SECONDS]
+    waits = [asyncio.ensure_future(entry.informer.fresh.wait()) for entry in recent]
     try:
         if waits:
             await asyncio.wait(waits, timeout=SYNC_TIMEOUT_SECONDS)

@@ -221,7 +221,6 @@ class BundleDeploymentReconciler:
             taken=self._taken(world),
             unsynced=owned.unsynced,
             unreachable_kinds=owned.unreachable,
-            stale=owned.stale | ({NAMESPACE} if self.informers.namespaces.stale else frozenset()),
             namespaces=namespaces,
             crds=crds,
             namespace_finalizers=await self._namespace_finalizers(namespaces.values()),
@@ -317,7 +316,7 @@ class BundleDeploymentReconciler:
         last, deployment = memory.custom_resource_counts, world.deployment
         if not is_count_wanted(deployment):
             return world
-        if time_to_count(deployment, last, world.now) != NO_DELAY or self.informers.crds.stale:
+        if time_to_count(deployment, last, world.now) != NO_DELAY:
             return replace(world, custom_resource_counts=last)
         counts = await self.usage.custom_resources(world.uid, world.name)
         request, is_deleting = count_request(deployment), deployment.metadata.deleting

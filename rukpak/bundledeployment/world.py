@@ -244,11 +244,10 @@ class World:
     taken: frozenset[ObjectKey] = frozenset()
     """Keys of objects of the desired bundle that other BundleDeployments have, while it is being installed."""
     unsynced: frozenset[tuple[str, str]] = frozenset()
-    """Kinds of the inventory that have not been listed yet, including those that cannot be listed."""
+    """Kinds of the inventory of which more objects may exist: they have not been listed, or their watch is cut. Includes those
+    that cannot be listed."""
     unreachable_kinds: frozenset[tuple[str, str]] = frozenset()
     """Kinds of the inventory that cannot be listed because their API server is unavailable."""
-    stale: frozenset[tuple[str, str]] = frozenset()
-    """Kinds of the inventory, and Namespaces, whose watch is not open: more objects may exist."""
     namespaces: Mapping[str, NamespaceInfo] = field(default_factory=dict)
     """Namespaces that are in the bundle or were released, and those that the BundleDeployment is a member of, by name."""
     crds: Mapping[str, CustomResourceDefinition] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import yaml
 
 Touch = Callable[[bytes], bytes]
-_CHUNK = 65536
+CHUNK = 65536
 P = TypeVar("P", bound="Proxy")
 
 
@@ -30,6 +30,8 @@ class Proxy:
         self._upstream = upstream
         self._tls = tls
         self._writers: set[asyncio.StreamWriter] = set()
+        self._client_of: dict[asyncio.StreamWriter, asyncio.StreamWriter] = {}
+        """The writer towards the client, by that towards the API server."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._flows = asyncio.Event()
         self._flows.set()
@@ -94,6 +96,7 @@ class Proxy:
         self._writers.add(writer)
         try:
             up_reader, up_writer = await self._connect()
+            self._client_of[up_writer] = writer
             directions = {
                 asyncio.create_task(self._move(reader, up_writer, is_answer=False)),
                 asyncio.create_task(self._move(up_reader, writer, is_answer=True)),
@@ -102,6 +105,7 @@ class Proxy:
             for direction in directions:
                 direction.cancel()
             await asyncio.wait(directions)
+            del self._client_of[up_writer]
             up_writer.transport.abort()
         except OSError:
             pass  # no upstream: the connection of the client ends
@@ -114,7 +118,7 @@ class Proxy:
         """A connection with a small receive buffer, so that the API server soon notices a stall."""
         upstream = socket.socket(socket.AF_INET)
         upstream.setblocking(False)
-        upstream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _CHUNK)
+        upstream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, CHUNK)
         try:
             await asyncio.get_running_loop().sock_connect(upstream, self._upstream)
         except OSError:
@@ -125,7 +129,7 @@ class Proxy:
 
     async def _move(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool) -> None:
         with contextlib.suppress(OSError):
-            while chunk := await reader.read(_CHUNK):
+            while chunk := await reader.read(CHUNK):
                 if is_answer:
                     await self._flows.wait()
                     chunk = self._touch(chunk) if self._touch is not None else chunk

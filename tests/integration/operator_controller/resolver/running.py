@@ -40,8 +40,10 @@ class RunningResolver:
     """The Resolver with its reconciler, which the test asks as a pass would."""
 
     def __init__(self, client: Client, catalog_client: CatalogClient, worker: KeptWorker) -> None:
-        self.informers = make_informers(lambda kind: Informer(client, kind))
         self._definitions = Informer(client, customresourcedefinitions.KIND, transform=customresourcedefinitions.trim)
+        self.informers = make_informers(lambda kind: Informer(client, kind))
+        for informer in (*vars(self.informers).values(), self._definitions):
+            informer.fresh.set()
         facts = ClusterFactsReader(client, self._definitions)
         solver = SolverProcess(worker, catalog_client.folder)
         self.resolver = Resolver(solver, catalog_client, self.informers.catalogs, facts)
@@ -53,8 +55,6 @@ class RunningResolver:
         self._changed = asyncio.Event()
         self.resolver.connect(self.reconciler.read_request, lambda: (), self._wake)
         self._versions = itertools.count(1)
-        for informer in (*vars(self.informers).values(), self._definitions):
-            informer.synced.set()
 
     def _wake(self, name: str) -> None:
         self.woken.append(name)

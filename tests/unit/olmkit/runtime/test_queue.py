@@ -326,7 +326,7 @@ def test_a_key_that_has_waited_for_two_minutes_is_next_whatever_it_costs() -> No
         for key in ("small", "tiny"):
             queue.add(key)
         assert [await queue.get() for _ in range(3)] == ["large", "tiny", "small"]
-        assert not queue.has_cheaper("large")
+        assert queue.may_continue("large")
         queue.done("large")
         queue.add("large")
         assert await queue.get() == "large"
@@ -340,10 +340,37 @@ def test_a_worker_can_ask_whether_a_key_waits_that_costs_less_than_its_own_now()
         queue = Queue("test", cost=left.__getitem__)
         queue.add("large")
         assert await queue.get() == "large"
-        assert not queue.has_cheaper("large")
+        assert queue.may_continue("large")
         queue.add("small")
-        assert queue.has_cheaper("large")
+        assert not queue.may_continue("large")
         left["large"] = 5
-        assert not queue.has_cheaper("large")
+        assert queue.may_continue("large")
+
+    run(main())
+
+
+def test_no_key_is_handed_out_while_the_queue_is_not_open() -> None:
+    async def main() -> None:
+        is_open = False
+        queue = Queue("test", is_open=lambda: is_open)
+        getters = [asyncio.create_task(queue.get()) for _ in range(3)]
+        for key in ("a", "b"):
+            queue.add(key)
+        await asyncio.sleep(1000)
+        assert not any(getter.done() for getter in getters)
+        assert len(queue) == 2
+        is_open = True
+        queue.open()
+        await asyncio.sleep(0)
+        assert [getter.result() for getter in getters[:2]] == ["a", "b"]
+        is_open = False
+        assert not queue.may_continue("a")
+        queue.add("c")
+        queue.done("a")
+        await asyncio.sleep(1000)
+        assert not getters[2].done()
+        queue.shutdown()
+        with pytest.raises(QueueShutDown):
+            await getters[2]
 
     run(main())

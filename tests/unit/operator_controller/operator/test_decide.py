@@ -10,7 +10,7 @@ import pytest
 
 from olmkit.api.operators import FINALIZER
 from olmkit.errors import Blocked, OlmError, Waiting
-from operator_controller.operator.decide import WATCH_RETRY_DELAY, decide
+from operator_controller.operator.decide import decide
 from operator_controller.operator.timing import RESYNC_DELAY
 from operator_controller.operator.world import (
     AddFinalizer,
@@ -201,11 +201,6 @@ PLANS: list[tuple[str, World, Plan | str]] = [
         "after its deletion the finalizer is removed",
         world(operator(deleting=True, finalizers=["x/y", FINALIZER])),
         RemoveFinalizer(("x/y",)),
-    ),
-    (
-        "the finalizer stays while the watch of BundleDeployments is closed: one may exist that is not known",
-        replace(world(operator(deleting=True)), is_watch_open=False),
-        Keep(WATCH_RETRY_DELAY),
     ),
     (
         "a BundleDeployment of another owner does not delay the deletion",

@@ -326,11 +326,10 @@ def test_nothing_goes_before_everything_was_read() -> None:
 
 def test_the_finalizer_stays_while_what_is_left_may_not_be_known() -> None:
     stale = frozenset({("", "Secret"), ("apps", "Deployment")})
-    with pytest.raises(BriefWait, match="lists the remaining Deployment, Secret"):
-        plan_of(replace(having(), stale=stale))
-    assert torn(replace(having(member(SECRET)), stale=stale)) == [["log"]], "what is known goes meanwhile"
+    with pytest.raises(BriefWait, match="listing Deployment, Secret"):
+        plan_of(replace(having(), unsynced=stale))
     assert plan_of(having()) == RemoveFinalizer()
-    assert plan_of(replace(having(abandoned=True), stale=stale)) == RemoveFinalizer()
+    assert plan_of(replace(having(abandoned=True), unsynced=stale, unreachable_kinds=stale)) == RemoveFinalizer()
 
 
 def test_what_is_abandoned_is_still_read_first() -> None:
