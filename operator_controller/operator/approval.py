@@ -9,16 +9,19 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from olmkit.api.bundledeployments import VERSION_ANNOTATION
+from olmkit.api.conditions import truncate
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, AvailableBundle, Operator, ProvidedApi, Reason
 from olmkit.gocompat.text import one_line
 from operator_controller.operator.bundle_deployment import requests_bundle
 from operator_controller.operator.running_bundle import provided_apis
 from operator_controller.operator.world import World
-from operator_controller.resolve.answer import SelectedBundle
+from operator_controller.resolve.answer import AvailableUpgrade, SelectedBundle
+from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
 from operator_controller.resolve.version_range import MastermindsRange
 
 MAX_APIS_SHOWN = 3
 """Kinds that a bundle adds or removes and that the message names."""
+_SHOWS = "shows everything that it changes and what would be refused"
 PAUSED = "the Operator is paused (spec.paused)"
 
 
@@ -94,7 +97,7 @@ def requested_version(world: World) -> str:
 
 def _effect(world: World, bundle: SelectedBundle) -> str:
     """What the bundle would change, as far as its catalog tells, and where to see everything."""
-    everything = f"olm diff {world.operator.metadata.name} shows everything that it changes"
+    everything = f"olm diff {world.operator.metadata.name} {_SHOWS}"
     running = world.running.properties if world.running is not None else "[]"
     if not running:
         return everything
@@ -122,4 +125,18 @@ def _available(bundle: SelectedBundle, reason: Reason, message: str) -> Availabl
         channel=bundle.channel,
         reason=reason.value,
         message=one_line(message),
+    )
+
+
+def kept_out(world: World, upgrade: AvailableUpgrade) -> AvailableBundle:
+    """The upgrade that something else keeps out. The message names the command that shows what it would bring."""
+    everything = f"; olm diff {world.operator.metadata.name} {upgrade.version} {_SHOWS}"
+    return AvailableBundle(
+        version=upgrade.version,
+        bundle=upgrade.bundle,
+        image=upgrade.image,
+        catalog=upgrade.catalog,
+        channel=upgrade.channel,
+        reason=upgrade.kept_out_by.value,
+        message=truncate(one_line(upgrade.reason), MAX_EXPLANATION_BYTES - len(everything)) + everything,
     )

@@ -24,7 +24,7 @@ from olmkit.api.meta import Condition
 from olmkit.api.operators import FINALIZER, AvailableBundle, ConditionType, OperatorStatus, Reason
 from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
 from olmkit.gocompat.text import one_line
-from operator_controller.operator.approval import requested_version
+from operator_controller.operator.approval import kept_out, requested_version
 from operator_controller.operator.dependencies import DeletionEvaluation
 from operator_controller.operator.deprecation_conditions import deprecation_conditions
 from operator_controller.operator.evaluate import Evaluation, WaitingUnreported
@@ -141,29 +141,18 @@ def _status(
         resolved_bundle_resource=(evaluation.image or None) if evaluation else old.resolved_bundle_resource,
         installed_bundle_resource=world.running.image if world.running else None,
         installed=world.installed_status,
-        available=_available(evaluation) if evaluation is not None else None,
+        available=_available(world, evaluation) if evaluation is not None else None,
         dependencies=(list(evaluation.dependencies) or None) if evaluation else old.dependencies,
         resolution=one_line(evaluation.explanation) if evaluation else old.resolution,
     )
     return StatusReport(status, transitions, _available_events(old, status, transitions))
 
 
-def _available(evaluation: Evaluation) -> AvailableBundle | None:
+def _available(world: World, evaluation: Evaluation) -> AvailableBundle | None:
     """The bundle that waits: for a person, or else for what keeps it out."""
     if evaluation.hold is not None and evaluation.hold.available is not None:
         return evaluation.hold.available
-    upgrade = evaluation.available
-    if upgrade is None:
-        return None
-    return AvailableBundle(
-        version=upgrade.version,
-        bundle=upgrade.bundle,
-        image=upgrade.image,
-        catalog=upgrade.catalog,
-        channel=upgrade.channel,
-        reason=upgrade.kept_out_by.value,
-        message=truncate(one_line(upgrade.reason), MAX_EXPLANATION_BYTES),
-    )
+    return kept_out(world, evaluation.available) if evaluation.available is not None else None
 
 
 def _available_events(

@@ -15,7 +15,8 @@ from tests.unit.operator_controller.operator.report_rows_held import PAUSED, WAI
 from tests.unit.operator_controller.operator.worlds import bundle_annotations, deployment, image, offer, operator, world
 
 DRIFTED = deployment("1.0.0", active="alpha-1.0.0", annotations=bundle_annotations("1.0.0", channel="beta"))
-DIFF = "olm diff alpha shows everything that it changes"
+DIFF_NAMED = "olm diff alpha 1.1.0 shows everything that it changes and what would be refused"
+DIFF = "olm diff alpha shows everything that it changes and what would be refused"
 ADDS, SAME = f"it adds Thing (g.example.com/v1); {DIFF}", f"it adds and removes no API; {DIFF}"
 MOVED = (offer("1.0.0", "1.1.0", catalog="vendor"),)
 
@@ -119,7 +120,7 @@ def _available(reason: str, message: str) -> Object:
         pytest.param(runs("1.0.0", manual("1.1.0")), None, "1.1.0", id="an approved upgrade"),
         pytest.param(
             runs("1.0.0", operator({"version": "1.0.0"})),
-            _available("VersionExcluded", '1.1.0 is available too, but spec.version is "1.0.0"'),
+            _available("VersionExcluded", f'1.1.0 is available too, but spec.version is "1.0.0"; {DIFF_NAMED}'),
             "1.0.0",
             id="a pinned version",
         ),
