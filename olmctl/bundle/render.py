@@ -27,6 +27,7 @@ from rukpak.format.objects import BundleObject
 from rukpak.render.endpoints import CertificateMode
 from rukpak.render.namespaces import default_namespace, install_namespace, namespace_error
 from rukpak.render.preflight import obsolete
+from rukpak.render.refusals import applicable
 from rukpak.render.renderer import RenderOptions
 from rukpak.render.renderer import render as render_objects
 
@@ -89,7 +90,8 @@ def _print(folder: str, flags: _Flags, output: str, prefix: str) -> bool:
 
 
 def _rendered(folder: Path, flags: _Flags) -> tuple[list[BundleObject], tuple[str, ...]]:
-    """The objects, and notes: suggestions of the bundle that are not followed, and that upstream refuses it. Raises BadBundle."""
+    """The objects, and notes: suggestions of the bundle that are not followed, that upstream refuses it, and items that a list
+    has twice. Raises BadBundle."""
     bundle = read_folder(folder)
     notes: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
@@ -104,9 +106,13 @@ def _rendered(folder: Path, flags: _Flags) -> tuple[list[BundleObject], tuple[st
         raise BadBundle(BUNDLE_LOAD_FAILED, f'namespace "{namespace}" {problem}')
     options = RenderOptions(namespace, flags.watch_namespaces, flags.upstream, flags.certificates, config=flags.config)
     manifests = render_objects(bundle, options)
-    if not flags.upstream and (errors := obsolete(manifests)):
+    notes = refusals if flags.namespace else notes + refusals
+    if flags.upstream:
+        return manifests, notes
+    manifests, repeated = applicable(bundle, manifests)
+    if errors := obsolete(manifests):
         raise BadBundle.of(BUNDLE_LOAD_FAILED, errors)
-    return manifests, refusals if flags.namespace else notes + refusals
+    return manifests, notes + repeated
 
 
 def _read_config(file: str) -> Mapping[str, Any]:

@@ -23,6 +23,7 @@ from rukpak.bundle.storage import BUNDLE_FILE, FILES, PLAIN, REGISTRY, TYPE_FILE
 from rukpak.bundle.unpack_request import UNPACK, UnpackRequest, UnpackResult
 from rukpak.format import BadBundle, Bundle, read_plain, read_registry, to_json
 from rukpak.format.bundle import FORMAT_VERSION, MAX_BUNDLE_BYTES, MAX_BUNDLE_VALUES
+from rukpak.render.refusals import check_files
 
 MAX_FILES_BYTES = 64 * 1024**2
 """The limit of manifests and metadata in one bundle."""
@@ -98,6 +99,7 @@ def read_bundle(request: ReadRequest, context: JobContext) -> ReadResult:
         raise
     context.progress("reading the manifests")
     bundle = _READERS[request.content_type](dict(_contents(unpacked)))
+    check_files(bundle)
     (context.folder / BUNDLE_FILE).write_bytes(check_size(to_json(bundle)))
     (context.folder / TYPE_FILE).write_text(f"{request.content_type} {FORMAT_VERSION}")
     return ReadResult()

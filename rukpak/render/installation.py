@@ -13,6 +13,7 @@ from rukpak.render.cluster_info import ClusterInfo
 from rukpak.render.install_options import InstallOptions
 from rukpak.render.namespaces import default_namespace, install_namespace, namespace_error
 from rukpak.render.preflight import Preflight, check
+from rukpak.render.refusals import applicable
 from rukpak.render.renderer import RenderOptions, render
 from rukpak.render.scopes import Scopes
 
@@ -38,7 +39,8 @@ def installation(
         scopes=scopes,
         config=options.config,
     )
-    return Installation(namespace, warnings, check(render(content, wanted), content, cluster))
+    manifests, notes = applicable(content, render(content, wanted))
+    return Installation(namespace, (*warnings, *notes), check(manifests, content, cluster))
 
 
 def _namespace(

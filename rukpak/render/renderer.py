@@ -181,8 +181,11 @@ def _generate(bundle: RegistryBundle, options: RenderOptions, targets: tuple[str
     for other in bundle.others:
         yield _placed(other, namespace)
     for deployment in deployments:
-        configured = with_config(_deployment(bundle, namespace, targets, deployment), config)
-        yield serving.with_certificate(configured, endpoints, upstream=options.upstream)
+        body = _deployment(bundle, namespace, targets, deployment)
+        if options.upstream:  # its config comes last: what it mounts stands after the certificate, or in its place
+            yield with_config(serving.with_certificate(body, endpoints, upstream=True), config)
+        else:
+            yield serving.with_certificate(with_config(body, config), endpoints, upstream=False)
     yield from webhooks.configurations(bundle, endpoints, targets)
     if not options.upstream:
         serving.check_secrets(endpoints.values(), bundle.others)

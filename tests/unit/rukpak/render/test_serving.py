@@ -109,3 +109,24 @@ def test_a_bundle_mounts_the_certificate_where_it_reads_it(upstream: bool, expec
     assert {volume["name"]: volume["secret"]["secretName"] for volume in pod["volumes"]} == dict.fromkeys(
         ("webhook-cert", "apiservice-cert"), "manager-service-cert"
     )
+
+
+def test_with_upstream_the_mounts_of_a_config_come_after_the_certificate() -> None:
+    """Ours stay where they were, so that nothing that is installed rolls out again."""
+    webhook = {"type": "ValidatingAdmissionWebhook", "generateName": "v.example.com", "deploymentName": "manager"}
+    more = {"admissionReviewVersions": ["v1"], "sideEffects": "None", "containerPort": 443}
+    given = bundle(csv(webhookdefinitions=[{**webhook, **more}]))
+    config = {"volumes": [{"name": "own", "emptyDir": {}}], "volumeMounts": [{"name": "own", "mountPath": "/own"}]}
+    found = {}
+    for upstream in (True, False):
+        (made,) = [
+            each
+            for each in render(given, RenderOptions("ns", upstream=upstream, config=config))
+            if each.kind == "Deployment"
+        ]
+        pod = made.body["spec"]["template"]["spec"]
+        found[upstream] = [mount["name"] for mount in pod["containers"][0]["volumeMounts"]]
+    assert found == {
+        True: ["webhook-cert", "apiservice-cert", "own"],
+        False: ["own", "webhook-cert", "apiservice-cert"],
+    }
