@@ -9,7 +9,7 @@ TEST_CLUSTER := $(if $(filter command line,$(origin KUBECONFIG)),$(KUBECONFIG),$
 workers = $(if $(TEST_CLUSTER),,-n $(1) --dist loadfile --no-loadscope-reorder)
 NODE_TESTS ?= tests/node
 SHORT_NODE_TESTS := tests/node/test_suite.py tests/node/operators/test_greeter.py::test_it_reconciles_is_upgraded_and_removed
-DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG)) $(if $(NODE),--node $(NODE))
+DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG)) $(if $(NODE),--node $(NODE)) $(if $(NAME),--name $(NAME))
 
 .DEFAULT_GOAL := help
 .PHONY: alerts certmanager crash gitops image node release help setup lock format generate check unit integration cluster e2e corpus buildah test docs bench demo clean
@@ -101,7 +101,7 @@ release: setup ## write install.yaml, crds.yaml, the Helm chart and SHA256SUMS i
 bench: setup ## measure the figures and describe the machine
 	$(BIN)/python -m tests.bench
 
-demo: setup ## install two Operators with the suite on a local cluster; ONCE=1 ends after it, CATALOG=folder installs all its packages, NODE=real runs operators as pods
+demo: setup ## install two Operators with the suite on a local cluster; ONCE=1 ends after it, CATALOG=folder installs all its packages, NODE=real runs operators as pods, NAME=another runs beside it
 	@$(BIN)/python -m devcluster.demo $(DEMO_FLAGS)
 
 clean: ## remove what the targets created here (not the cache of cluster programs)

@@ -6,7 +6,7 @@ It serves the versions of LIBRARY_VERSIONS, separated by commas. A Book is a Con
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import orjson
@@ -26,8 +26,10 @@ DEFAULT_VERSIONS = "v1alpha1"
 
 _CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
 _NAMESPACE_LABEL = f"{GROUP}/namespace"
-_VERBS = ["create", "delete", "get", "list"]
+_VERBS = ["create", "delete", "deletecollection", "get", "list"]
 _METHODS = {"GET": "get", "POST": "create", "DELETE": "delete"}
+_COLLECTION_VERBS = {"get": "list", "delete": "deletecollection"}
+"""What a method that names no Book does to all of them."""
 _REASONS = {400: "BadRequest", 401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 409: "AlreadyExists"}
 
 
@@ -62,6 +64,16 @@ class Shelf:
         with _named(name):
             await self._client.delete(_CONFIG_MAP, _stored_name(namespace, name), self._namespace)
         return book
+
+    async def delete_all(self, api_version: str, namespace: str) -> Object:
+        """The Books of a namespace that were deleted."""
+        found = await self.list(api_version, namespace)
+        for book in found["items"]:
+            with suppress(NotFound):
+                await self._client.delete(
+                    _CONFIG_MAP, _stored_name(namespace, book["metadata"]["name"]), self._namespace
+                )
+        return found
 
     async def list(self, api_version: str, namespace: str | None) -> Object:
         """The Books of a namespace, or all."""
@@ -140,7 +152,7 @@ def attributes(request: web.Request) -> Mapping[str, Any]:
         "resource": RESOURCE,
         "namespace": found.get("namespace", ""),
         "name": name,
-        "verb": "list" if verb == "get" and not name else verb,
+        "verb": verb if name else _COLLECTION_VERBS.get(verb, verb),
     }
     return {"resourceAttributes": asked}
 
@@ -166,12 +178,16 @@ def application(shelf: Shelf, versions: list[str]) -> web.Application:
         found = request.match_info
         return _json(await shelf.delete(_api_version(request), found["namespace"], found["name"]))
 
+    async def delete_all(request: web.Request) -> web.Response:
+        return _json(await shelf.delete_all(_api_version(request), request.match_info["namespace"]))
+
     async def list_(request: web.Request) -> web.Response:
         return _json(await shelf.list(_api_version(request), request.match_info.get("namespace")))
 
     made.router.add_get(f"{books}/{RESOURCE}", list_)
     made.router.add_get(of_namespace, list_)
     made.router.add_post(of_namespace, create)
+    made.router.add_delete(of_namespace, delete_all)
     made.router.add_get(f"{of_namespace}/{{name}}", get)
     made.router.add_delete(f"{of_namespace}/{{name}}", delete)
     return made

@@ -77,6 +77,9 @@ def middleware(client: Client, headers: RequestHeaders, attributes: Callable[[we
         found = headers.user_of(request)
         if found is None:
             raise web.HTTPUnauthorized(text="this request did not come from the API server")
+        if request.match_info.http_exception is not None:
+            # Clients try methods, such as the namespace controller before it deletes: 403 would not say that there is none.
+            raise request.match_info.http_exception
         user, groups = found
         body = {
             "apiVersion": "authorization.k8s.io/v1",

@@ -108,7 +108,7 @@ def upgrade(**given: Any) -> int:
 @click.command("uninstall")
 @click.argument("operator", type=OPERATOR)
 @click.option("--yes", "is_confirmed", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Only say what goes.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
 @wait_options
 @connection_options
 @reports_errors

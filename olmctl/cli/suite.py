@@ -58,7 +58,7 @@ def suite() -> None:
     help="Have the API server check the request; change nothing.",
 )
 @click.option("--export", is_flag=True, help="Print the manifests as YAML, for GitOps; use no cluster.")
-@click.option("--no-wait", is_flag=True, help="Do not wait until the controllers are available.")
+@click.option("--no-wait", is_flag=True, help="Do not wait until the controllers are available and lead.")
 @timeout_option("How long to wait, such as 90s or 10m.  [default: 5m]")
 @connection_options
 @reports_errors
@@ -94,7 +94,7 @@ def status(**given: Any) -> int:
 )
 @click.option("--remove", "is_removal", is_flag=True, help="First delete all Operators, with what they have installed.")
 @click.option("--yes", "is_confirmed", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Only say what goes.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
 @click.option(
     "--force",
     "is_forced",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from olmctl.catalog.graph import WRITERS
 from olmctl.cluster.catalog_offers import offered_entries
 from olmctl.cluster.catalogd import CatalogReadError, read_catalog
+from olmctl.cluster.offered_versions import RunningOperator, running_operator
 from olmctl.cluster.operator_state import part, text_at
 from olmctl.cluster.packages import PackageEntry, check_channel, installed_packages
 from olmctl.cluster.session import Session, on_cluster
@@ -19,23 +20,9 @@ from olmkit.api.meta import Object
 from olmkit.fbc import graph_drawing
 from olmkit.fbc.catalog import Channel, Deprecation, Deprecations, Entry, Package
 from olmkit.fbc.graph_drawing import DrawingInput
-from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_version
 from operator_controller.resolve.candidates import selected_channels
 from operator_controller.resolve.package import InvalidDocument, PackageContent, PackageTooLarge, read_package
-from operator_controller.resolve.snapshot import PackageRequest
 from operator_controller.resolve.upgrade_graph import UpgradeGraph, UpgradeStart
-from operator_controller.resolve.version_range import MastermindsRange
-
-
-@dataclass(frozen=True)
-class RunningOperator:
-    """What one Operator asks for, and the bundle that it runs."""
-
-    request: PackageRequest
-    bundle: str
-    version: Version | None
-    is_unconstrained: bool = False
-    """Whether edges do not count for its upgrades: upgradeConstraintPolicy Ignore."""
 
 
 @on_cluster
@@ -104,7 +91,7 @@ async def _document(session: Session, entry: PackageEntry) -> Object:
 def drawing_input(document: Object, operators: Iterable[Object]) -> DrawingInput:
     """A resolution document as blobs to draw, with marks for the Operators. Raises InvalidDocument or PackageTooLarge."""
     content = read_package(document)
-    running = [each for each in map(_running, operators) if each.bundle]
+    running = [each for each in map(running_operator, operators) if each.bundle]
     channels = [
         Channel(
             each.name,
@@ -135,20 +122,6 @@ def reachable(content: PackageContent, running: RunningOperator) -> frozenset[st
         return frozenset(offered - {running.bundle})
     paths = UpgradeGraph(channels, versions).paths_from(UpgradeStart(running.bundle, running.version), offered)
     return frozenset(paths.previous)
-
-
-def _running(operator: Object) -> RunningOperator:
-    version: Version | None = None
-    versions: MastermindsRange | None = None
-    try:
-        version = parse_version(text_at(operator, "status", "installed", "version"))
-        if text := text_at(operator, "spec", "version"):
-            versions = MastermindsRange.parse(text)
-    except (BadVersion, BadRange):
-        pass
-    request = PackageRequest(text_at(operator, "spec", "packageName"), text_at(operator, "spec", "channel"), versions)
-    is_unconstrained = text_at(operator, "spec", "upgradeConstraintPolicy") == "Ignore"
-    return RunningOperator(request, text_at(operator, "status", "installed", "name"), version, is_unconstrained)
 
 
 def _deprecations(document: Object) -> Iterable[Deprecation]:

@@ -1,4 +1,4 @@
-"""Whether a catalog offers the version or range that is asked for.
+"""Whether a catalog offers the version or range that is asked for, and an upgrade to it from what runs.
 
 Called by install.py and upgrade.py before they change anything.
 Package objects list the newest versions, also while catalogd is away; the others are read from catalogd. What cannot be read
@@ -8,18 +8,34 @@ refuses nothing: operator-controller decides then.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from olmctl.cluster.catalogd import CatalogReadError, read_catalog
 from olmctl.cluster.operator_state import part, text_at
 from olmctl.cluster.packages import PackageEntry
 from olmctl.cluster.session import Session
-from olmctl.commands import NOT_FOUND, CommandError
+from olmctl.commands import NOT_FOUND, REFUSED, CommandError
 from olmkit.api.meta import Object
 from olmkit.api.package_annotations import VERSIONS_ANNOTATION
 from olmkit.gocompat.text import quoted
-from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_bundle_version
+from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_bundle_version, parse_version
+from operator_controller.resolve.candidates import selected_channels
 from operator_controller.resolve.formatting import format_versions
+from operator_controller.resolve.package import InvalidDocument, PackageTooLarge, read_package
+from operator_controller.resolve.snapshot import PackageRequest
+from operator_controller.resolve.upgrade_graph import UpgradeStart, direct_upgrades
 from operator_controller.resolve.version_range import MastermindsRange
+
+
+@dataclass(frozen=True)
+class RunningOperator:
+    """What one Operator asks for, and the bundle that it runs."""
+
+    request: PackageRequest
+    bundle: str
+    version: Version | None
+    is_unconstrained: bool = False
+    """Whether edges do not count for its upgrades: upgradeConstraintPolicy Ignore."""
 
 
 async def check_version(
@@ -45,6 +61,52 @@ async def check_version(
         asked = version if versions.pinned else f"in range {quoted(versions.text)}"
         has = format_versions(sorted(set(_parsed(offered))), versions.pinned)
         raise CommandError(NOT_FOUND, f"package {entries[0].name} has no version {asked}: it has {has}")
+
+
+async def check_upgrade(session: Session, entries: Sequence[PackageEntry], asked: Object) -> None:
+    """Raises CommandError with REFUSED if it is certain that no entry of a channel permits the upgrade from the bundle that runs
+    to the one version that the Operator is to ask for. `entries` are the package in the catalogs that count."""
+    running = running_operator(asked)
+    wanted = running.request.versions
+    if wanted is None or wanted.pinned is None or not running.bundle or running.is_unconstrained:
+        return
+    possible: set[Version] = {running.version} if running.version is not None else set()
+    for entry in entries:
+        try:
+            document = await read_catalog(session, entry.catalog, "api/v1/resolution", {"package": entry.name})
+            content = read_package(document)
+        except (CatalogReadError, InvalidDocument, PackageTooLarge):
+            return
+        channels, _ = selected_channels(content, running.request)
+        steps = direct_upgrades(channels, UpgradeStart(running.bundle, running.version)).values()
+        bundles = (content.bundles.get(name) for name in frozenset[str]().union(*steps))
+        possible.update(each.version for each in bundles if each is not None and each.version is not None)
+    if any(map(wanted.matches, possible)):
+        return
+    others = sorted(possible - {running.version})
+    where = (
+        f"from there, upgrades lead to {format_versions(others, wanted.pinned)}"
+        if others
+        else "no upgrade leads from there"
+    )
+    text = f"no catalog upgrades {running.version} to {wanted.pinned}: {where}. `olm graph` shows them"
+    hint = "upgradeConstraintPolicy Ignore permits all versions; --force asks for it all the same"
+    raise CommandError(REFUSED, f"{asked['metadata']['name']}: {text}; {hint}")
+
+
+def running_operator(operator: Object) -> RunningOperator:
+    """What the spec of an Operator asks for, and what it runs. What cannot be read is as if it were not set."""
+    version: Version | None = None
+    versions: MastermindsRange | None = None
+    try:
+        version = parse_version(text_at(operator, "status", "installed", "version"))
+        if text := text_at(operator, "spec", "version"):
+            versions = MastermindsRange.parse(text)
+    except (BadVersion, BadRange):
+        pass
+    request = PackageRequest(text_at(operator, "spec", "packageName"), text_at(operator, "spec", "channel"), versions)
+    is_unconstrained = text_at(operator, "spec", "upgradeConstraintPolicy") == "Ignore"
+    return RunningOperator(request, text_at(operator, "status", "installed", "name"), version, is_unconstrained)
 
 
 def pinned_version(version: str) -> Version | None:

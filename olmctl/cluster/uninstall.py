@@ -1,4 +1,4 @@
-"""`olm uninstall OPERATOR`: say what goes, ask, and delete the Operator."""
+"""`olm uninstall OPERATOR`: say what will be deleted, ask, and delete the Operator."""
 
 from __future__ import annotations
 
@@ -76,18 +76,18 @@ async def _removal(session: Session, found: Object) -> Removal:
         contents[each] = await _contents(session, required.operators[each])
     in_use = {each: found.in_use for each, found in contents.items() if each != name and found.in_use}
     deleted = required.deleted_with(name, in_use)
-    lines = [f"Operator {name} ({_runs(found)}) is deleted.", *consequences(*contents[name])]
+    lines = [f"Operator {name} ({_runs(found)}) will be deleted.", *consequences(*contents[name])]
     if is_protected(found) and contents[name].in_use and contents[name].policy == "Cascade":
         lines.append(
-            "It is protected: the deletion is refused as long as there are custom resources. To remove the protection: "
+            "It is protected: the deletion will be refused as long as there are custom resources. To remove the protection: "
             + operators.unprotect_command(operators.KIND, name)
         )
     for each in deleted:
         runs = _runs(required.operators[each])
         if required.is_deleting(each):
-            lines.append(f"Operator {each} ({runs}) is being deleted already, and goes with it.")
+            lines.append(f"Operator {each} ({runs}) is being deleted already, and will be gone with it.")
         else:
-            lines.append(f"Operator {each} ({runs}), a dependency of it, is deleted after it.")
+            lines.append(f"Operator {each} ({runs}), a dependency of it, will be deleted after it.")
         lines += consequences(*contents[each])
     going = {name, *deleted}
     for each in required.required_by([name]):
@@ -96,7 +96,7 @@ async def _removal(session: Session, found: Object) -> Removal:
     undecided = [each for each, other in required.operators.items() if each not in going and _is_undecided(other)]
     if deleted and undecided:
         names = ", ".join(sorted(undecided))
-        lines.append(f"Not resolved at present: {names}. If what runs there requires a dependency, it stays.")
+        lines.append(f"Not resolved at present: {names}. If what runs there requires a dependency, it will stay.")
         deleted = []
     return Removal((*lines, *_holds(required.requiring_without(name, going))), tuple(deleted))
 
@@ -107,10 +107,10 @@ def _why_it_stays(required: RequiredOperators, name: str, going: Collection[str]
             f"is being deleted already, and waits for {', '.join(_requiring(required, name, going))}, which requires it"
         )
     if not is_dependency(required.operators[name]):
-        return "stays: it was not installed as a dependency"
+        return "will stay: it was not installed as a dependency"
     if name in in_use:
-        return f"stays: it is in use, by {in_use[name]}"
-    return f"stays: {', '.join(_requiring(required, name, going))} requires it"
+        return f"will stay: it is in use, by {in_use[name]}"
+    return f"will stay: {', '.join(_requiring(required, name, going))} requires it"
 
 
 def _requiring(required: RequiredOperators, name: str, going: Collection[str]) -> list[str]:
@@ -122,11 +122,11 @@ def _requiring(required: RequiredOperators, name: str, going: Collection[str]) -
 def _holds(requiring: Requiring) -> Iterator[str]:
     """What those that require the Operator and are not deleted with it mean for its deletion."""
     ends = (
-        (requiring.holding, ": it stays until these are deleted."),
-        (requiring.deleting, ", which are being deleted: it is deleted after these."),
+        (requiring.holding, ": it will stay until these are deleted."),
+        (requiring.deleting, ", which are being deleted: it will be deleted after these."),
         (
             requiring.waiting,
-            ", which are not installed and do not keep it: it is deleted, and then installed again.",
+            ", which are not installed and do not keep it: it will be deleted, and then installed again.",
         ),
     )
     for names, end in ends:
@@ -173,12 +173,12 @@ def consequences(
     by_crd = {each.crd: each for each in counts}
     if policy == "Orphan":
         number = pluralize(len(found), "object")
-        yield f"  Everything of it ({number}) stays in the cluster, and is not managed: deletionPolicy is Orphan"
+        yield f"  Everything of it ({number}) will stay in the cluster, and will not be managed: deletionPolicy is Orphan"
         return
     for crd, count in by_crd.items():
         if policy == "KeepCRDs":
             with_it = f", and with it {count}" if count.count != 0 else ""
-            yield f"  CustomResourceDefinition {clean(crd)} stays{with_it}: deletionPolicy is KeepCRDs"
+            yield f"  CustomResourceDefinition {clean(crd)} will stay{with_it}: deletionPolicy is KeepCRDs"
         else:
             with_it = f", AND WITH IT {count}" if count.count != 0 else ", which has no custom resources"
             yield f"  CustomResourceDefinition {clean(crd)}{with_it}"

@@ -7,7 +7,7 @@ from typing import Any
 from olmctl.cluster.approve import approve_version
 from olmctl.cluster.install import TAKEN_OVER, apply_operator
 from olmctl.cluster.list import RESOURCE
-from olmctl.cluster.offered_versions import check_version, pinned_version
+from olmctl.cluster.offered_versions import check_upgrade, check_version, pinned_version
 from olmctl.cluster.operator_state import (
     available_version,
     awaits_approval,
@@ -43,10 +43,11 @@ async def upgrade(session: Session, operator: str, force: bool, **options: Any) 
         entries = await package_objects(session, text_at(found, "spec", "packageName"))
         check_channel(entries, changes.get("channel"))
         await check_version(session, entries, changes.get("version"), found)
+        await check_upgrade(session, entries, {**found, "spec": {**found["spec"], **changes}})
     version = ""
     if changes:
         await _change(session, found, changes, is_forced=force)
-        shown = ", ".join(f"{key} {clean(value) or 'removed'}" for key, value in changes.items())
+        shown = ", ".join(_change_text(found, key, value) for key, value in changes.items())
         print(f"{RESOURCE}/{operator} configured: {shown}{f'; {TAKEN_OVER}' if is_dependency(found) else ''}")
     elif awaits_approval(found):
         version = available_version(found)
@@ -69,6 +70,11 @@ async def _change(session: Session, found: Object, changes: dict[str, str], *, i
     if foreign:
         await session.client.patch(operators.KIND, name, {"spec": foreign})
     await apply_operator(session, changed(found, changes), is_forced=is_forced)
+
+
+def _change_text(found: Object, field: str, value: str) -> str:
+    before = clean(text_at(found, "spec", field) or text_at(found, "status", "installed", field))
+    return f"{field} {clean(value) or 'removed'}" + (f" (before: {before})" if before not in ("", value) else "")
 
 
 def changed(found: Object, changes: dict[str, str]) -> Object:

@@ -1,4 +1,4 @@
-"""`olm suite install`: apply the manifests of this version, and wait until the controllers are available."""
+"""`olm suite install`: apply the manifests of this version, and wait until the controllers are available and lead."""
 
 from __future__ import annotations
 
@@ -30,12 +30,14 @@ from olmctl.suite.objects import (
     states,
 )
 from olmctl.suite.preflight import check_permissions, check_version, install_permissions
-from olmctl.suite.status import print_states
+from olmctl.suite.running import with_leaders
+from olmctl.suite.status import exit_status, print_states
 from olmctl.suite.watched import Watched
 from olmctl.terminal import ProgressLine
 from olmkit.api.meta import Object
 from olmkit.errors import Conflict, Forbidden, NotFound, Unavailable
 from olmkit.runtime.client import Client
+from olmkit.runtime.election import LeaseDurations
 
 
 @on_cluster
@@ -67,8 +69,10 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
     if is_waiting:
         await _wait(client, manifests.deployments, deadline, seconds)
         await delete_leftovers(client, leftovers)
-        print_states(await states(client, manifests.all))
-    elif leftovers:
+        found = await with_leaders(client, namespace, await states(client, manifests.all), LeaseDurations.duration)
+        print_states(found)
+        return exit_status(found)
+    if leftovers:
         text = f"controllers of another version may still need {', '.join(map(name_of, leftovers))}"
         click.echo(f"{text}: `olm suite install` deletes them when those of this version are available", err=True)
     return 0

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from olmctl.cluster.port_forward import POD
 from olmctl.commands import FAILED, REFUSED, CommandError
-from olmctl.suite.controllers import REPLICA_SET
+from olmctl.suite.controllers import FOLLOWED, REPLICA_SET
 from olmctl.suite.installed import KEPT_KINDS
 from olmctl.suite.manifests import Manifests
 from olmctl.suite.objects import MAX_CONCURRENT_REQUESTS, kind_of
@@ -42,11 +42,13 @@ async def check_version(client: Client) -> None:
 
 
 def install_permissions(manifests: Manifests) -> list[Permission]:
-    """What `olm suite install` does: it applies objects, waits for them, and deletes what the version before had."""
+    """What `olm suite install` does: it applies objects, waits for them and for leaders, and deletes what the version before
+    had."""
     kinds = dict.fromkeys(map(kind_of, manifests.all))
     wanted = [(verb, kind) for kind in kinds for verb in ("get", "list", "watch", "create", "patch")]
     wanted += [(verb, kind) for kind in kinds for verb in ("escalate", "bind") if kind.kind in _ROLES]
-    return [*wanted, *(("delete", kind) for kind in kinds if kind.kind not in KEPT_KINDS), *_of(POD, "list", "watch")]
+    wanted += [("delete", kind) for kind in kinds if kind.kind not in KEPT_KINDS]
+    return [*wanted, *((verb, kind) for kind in FOLLOWED if kind not in kinds for verb in ("list", "watch"))]
 
 
 def uninstall_permissions(manifests: Manifests) -> list[Permission]:

@@ -1,6 +1,6 @@
 """Whether the controllers that are available also lead, and whether they are of one image.
 
-Called by olmctl.suite.status. Pods without a leader do nothing, whatever their probes say.
+Called by olmctl.suite.status and olmctl.suite.install. Pods without a leader do nothing, whatever their probes say.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ from olmkit.runtime.client import Client
 NO_LEADER = "no replica leads: none renews its lease"
 
 
-async def with_leaders(client: Client, namespace: str, states: Sequence[ObjectState]) -> list[ObjectState]:
+async def with_leaders(
+    client: Client, namespace: str, states: Sequence[ObjectState], start_seconds: float = SUCCESSION_SECONDS
+) -> list[ObjectState]:
     """The states, those of available controllers with their leaders: it waits until each has renewed its Lease, or cannot any
-    more. Raises Unavailable."""
+    more. A Lease that nobody holds is acquired within `start_seconds`. Raises Unavailable."""
     names = [each.name for each in states if _is_available(each)]
     if not names:
         return list(states)
     async with Watched(client) as watched:
         controllers = await Controllers.open(client, namespace, watched)
-        await controllers.find_stopped(names, ProgressLine(is_for_terminal=True), SUCCESSION_SECONDS)
+        await controllers.find_stopped(names, ProgressLine(is_for_terminal=True), start_seconds)
         leaders = {name: controllers.leader(name) for name in names}
     return [_with_leader(each, leaders[each.name]) if _is_available(each) else each for each in states]
 

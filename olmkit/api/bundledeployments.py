@@ -116,7 +116,7 @@ class Reason(DescribedEnum):
     INSTALLATION_SUCCEEDED = "InstallationSucceeded", "Installed True"
     INSTALL_PENDING = "InstallPending", "Installed Unknown: not attempted yet"
     INSTALL_FAILED = "InstallFailed", "Installed False: nothing is installed and the attempt failed"
-    INSTALLING = "Installing", "Installed False: the first installation is in progress; Reconciling True"
+    INSTALLING = "Installing", "Installed False, Ready False: the first installation is in progress; Reconciling True"
     UPGRADING = "Upgrading", "Ready False, Reconciling True: between the first and the last object of another bundle"
     HEALTHY = "Healthy", "Healthy True"
     PROGRESSING = "Progressing", "Healthy Unknown, Ready False, Reconciling True: a rollout"
@@ -127,10 +127,9 @@ class Reason(DescribedEnum):
     INSTALLATION_STATUS_FALSE = "InstallationStatusFalse", "Healthy False: nothing is installed"
     OBJECT_LOOKUP_FAILURE = "ObjectLookupFailure", "Healthy Unknown: the objects cannot be read"
     SUCCEEDED = "Succeeded", "Ready True"
-    NOT_INSTALLED = "NotInstalled", "Ready False"
     RETRYING = (
         "Retrying",
-        "Reconciling True: the last attempt failed and is retried; Ready False too if an installed object cannot be repaired",
+        "Reconciling True: the last attempt failed and is retried; Ready False too if nothing is installed or it is broken",
     )
     REMOVING = "Removing", "Reconciling True: being deleted; the message names what remains"
     DELETION_HELD = "DeletionHeld", "Reconciling True, Ready False: being deleted, which an annotation holds"
@@ -150,7 +149,7 @@ class Reason(DescribedEnum):
         "RolledBack",
         "Ready False, Stalled True: what spec asks for failed, and the last good revision is installed",
     )
-    BLOCKED = "Blocked", "Stalled True; HasValidBundle False: the Bundle cannot be created"
+    BLOCKED = "Blocked", "Stalled True, Ready False; HasValidBundle False: the Bundle cannot be created"
 
 
 class TemplateMeta(Model):

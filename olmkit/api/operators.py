@@ -103,7 +103,6 @@ class Reason(DescribedEnum):
     PAUSED = "Paused", "Ready True: healthy, and nothing is changed; Ready False: what spec requests is not installed"
     APPROVAL_REQUIRED = "ApprovalRequired", "Ready False: what spec requests is not installed, and waits for approval"
     NOT_RESOLVED = "NotResolved", "Ready False: see Resolved"
-    NOT_INSTALLED = "NotInstalled", "Ready False: resolved, not installed yet or the installation failed"
     UPGRADING = "Upgrading", "Ready False: a bundle is installed and another one is being installed"
     ROLLING_BACK = (
         "RollingBack",
@@ -114,12 +113,15 @@ class Reason(DescribedEnum):
     UNHEALTHY = "Unhealthy", "Ready False: installed, but unhealthy"
     WAITING_FOR_CATALOG = "WaitingForCatalog", "Reconciling True: a catalog is being read, or there is none"
     RESOLVING = "Resolving", "Reconciling True: the request is being resolved, which takes unusually long"
-    INSTALLING = "Installing", "Reconciling True: the bundle is being installed"
+    INSTALLING = "Installing", "Reconciling True, Ready False: the bundle is being installed"
     FOLLOWING_CATALOG = (
         "FollowingCatalog",
         "Ready False, Reconciling True: its Catalog was deleted; another one takes its place",
     )
-    RETRYING = "Retrying", "Reconciling True: the last attempt failed and is retried"
+    RETRYING = (
+        "Retrying",
+        "Reconciling True: the last attempt failed and is retried; Ready False while nothing is installed",
+    )
     WAITING_FOR_DEPENDENCIES = (
         "WaitingForDependencies",
         "Reconciling True: packages that the bundle requires are not installed yet",
@@ -134,7 +136,7 @@ class Reason(DescribedEnum):
     )
     DELETION_BLOCKED = "DeletionBlocked", "Ready False: it is being deleted, and others require what it has installed"
     REMOVING = "Removing", "Reconciling True: the Operator is being deleted"
-    BLOCKED = "Blocked", "Stalled True"
+    BLOCKED = "Blocked", "Stalled True; Ready False while nothing is installed"
     DEPRECATED = "Deprecated", "Deprecated, PackageDeprecated, ChannelDeprecated, BundleDeprecated True"
 
 

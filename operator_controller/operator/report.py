@@ -316,11 +316,12 @@ def _progress_reason(deployment: ObservedBundleDeployment) -> Reason:
     return Reason.RETRYING if is_retrying else Reason.INSTALLING
 
 
-def _not_ready_reason(world: World, *, is_installed: bool = False) -> Reason:
+def _not_ready_reason(world: World, *, is_installed: bool = False) -> Reason | None:
+    """Why Ready is False; None while nothing is installed: then Ready has the reason of Reconciling or Stalled."""
     if is_installed:
         return Reason.UNHEALTHY
     is_deleting = world.owned_bundle_deployment is not None and world.owned_bundle_deployment.model.metadata.deleting
-    return Reason.UPGRADING if world.running is not None and not is_deleting else Reason.NOT_INSTALLED
+    return Reason.UPGRADING if world.running is not None and not is_deleting else None
 
 
 def _initial_state(evaluation: Evaluation) -> str:
@@ -350,10 +351,10 @@ def _without_activity(state: str, bundle: str) -> str:
     return state
 
 
-def _not_ready(reason: Reason, message: str, progress: Reason | None) -> list[DesiredCondition]:
-    """Ready False, with Reconciling if `progress` is a reason, or with Stalled if it is None."""
+def _not_ready(reason: Reason | None, message: str, progress: Reason | None) -> list[DesiredCondition]:
+    """Ready False, with Reconciling if `progress` is a reason, or with Stalled if it is None. `reason` None: their reason."""
     text = truncate(message, MAX_EXPLANATION_BYTES)
-    ready = DesiredCondition(ConditionType.READY, "False", reason, text)
+    ready = DesiredCondition(ConditionType.READY, "False", reason or progress or Reason.BLOCKED, text)
     if progress is None:
         return [ready, DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, text)]
     return [ready, DesiredCondition(ConditionType.RECONCILING, "True", progress, text)]

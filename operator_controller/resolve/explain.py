@@ -278,17 +278,15 @@ def _how_to_continue(resolution: Resolution, outcome: NoDirectUpgrade) -> str:
             f"the upgrade path is {steps}; set spec.version to {first} first, or to a range that contains all of them; "
             f"{ignored_policy(outcome.wanted.version)}"
         )
-    is_older = _is_older(resolution, outcome)
-    parts = _how_to_downgrade(outcome) if is_older else missing_edge(resolution, outcome)
-    return "; ".join([*parts, _possible_upgrades(resolution, outcome), ignored_policy(outcome.wanted.version)])
+    possible = [_possible_upgrades(resolution, outcome), ignored_policy(outcome.wanted.version)]
+    if _is_older(resolution, outcome):
+        return "; ".join([*possible, _how_to_install_again()])  # what deletes data comes last
+    return "; ".join([*missing_edge(resolution, outcome), *possible])
 
 
-def _how_to_downgrade(outcome: NoDirectUpgrade) -> list[str]:
-    """How to install an older version, and what that deletes."""
-    return [
-        f"to install {outcome.wanted.version}, delete this Operator and create it again, which also deletes its custom "
-        "resources"
-    ]
+def _how_to_install_again() -> str:
+    """How to install an older version without an edge, and what that deletes."""
+    return "deleting this Operator and creating it again also installs it, and deletes its custom resources"
 
 
 def _possible_upgrades(resolution: Resolution, outcome: NoDirectUpgrade) -> str:
@@ -299,6 +297,8 @@ def _possible_upgrades(resolution: Resolution, outcome: NoDirectUpgrade) -> str:
         return f"from {here}, {'; '.join(_upgrades_by_channel(outcome))}"
     own = [catalog for catalog in resolution.catalogs if catalog.offer.catalog == name]
     channels = [channel.name for catalog in own for channel in catalog.channels]
+    if running is not None and running.channel and running.channel not in channels:
+        here += f", which was installed from channel {running.channel}"
     if len(channels) == 1:
         return f'channel {channels[0]} of catalog "{name}" has no upgrade from {here}'
     return f'no channel of catalog "{name}" has an upgrade from {here}'

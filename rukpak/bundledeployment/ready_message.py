@@ -1,4 +1,4 @@
-"""The message of the condition Ready of a BundleDeployment: progress, error, or success with warnings.
+"""The message of the condition Ready of a BundleDeployment: progress, error, or success with warnings; and what work remains.
 
 Called by rukpak.bundledeployment.report, which uses it for the other conditions too. Pure.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, ConditionType, Reason
-from olmkit.api.conditions import find_condition
+from olmkit.api.conditions import DesiredCondition, find_condition
 from olmkit.errors import Blocked, OlmError, Waiting
 from rukpak.bundledeployment.drift import is_up_to_date
 from rukpak.bundledeployment.evaluate import Evaluation
@@ -19,6 +19,14 @@ from rukpak.bundledeployment.world import ApplyRejected, World
 from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names
 
+_RECONCILING_REASONS = {
+    Reason.UNPACK_PENDING,
+    Reason.UNPACK_FAILED,
+    Reason.WAITING_FOR_KIND,
+    Reason.WAITING_FOR_WEBHOOK,
+    Reason.REMOVING,
+}
+"""Reasons of a Waiting that Reconciling reports as they are; any other is reported as Retrying."""
 Outcome = Done | Exception
 """The outcome of the pass: what was done, or why nothing was."""
 
@@ -131,3 +139,17 @@ def _warnings(world: World) -> Iterable[str]:
     yield from namespace_warnings(world)
     if content.left_out:
         yield f"left out, because the cluster lacks their kinds: {list_names(map(str, content.left_out))}"
+
+
+def work_condition(world: World, error: Exception | None, active: str | None, message: str) -> DesiredCondition | None:
+    """Stalled, or Reconciling while the target is installed; None: the health of what is installed decides."""
+    if isinstance(error, Blocked | ApplyRejected):
+        return DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, message)
+    if error is not None:
+        reason = getattr(error, "reason", "")
+        reason = reason if isinstance(error, Waiting) and reason in _RECONCILING_REASONS else Reason.RETRYING
+    elif is_under_way(world, active):
+        reason = Reason.UPGRADING if active else Reason.INSTALLING
+    else:
+        return None
+    return DesiredCondition(ConditionType.RECONCILING, "True", reason, message)

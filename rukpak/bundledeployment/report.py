@@ -46,7 +46,7 @@ from rukpak.bundledeployment.plan import (
     WriteCertificates,
 )
 from rukpak.bundledeployment.progress import MORE, HealthEvaluation, evaluate_health
-from rukpak.bundledeployment.ready_message import Outcome, is_under_way, ready_message
+from rukpak.bundledeployment.ready_message import Outcome, is_under_way, ready_message, work_condition
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.rollback import with_rollback
 from rukpak.bundledeployment.world import CRD, NAMESPACE, ApplyRejected, BriefWait, DeletedWorld, World
@@ -63,14 +63,6 @@ NAMESPACE_NOT_EMPTY = "NamespaceNotEmpty"
 _REPORTED_FIRST = (Announce, BeginRevision, ForgetNotes, RollBack)
 """Plans whose status is written before the writes that depend on it."""
 _KEPT_WHILE_REMOVING = (ConditionType.HAS_VALID_BUNDLE, ConditionType.INSTALLED, ConditionType.HEALTHY)
-_RECONCILING_REASONS = {
-    Reason.UNPACK_PENDING,
-    Reason.UNPACK_FAILED,
-    Reason.WAITING_FOR_KIND,
-    Reason.WAITING_FOR_WEBHOOK,
-    Reason.REMOVING,
-}
-"""Reasons of a Waiting that Reconciling reports as they are; any other is reported as Retrying."""
 _UNREPAIRABLE_REASONS = (
     Reason.UNPACK_PENDING,
     Reason.UNPACK_FAILED,
@@ -196,25 +188,21 @@ def _conditions(world: World, evaluation: Evaluation, outcome: Outcome, active: 
     health = _health(world, outcome, active)
     healthy = _healthy(world, active, health)
     serves = _serves(world, healthy, health)
-    is_stalled = isinstance(error, Blocked | ApplyRejected)
     is_repair_pending = error is not None and has_pending(world)
     message = ready_message(world, evaluation, outcome, active, is_repair_pending=is_repair_pending)
     is_broken = is_repair_pending and not isinstance(error, BriefWait)
+    work = work_condition(world, error, active, message)
+    unready: str | None = work.reason if work is not None else None
+    if active:
+        unready = _unready_reason(world, error, active, is_broken=is_broken)
     conditions = [
         _has_valid_bundle(world, evaluation.blocker, error),
         _installed(error, active, message),
         healthy,
-        _ready(_unready_reason(world, error, active, is_broken=is_broken), healthy, message, serves=serves),
+        _ready(unready, healthy, message, serves=serves),
     ]
-    if is_stalled:
-        return [*conditions, DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, message)]
-    if error is not None:
-        reason = getattr(error, "reason", "")
-        reason = reason if isinstance(error, Waiting) and reason in _RECONCILING_REASONS else Reason.RETRYING
-        return [*conditions, DesiredCondition(ConditionType.RECONCILING, "True", reason, message)]
-    if is_under_way(world, active):
-        reason = Reason.UPGRADING if active else Reason.INSTALLING
-        return [*conditions, DesiredCondition(ConditionType.RECONCILING, "True", reason, message)]
+    if work is not None:
+        return [*conditions, work]
     return conditions if serves else [*conditions, *_unfinished(healthy, health)]
 
 
@@ -296,10 +284,8 @@ def _summarize(sentences: list[str]) -> str:
     return "; ".join(sentences[:MAX_SENTENCES_SHOWN]) + (f"{MORE}{more} more" if more > 0 else "")
 
 
-def _unready_reason(world: World, error: Exception | None, active: str | None, *, is_broken: bool) -> str | None:
-    """Why Ready is False, however healthy the objects are; None: their health decides."""
-    if not active:
-        return Reason.NOT_INSTALLED
+def _unready_reason(world: World, error: Exception | None, active: str, *, is_broken: bool) -> str | None:
+    """Why Ready is False, however healthy the installed objects are; None: their health decides."""
     if is_under_way(world, active):
         return Reason.UPGRADING
     if isinstance(error, Blocked | ApplyRejected):

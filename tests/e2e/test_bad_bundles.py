@@ -23,6 +23,7 @@ from tests.e2e.packages import (
 )
 from tests.e2e.stage import Stage
 
+REASONS = ("Blocked", "Retrying", "NotResolved")
 FOREIGN_KIND = {"apiVersion": "kinds.example.com/v1", "kind": "NetworkPolicy", "metadata": {"name": "foreign"}}
 
 
@@ -32,9 +33,7 @@ def _refused(stage: Stage, package: str, *words: str, stalled: bool) -> None:
 
     def failed(found: Object) -> bool:
         status, reason, message = triple(found, "Ready")
-        said = (
-            status == "False" and reason in ("NotInstalled", "NotResolved") and all(word in message for word in words)
-        )
+        said = status == "False" and reason in REASONS and all(word in message for word in words)
         return said and condition(found, expected)["status"] == "True"
 
     stage.operator(package, package)

@@ -108,10 +108,15 @@ def test_the_life_of_an_operator(person: Person) -> None:
     assert "classDef running" in person.olm("graph", PACKAGE, "--channel", "stable", "-o", "mermaid")
 
     assert person.olm("upgrade", PACKAGE, "--version", "", "--wait").splitlines() == [
-        f"{RESOURCE} configured: version removed",
+        f"{RESOURCE} configured: version removed (before: 0.1.0)",
         f"{RESOURCE} installed: 0.2.0 from catalog {person.catalog}, channel stable",
     ]
     assert "Resolution:" in person.olm("why", PACKAGE)
+    status, out, err = person.run("upgrade", PACKAGE, "--version", "0.1.0")
+    assert (status, out) == (5, "")
+    assert err.startswith(
+        f"{PACKAGE}: no catalog upgrades 0.2.0 to 0.1.0: no upgrade leads from there. `olm graph` shows"
+    )
 
     first, second, *rest = person.olm("tree", PACKAGE).splitlines()[1:]
     assert first.startswith(f"Operator/{PACKAGE} ")
@@ -123,7 +128,7 @@ def test_the_life_of_an_operator(person: Person) -> None:
     greet(person, "one")
     greet(person, "two")
     preview = person.olm("uninstall", PACKAGE, "--dry-run")
-    assert f"Operator {PACKAGE} (0.2.0 from catalog {person.catalog}, channel stable) is deleted.\n" in preview
+    assert f"Operator {PACKAGE} (0.2.0 from catalog {person.catalog}, channel stable) will be deleted.\n" in preview
     assert "greetings.hello.example.com, AND WITH IT 2 greetings.hello.example.com\n" in preview
     status, out, err = person.run("uninstall", PACKAGE)
     assert (status, out, err.splitlines()[-1]) == (5, "", f"{PACKAGE} is not deleted: confirm it with --yes")

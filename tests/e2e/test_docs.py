@@ -29,7 +29,8 @@ from release.dashboard import queries
 from rukpak.admission.probe import CONFIGURATION
 from tests.e2e.packages import catalog_file, package_blobs, registry_bundle
 from tests.e2e.reader import Reader
-from tests.pages import NO_RUN, PAGES, REPOSITORY, Block, blocks, name_of, steps
+from tests.leaders import leaders
+from tests.pages import NO_RUN, PAGES, REPOSITORY, Block, Step, blocks, name_of, steps
 
 pytestmark = pytest.mark.timeout(900)  # a page runs up to fifty commands, one after the other
 
@@ -132,10 +133,21 @@ def reader(published: Cluster, tmp_path: Path) -> Iterator[Reader]:
 
 
 @pytest.fixture
-def newcomer(published: Cluster, tmp_path: Path) -> Iterator[Reader]:
-    """On an empty cluster."""
+def empty(published: Cluster) -> Iterator[Cluster]:
+    """A cluster without the suite, with the catalogs that the pages name."""
     with start(ClusterOptions(f"docs-{os.getpid()}"), print) as bare:
-        yield Reader(bare, tmp_path)
+        publish(bare)
+        yield bare
+
+
+def follow_until_installed(page: Path, cluster: Cluster, folder: Path) -> list[Step]:
+    """Run the commands of the page until the suite is installed; returns the others, after the one that activates the virtual
+    environment, which comes first. While the suite is installed its controllers have leaders, as simulated nodes run nothing."""
+    path = list(steps(page))
+    installed = 1 + next(number for number, step in enumerate(path) if "olm suite install" in step.commands.text)
+    with leaders(cluster, are_awaited=False):
+        Reader(cluster, folder).follow(path[:installed])
+    return [path[0], *path[installed:]]
 
 
 def apply(cluster: Cluster, *objects: Object) -> None:
@@ -169,32 +181,25 @@ def test_a_page_can_be_followed(page: Path, published: Cluster, reader: Reader) 
         time.sleep(0.5)
 
 
-def test_the_suite_can_be_installed_and_removed_as_documented(newcomer: Reader) -> None:
+def test_the_suite_can_be_installed_and_removed_as_documented(empty: Cluster, tmp_path: Path) -> None:
     (page,) = [page for page in PAGES if name_of(page) == INSTALL]
-    newcomer.follow(list(steps(page)))
+    Reader(empty, tmp_path / "second").follow(follow_until_installed(page, empty, tmp_path / "first"))
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if name_of(page) in QUICKSTARTS], ids=name_of)
-def test_the_quickstart_leads_to_an_installed_operator(page: Path, published: Cluster, tmp_path: Path) -> None:
-    """Simulated nodes make the Deployments of the suite Available and run nothing, so its controllers run as processes, under the
-    accounts that the page has installed."""
-    path = list(steps(page))
-    installed = 1 + next(number for number, step in enumerate(path) if "olm suite install" in step.commands.text)
-    with start(ClusterOptions(f"quickstart-{os.getpid()}"), print) as bare:
-        publish(bare)
+def test_the_quickstart_leads_to_an_installed_operator(page: Path, empty: Cluster, tmp_path: Path) -> None:
+    """The controllers run as processes, under the accounts that the page has installed."""
+    path = follow_until_installed(page, empty, tmp_path / "first")
+    with Suite(empty) as suite:
+        suite.install()
+        suite.start()
         began = time.monotonic()
-        Reader(bare, tmp_path / "first").follow(path[:installed])
-        print(f"olm suite install: {time.monotonic() - began:.1f} s")
-        with Suite(bare) as suite:
-            suite.install()
-            suite.start()
-            began = time.monotonic()
-            ready = 1 + next(number for number, step in enumerate(path) if "kubectl wait" in step.commands.text)
-            Reader(bare, tmp_path / "second").follow([path[0], *path[installed:ready]])
-            print(f"apply and wait: {time.monotonic() - began:.1f} s")
-            # Manifests name a Service, and are not applied over the URL of a process.
-            bare.kubectl("delete", "validatingwebhookconfiguration", CONFIGURATION)
-            Reader(bare, tmp_path / "third").follow([path[0], *path[ready:]])
+        ready = 1 + next(number for number, step in enumerate(path) if "kubectl wait" in step.commands.text)
+        Reader(empty, tmp_path / "second").follow(path[:ready])
+        print(f"apply and wait: {time.monotonic() - began:.1f} s")
+        # Manifests name a Service, and are not applied over the URL of a process.
+        empty.kubectl("delete", "validatingwebhookconfiguration", CONFIGURATION)
+        Reader(empty, tmp_path / "third").follow([path[0], *path[ready:]])
 
 
 @pytest.mark.parametrize("page", with_blocks("yaml"), ids=name_of)

@@ -17,20 +17,24 @@ from tests.e2e.packages import catalog_file, package_blobs, registry_bundle
 from tests.e2e.reader import Reader
 from tests.pages import PAGES, Step, name_of, steps
 
-PACKAGE = "restored"
+PACKAGE, DEPENDENCY = "restored", "restored-library"
+REQUIREMENT = {"type": "olm.package.required", "value": {"packageName": DEPENDENCY, "versionRange": ">=1.0.0"}}
 HOST = "registry.example.com"
 BACKUPS = ("olm-suite-backup.json", "olm-suite-backup-pinned.json")
 
 
 def publish(cluster: Cluster, *versions: str) -> None:
-    """Push a catalog with these versions of a package to the cluster's registry."""
+    """Push a catalog with these versions of a package, and of one that it requires, to the cluster's registry."""
     registry = Registry(cluster.registry)
-    images = {}
-    for version in versions:
-        files = registry_bundle(PACKAGE, version)
-        digest = registry.push(PACKAGE, f"v{version}", files, bundle_labels_of(files["metadata/annotations.yaml"]))
-        images[version] = f"{HOST}/{PACKAGE}@{digest}"
-    Catalog(registry, "catalog:latest", HOST).push_files(catalog_file(package_blobs(PACKAGE, images)))
+    packages = []
+    for package, properties in ((PACKAGE, [REQUIREMENT]), (DEPENDENCY, [])):
+        images = {}
+        for version in versions:
+            files = registry_bundle(package, version)
+            digest = registry.push(package, f"v{version}", files, bundle_labels_of(files["metadata/annotations.yaml"]))
+            images[version] = f"{HOST}/{package}@{digest}"
+        packages.append(package_blobs(package, images, properties))
+    Catalog(registry, "catalog:latest", HOST).push_files(catalog_file(*packages))
 
 
 def apply(cluster: Cluster, *objects: Object) -> None:
@@ -73,8 +77,12 @@ def test_a_backup_is_restored_on_a_new_cluster(cluster: Cluster, suite: Suite, t
         for name in BACKUPS:
             (new / "repository" / name).write_bytes((old / "repository" / name).read_bytes())
         reader.follow(blocks_with("kubectl apply -f"))
-        found = json.loads(empty.kubectl("get", "operators.operators.operatorframework.io", PACKAGE, "-o", "json"))
-        assert found["status"]["installed"]["version"] == "1.0.0", "that of the backup, though there is a newer one"
+        found, dependency = (
+            json.loads(empty.kubectl("get", "operators.operators.operatorframework.io", name, "-o", "json"))
+            for name in (PACKAGE, DEPENDENCY)
+        )
+        for each in (found, dependency):
+            assert each["status"]["installed"]["version"] == "1.0.0", "that of the backup, though there is a newer one"
         assert {"paused": True, "approval": "Manual"}.items() <= found["spec"].items()
         assert "version" not in found["spec"]
         empty.kubectl("wait", "--for=condition=Available", "deployment", "--all", "--all-namespaces", "--timeout=60s")

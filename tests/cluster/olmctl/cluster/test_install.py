@@ -202,7 +202,7 @@ BLOCKED = {
 }
 BUSY = {
     "conditions": [
-        condition("Ready", "False", "NotInstalled", "unpacking"),
+        condition("Ready", "False", "Installing", "unpacking"),
         {**condition("Reconciling", "True", "Installing"), "lastTransitionTime": TIME},
     ]
 }

@@ -30,7 +30,7 @@ def test_the_objects_and_the_custom_resources_are_named_before_it_is_confirmed(d
     desk.custom_resource("things", "brought", uid=desk.bundle_deployment(desk.operator("b")))
     status, out, err = desk.olm("uninstall", name)
     lines = [
-        f"Operator {name} (1.0.0 from catalog c, channel stable) is deleted.",
+        f"Operator {name} (1.0.0 from catalog c, channel stable) will be deleted.",
         f"  CustomResourceDefinition {crds[0]}, which has no custom resources",
         f"  CustomResourceDefinition {crds[1]}, AND WITH IT 2 {crds[1]}",
     ]
@@ -46,8 +46,11 @@ def test_the_objects_and_the_custom_resources_are_named_before_it_is_confirmed(d
 @pytest.mark.parametrize(
     ("policy", "line"),
     [
-        ("KeepCRDs", "  CustomResourceDefinition {crd} stays, and with it 1 {crd}: deletionPolicy is KeepCRDs"),
-        ("Orphan", "  Everything of it (1 object) stays in the cluster, and is not managed: deletionPolicy is Orphan"),
+        ("KeepCRDs", "  CustomResourceDefinition {crd} will stay, and with it 1 {crd}: deletionPolicy is KeepCRDs"),
+        (
+            "Orphan",
+            "  Everything of it (1 object) will stay in the cluster, and will not be managed: deletionPolicy is Orphan",
+        ),
     ],
 )
 def test_what_the_deletion_policy_keeps_is_named(desk: Desk, policy: str, line: str) -> None:
@@ -91,11 +94,11 @@ def test_dependencies_go_or_stay_and_the_preview_says_why(desk: Desk) -> None:
     assert (status, out.splitlines()) == (
         0,
         [
-            f"Operator {name} {runs_now} is deleted.",
-            f"Operator {others['gone']} {runs_now}, a dependency of it, is deleted after it.",
-            f"Operator {others['shared']} stays: {other} requires it.",
-            f"Operator {others['used']} stays: it is in use, by 1 {crd}.",
-            f"Operator {others['own']} stays: it was not installed as a dependency.",
+            f"Operator {name} {runs_now} will be deleted.",
+            f"Operator {others['gone']} {runs_now}, a dependency of it, will be deleted after it.",
+            f"Operator {others['shared']} will stay: {other} requires it.",
+            f"Operator {others['used']} will stay: it is in use, by 1 {crd}.",
+            f"Operator {others['own']} will stay: it was not installed as a dependency.",
         ],
     )
 
@@ -131,9 +134,10 @@ def test_what_others_require_says_what_that_means_for_its_deletion(desk: Desk) -
     begin_deletion(desk, leaving)
     try:
         assert desk.olm("uninstall", name, "--dry-run")[1].splitlines()[-3:] == [
-            f"It is required by {running}: it stays until these are deleted.",
-            f"It is required by {leaving}, which are being deleted: it is deleted after these.",
-            f"It is required by {waiting}, which are not installed and do not keep it: it is deleted, and then installed again.",
+            f"It is required by {running}: it will stay until these are deleted.",
+            f"It is required by {leaving}, which are being deleted: it will be deleted after these.",
+            f"It is required by {waiting}, which are not installed and do not keep it: it will be deleted, and then "
+            "installed again.",
         ]
     finally:
         end_deletion(desk, leaving)
@@ -151,7 +155,7 @@ def test_a_dependency_that_is_being_deleted_goes_with_its_custom_resources(desk:
         begin_deletion(desk, each)
     try:
         assert desk.olm("uninstall", name, "--dry-run")[1].splitlines()[1:] == [
-            f"Operator {used} (1.0.0 from catalog c, channel stable) is being deleted already, and goes with it.",
+            f"Operator {used} (1.0.0 from catalog c, channel stable) is being deleted already, and will be gone with it.",
             f"  CustomResourceDefinition {crd}, AND WITH IT 1 {crd}",
             f"Operator {held} is being deleted already, and waits for {other}, which requires it.",
         ]

@@ -22,7 +22,7 @@ def test_a_version_and_a_channel_are_set_and_removed(desk: Desk) -> None:
         assert desk.olm("upgrade", name, "--version", "1.1.0")[1].endswith(" configured: version 1.1.0\n")
         assert spec(desk, name) == {"packageName": name, "channel": "beta", "version": "1.1.0"}
         assert desk.olm("upgrade", name, "--version", "", "--channel", "")[1].endswith(
-            " configured: version removed, channel removed\n"
+            " configured: version removed (before: 1.1.0), channel removed (before: beta)\n"
         )
         assert spec(desk, name) == {"packageName": name}
     finally:

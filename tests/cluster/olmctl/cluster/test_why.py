@@ -40,7 +40,7 @@ def test_what_it_requires_and_what_requires_it(desk: Desk) -> None:
     out = desk.olm("why", other)[1]
     assert f"Required by: {name} (it was installed as a dependency)\n" in out
     assert "Requires:" not in out
-    waiting = condition("Ready", "False", "NotInstalled", f"not unpacked: {'x' * 300} is the whole message")
+    waiting = condition("Ready", "False", "Installing", f"not unpacked: {'x' * 300} is the whole message")
     late = desk.operator("d", {"conditions": [waiting]})
     (required,) = desk.requiring(late)
     other = desk.operator("e", {"dependencies": [{**required, "installed": False}]})

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import functools
 import os
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 
 import pytest
 
@@ -15,8 +12,7 @@ from devcluster.cluster import Cluster, ClusterOptions, start
 from olmctl.main import main
 from olmctl.suite.manifests import load_manifests
 from olmctl.suite.running import NO_LEADER
-from olmkit.runtime.client import Client
-from olmkit.runtime.election import Election
+from tests.leaders import leaders
 
 Olm = Callable[..., tuple[int, str, str]]
 INSTALL = ("suite", "install", "--image", load_manifests().image)
@@ -32,11 +28,13 @@ def bare_cluster(cluster_programs: object) -> Iterator[Cluster]:
 
 @pytest.fixture
 def olm(bare_cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> Olm:
-    """Runs `olm` and returns its exit status, stdout and stderr."""
+    """Runs `olm` and returns its exit status, stdout and stderr. While the suite is installed, its controllers have leaders."""
 
-    def run(*arguments: str) -> tuple[int, str, str]:
+    def run(*arguments: str, has_leaders: bool = True) -> tuple[int, str, str]:
         capsys.readouterr()
-        status = main([*arguments, "--kubeconfig", str(bare_cluster.kubeconfig)])
+        is_led = has_leaders and arguments[:2] == INSTALL[:2]
+        with leaders(bare_cluster, are_awaited=False) if is_led else nullcontext():
+            status = main([*arguments, "--kubeconfig", str(bare_cluster.kubeconfig)])
         return status, *capsys.readouterr()
 
     return run
@@ -47,45 +45,3 @@ def is_installed(olm: Olm) -> bool:
     status, _, err = olm("suite", "status")
     lines = {f"Deployment {each['metadata']['name']}: {NO_LEADER}" for each in load_manifests().deployments}
     return (status, set(err.splitlines())) == (1, lines)
-
-
-@contextmanager
-def leaders(cluster: Cluster) -> Iterator[None]:
-    """Processes that hold the Leases of all controllers, as kwok executes none; their host is called elsewhere."""
-    with asyncio.Runner() as runner:
-        loop = runner.get_loop()
-        thread = threading.Thread(target=loop.run_forever)
-        thread.start()
-        try:
-            holding = asyncio.run_coroutine_threadsafe(_hold(cluster), loop).result()
-            try:
-                yield
-            finally:
-                asyncio.run_coroutine_threadsafe(_release(*holding), loop).result()
-        finally:
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
-
-
-async def _hold(cluster: Cluster) -> tuple[Client, list[asyncio.Task[None]]]:
-    client = await Client(str(cluster.kubeconfig)).__aenter__()
-    tasks, events = [], []
-    for each in load_manifests().deployments:
-        metadata, leads = each["metadata"], asyncio.Event()
-        election = Election(client, metadata["name"], metadata["namespace"], holder="elsewhere_1")
-        tasks.append(asyncio.create_task(election.run(functools.partial(_lead, leads))))
-        events.append(leads)
-    await asyncio.gather(*(each.wait() for each in events))
-    return client, tasks
-
-
-async def _lead(leads: asyncio.Event) -> None:
-    leads.set()
-    await asyncio.Event().wait()
-
-
-async def _release(client: Client, tasks: list[asyncio.Task[None]]) -> None:
-    for each in tasks:
-        each.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-    await client.__aexit__(None, None, None)

@@ -11,7 +11,9 @@ import yaml
 from devcluster.cluster import Cluster
 from olmctl.suite.manifests import SYSTEM_NAMESPACE, load_manifests
 from olmctl.suite.objects import name_of
-from tests.cluster.olmctl.suite.conftest import INSTALL, Olm, is_installed, leaders
+from olmctl.suite.running import NO_LEADER
+from tests.cluster.olmctl.suite.conftest import INSTALL, Olm, is_installed
+from tests.leaders import leaders
 
 CONTROLLERS = {"catalogd", "rukpak", "operator-controller"}
 IMAGE = "registry.example.com/olm-suite:v9"
@@ -77,6 +79,16 @@ def test_pods_that_do_not_run_are_named_with_the_cause(olm: Olm) -> None:
     assert "Deployment rukpak: pod rukpak-" in err
 
 
+def test_controllers_without_a_leader_are_not_reported_as_available(olm: Olm) -> None:
+    status, out, err = olm("suite", "install", has_leaders=False)
+    shown = {line.split()[3] for line in out.splitlines() if "Deployment" in line.split()}
+    assert (status, shown) == (1, {"NoLeader"})
+    assert err.splitlines() == [
+        f"Deployment {each['metadata']['name']}: {NO_LEADER}" for each in load_manifests().deployments
+    ]
+    assert olm("suite", "status")[:2] == (status, out[out.index("NAME ") :])
+
+
 def test_an_interrupted_installation_is_completed(olm: Olm, bare_cluster: Cluster) -> None:
     status, out, _ = olm("suite", "install")
     lines = out.splitlines()
@@ -120,6 +132,14 @@ def test_fields_of_others_are_taken_over_only_by_force(olm: Olm, bare_cluster: C
     status, out, _ = olm("suite", "install", "--image", IMAGE, "--force", "--no-wait")
     assert (status, len(out.splitlines())) == (0, len(NAMES))
     assert "deployment.apps/rukpak configured" in out
+
+
+def test_objects_that_kubectl_applied_are_installed_without_a_conflict(olm: Olm, bare_cluster: Cluster) -> None:
+    """The API server completes some parts with defaults, and compares them as a whole: the manifests have them in full."""
+    status, manifests, _ = olm("suite", "install", "--export", "--image", IMAGE)
+    bare_cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=manifests)
+    status, out, err = olm("suite", "install", "--image", IMAGE, "--no-wait")
+    assert (status, {line.split()[1] for line in out.splitlines()}) == (0, {"unchanged"}), err
 
 
 def test_the_login_of_the_image_is_kept(olm: Olm, bare_cluster: Cluster) -> None:

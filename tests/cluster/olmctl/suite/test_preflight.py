@@ -17,6 +17,7 @@ from olmctl.suite.objects import name_of
 from olmkit.api import catalogs
 from tests.cluster.conftest import read_kind
 from tests.cluster.olmctl.suite.conftest import INSTALL, Olm
+from tests.leaders import leaders
 
 NAMESPACE = "olm-suite-system"
 USER = "clerk"
@@ -118,7 +119,10 @@ def test_a_crd_that_is_being_deleted_is_awaited(olm: Olm, bare_cluster: Cluster)
 def install_while(cluster: Cluster, what: str, holding: tuple[str, ...]) -> None:
     """`olm suite install` waits for the end of `what`, which begins only then, and installs everything."""
     command = [sys.executable, "-m", "olmctl", *INSTALL, "--kubeconfig", str(cluster.kubeconfig)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with (
+        leaders(cluster, are_awaited=False),
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
+    ):
         assert process.stderr is not None
         assert process.stdout is not None
         assert process.stderr.readline().startswith(f"waiting for the deletion of {what}")

@@ -10,7 +10,8 @@ import pytest
 from devcluster.cluster import Cluster
 from olmctl.suite.manifests import SYSTEM_NAMESPACE, load_manifests
 from tests.cluster.conftest import await_allowed
-from tests.cluster.olmctl.suite.conftest import INSTALL, Olm, is_installed, leaders
+from tests.cluster.olmctl.suite.conftest import INSTALL, Olm, is_installed
+from tests.leaders import leaders
 
 IN_NAMESPACE = ("-n", SYSTEM_NAMESPACE)
 CONTROLLERS = {each["metadata"]["name"] for each in load_manifests().deployments}

@@ -69,7 +69,7 @@ def test_kubectl_get_shows_the_reason_and_the_wanted_version_before_installation
     assert header.split() == [
         *("NAME", "READY", "REASON", "PACKAGE", "VERSION", "WANTED", "AVAILABLE", "CHANNEL", "AGE")
     ]
-    assert row.split()[:5] == [name, "False", "NotInstalled", scene.name, "1.1.0"]
+    assert row.split()[:5] == [name, "False", "Installing", scene.name, "1.1.0"]
     assert row[header.index("WANTED") :].startswith("1.1.0")
 
 
@@ -124,7 +124,7 @@ def test_a_failed_bundle_is_reported_with_its_reason(scene: Scene) -> None:
     name = scene.operator(scene.name)
     scene.deployment_when(name, "1.0.0")
     scene.set_status(
-        name, [("HasValidBundle", "False", "UnpackFailed"), ("Ready", "False", "NotInstalled")], message="no image"
+        name, [("HasValidBundle", "False", "UnpackFailed"), ("Ready", "False", "Installing")], message="no image"
     )
     failed = scene.condition_when(name, "Installed", "False")
     assert triple(failed, "Installed")[1:] == ("InstallationFailed", "bundledeployment not ready: no image")
@@ -150,15 +150,15 @@ def test_a_rejected_image_is_not_requested_again(scene: Scene) -> None:
         [
             ("HasValidBundle", "False", "BundleLoadFailed"),
             ("Stalled", "True", "Blocked"),
-            ("Ready", "False", "NotInstalled"),
+            ("Ready", "False", "Blocked"),
         ],
         message=message,
         refused={"image": image, "message": message},
     )
-    assert triple(scene.condition_when(name, "Stalled", "True"), "Ready") == ("False", "NotInstalled", message)
+    assert triple(scene.condition_when(name, "Stalled", "True"), "Ready") == ("False", "Blocked", message)
     scene.delete("Operator", name)
     scene.operator(scene.name)
-    assert triple(scene.condition_when(name, "Stalled", "True"), "Ready") == ("False", "NotInstalled", message)
+    assert triple(scene.condition_when(name, "Stalled", "True"), "Ready") == ("False", "Blocked", message)
     assert not scene.exists("bundledeployment", name)
 
 
@@ -410,7 +410,7 @@ def test_a_deleted_bundle_deployment_is_installed_again_and_not_reported_as_upgr
     operator = scene.condition_when(
         name, "Ready", "False", "1.0.0 will be installed again when the deletion is complete"
     )
-    assert triple(operator, "Ready")[1] == "NotInstalled"
+    assert triple(operator, "Ready")[1] == "Installing"
     assert triple(operator, "Reconciling")[:2] == ("True", "Installing")
     scene.set_finalizers(name)
     _install_again(scene, name, bundle, uid)

@@ -132,9 +132,7 @@ def test_an_operator_that_is_deleted_during_its_installation_leaves_nothing(scen
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = scene.operator(scene.name)
     deployment = scene.deployment_when(name, "1.0.0")
-    scene.set_status(
-        name, [("Installed", "False", "Installing"), ("Ready", "False", "NotInstalled")], message="phase 2"
-    )
+    scene.set_status(name, [("Installed", "False", "Installing"), ("Ready", "False", "Installing")], message="phase 2")
     scene.set_finalizers(name, "example.com/hold")
     scene.request_deletion("Operator", name)
     scene.until(

@@ -104,7 +104,7 @@ def _is_decided(operator: Object) -> bool:
 def _assert_true_status(operator: Object, package: str, *, is_offered: bool) -> None:
     if is_offered:
         assert triple(operator, "Resolved") == ("True", "Success", f'resolved to "{image_of(package, "1.0.0")}"')
-        assert condition(operator, "Ready")["reason"] == "NotInstalled"
+        assert condition(operator, "Ready")["reason"] == "Installing"
     else:
         message = f'Unable to resolve because {package} latest requires absent ">=1.0.0", which no catalog offers'
         assert triple(operator, "Resolved") == ("False", "ResolutionFailed", message)

@@ -95,7 +95,7 @@ async def test_a_mode_that_the_bundle_lacks_is_refused_and_what_is_installed_sta
         "other namespace"
     )
     assert triple(raw, "HasValidBundle") == ("False", "InvalidConfiguration", text)
-    assert triple(raw, "Ready") == ("False", "NotInstalled", text)
+    assert triple(raw, "Ready") == ("False", "Blocked", text)
     assert await at.find(NAMESPACES, own) is None
 
     await ask(at, ref)

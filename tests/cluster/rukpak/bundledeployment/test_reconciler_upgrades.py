@@ -147,7 +147,7 @@ async def test_a_first_installation_that_is_rejected_is_reported(at: Harness, ru
     raw = await at.until(says("Stalled", "True", "Blocked", "field not declared in schema"))
     assert triple(raw, "Ready")[2].endswith("; it is retried, at most 10 minutes apart")
     assert triple(raw, "Installed")[:2] == ("False", "InstallFailed")
-    assert triple(raw, "Ready")[:2] == ("False", "NotInstalled")
+    assert triple(raw, "Ready")[:2] == ("False", "Blocked")
     assert "activeBundle" not in raw["status"]
 
 

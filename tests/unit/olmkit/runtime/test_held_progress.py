@@ -24,13 +24,13 @@ NEW = {"observedGeneration": -1}
 INSTALLING = status(
     "Resolved True Success r",
     "Installed Unknown Pending p",
-    "Ready False NotInstalled p",
+    "Ready False Installing p",
     "Reconciling True Installing p",
 )
 LATER = status(
     "Resolved True Success r",
     "Installed Unknown Pending q",
-    "Ready False NotInstalled q",
+    "Ready False Installing q",
     "Reconciling True Installing q",
 )
 INSTALLED = status(
@@ -43,12 +43,12 @@ UPGRADING = status(
 FAILED = status(
     "Resolved True Success r",
     "Installed False InstallationFailed f",
-    "Ready False NotInstalled f",
+    "Ready False Installing f",
     "Reconciling True Installing f",
 )
-RETRYING = status("Installed Unknown Pending x", "Ready False NotInstalled x", "Reconciling True Retrying x")
+RETRYING = status("Installed Unknown Pending x", "Ready False Installing x", "Reconciling True Retrying x")
 STALLED = status(
-    "Resolved True Success r", "Installed False InstallFailed b", "Ready False NotInstalled b", "Stalled True Blocked b"
+    "Resolved True Success r", "Installed False InstallFailed b", "Ready False Installing b", "Stalled True Blocked b"
 )
 
 

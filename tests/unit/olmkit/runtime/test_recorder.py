@@ -69,14 +69,14 @@ PENDING = conditions(
     "HasValidBundle False UnpackPending w",
     "Installed Unknown InstallPending w",
     "Healthy False InstallationStatusFalse i",
-    "Ready False NotInstalled w",
+    "Ready False Installing w",
     "Reconciling True UnpackPending w",
 )
 INSTALLING = conditions(
     "HasValidBundle True UnpackSuccessful u",
     "Installed False Installing p",
     "Healthy False InstallationStatusFalse i",
-    "Ready False NotInstalled p",
+    "Ready False Installing p",
     "Reconciling True Installing p",
 )
 ROLLING_OUT = conditions(
@@ -103,7 +103,7 @@ REFUSED = conditions(
     "HasValidBundle True UnpackSuccessful u",
     "Installed False InstallFailed Secret s is another's",
     "Healthy False InstallationStatusFalse i",
-    "Ready False NotInstalled Secret s is another's",
+    "Ready False Installing Secret s is another's",
     "Stalled True Blocked Secret s is another's",
 )
 OTHERS = [{**each, "message": str(each["message"]).replace("Secret s", "Role r")} for each in REFUSED]
@@ -227,7 +227,7 @@ SERVED_WITH_PROBLEMS = [*SERVED, *conditions("Valid False ProblemsFound 3 blobs"
             id="another catalog is being read",
         ),
         pytest.param(
-            conditions("Installed Unknown Pending w", "Ready False NotInstalled w", "Reconciling True X w"),
+            conditions("Installed Unknown Pending w", "Ready False Installing w", "Reconciling True X w"),
             conditions(
                 "Installed True Done i",
                 "Healthy False Unhealthy h",
@@ -271,11 +271,11 @@ SERVED_WITH_PROBLEMS = [*SERVED, *conditions("Valid False ProblemsFound 3 blobs"
         ),
         pytest.param(
             conditions(
-                "Installed False InstallFailed x is away", "Ready False NotInstalled x is away", "Reconciling True R x"
+                "Installed False InstallFailed x is away", "Ready False Installing x is away", "Reconciling True R x"
             ),
             conditions(
                 "Installed False InstallFailed Secret s is another's",
-                "Ready False NotInstalled Secret s is another's",
+                "Ready False Installing Secret s is another's",
                 "Stalled True Blocked Secret s is another's",
             ),
             ["Warning InstallFailed: Secret s is another's"],
@@ -405,14 +405,14 @@ def test_new_blockers_under_the_same_reason(before: str, after: str, expected: b
     [
         pytest.param(REFUSED, OTHERS, ["Warning InstallFailed: Role r is another's"], id="one Warning, not three"),
         pytest.param(
-            conditions("Ready False NotInstalled k", "Reconciling True WaitingForKind needs A"),
-            conditions("Ready False NotInstalled k", "Reconciling True WaitingForKind needs B"),
+            conditions("Ready False Installing k", "Reconciling True WaitingForKind needs A"),
+            conditions("Ready False Installing k", "Reconciling True WaitingForKind needs B"),
             ["Normal WaitingForKind: needs B"],
             id="waiting for another thing",
         ),
         pytest.param(
-            conditions("Ready False NotInstalled k", "Reconciling True Retrying a"),
-            conditions("Ready False NotInstalled k", "Reconciling True Retrying b"),
+            conditions("Ready False Installing k", "Reconciling True Retrying a"),
+            conditions("Ready False Installing k", "Reconciling True Retrying b"),
             [],
             id="a retry is only a log line, as the first time",
         ),

@@ -43,7 +43,7 @@ RESOLVED = ("True", "Success", f'resolved to "{image("1.1.0")}"')
 
 def _waiting(text: str) -> Conditions:
     message = f"waiting for dependencies: {text}"
-    progress = both("Reconciling", "NotInstalled", message, "WaitingForDependencies")
+    progress = both("Reconciling", "WaitingForDependencies", message, "WaitingForDependencies")
     return {"Resolved": RESOLVED, "Installed": NOT_ATTEMPTED, **progress}
 
 
@@ -92,9 +92,7 @@ DEPENDENCY_ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": RESOLVED,
             "Installed": NOT_ATTEMPTED,
-            **both(
-                "Stalled", "NotInstalled", "waiting for dependencies: q 2.0.0 (bundle q.v2.0.0 has webhooks)", "Blocked"
-            ),
+            **both("Stalled", "Blocked", "waiting for dependencies: q 2.0.0 (bundle q.v2.0.0 has webhooks)", "Blocked"),
         },
     ),
     (

@@ -70,7 +70,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": RESOLVED,
             "Installed": UNKNOWN,
-            **both("Reconciling", "NotInstalled", "installing 1.1.0: newest of channel stable", "Installing"),
+            **both("Reconciling", "Installing", "installing 1.1.0: newest of channel stable", "Installing"),
         },
     ),
     (
@@ -79,7 +79,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": RESOLVED,
             "Installed": UNKNOWN,
-            **both("Reconciling", "NotInstalled", "installing 1.1.0: newest of channel stable", "Installing"),
+            **both("Reconciling", "Installing", "installing 1.1.0: newest of channel stable", "Installing"),
         },
     ),
     (
@@ -88,7 +88,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": ("True", "Success", f'resolved to "{image("1.0.0")}"'),
             "Installed": UNKNOWN,
-            **both("Reconciling", "NotInstalled", "installing 1.0.0: requested version", "Installing"),
+            **both("Reconciling", "Installing", "installing 1.0.0: requested version", "Installing"),
         },
     ),
     (
@@ -97,7 +97,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": RESOLVED,
             "Installed": UNKNOWN,
-            **both("Reconciling", "NotInstalled", 'installing 1.1.0: best in range ">=1.0"', "Installing"),
+            **both("Reconciling", "Installing", 'installing 1.1.0: best in range ">=1.0"', "Installing"),
         },
     ),
     (
@@ -107,7 +107,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
                 "1.1.0",
                 [
                     ("HasValidBundle", "False", "UnpackPending", "Waiting for the Bundle"),
-                    ("Ready", "False", "NotInstalled", "Waiting for the Bundle"),
+                    ("Ready", "False", "Installing", "Waiting for the Bundle"),
                     ("Reconciling", "True", "UnpackPending", "Waiting for the Bundle"),
                 ],
             )
@@ -115,7 +115,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": RESOLVED,
             "Installed": UNKNOWN,
-            **both("Reconciling", "NotInstalled", "installing 1.1.0: Waiting for the Bundle", "Installing"),
+            **both("Reconciling", "Installing", "installing 1.1.0: Waiting for the Bundle", "Installing"),
         },
     ),
     (
@@ -125,7 +125,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
                 "1.1.0",
                 [
                     ("HasValidBundle", "False", "UnpackFailed", "no such image"),
-                    ("Ready", "False", "NotInstalled", "no such image"),
+                    ("Ready", "False", "Installing", "no such image"),
                     ("Reconciling", "True", "UnpackFailed", "no such image"),
                 ],
             )
@@ -133,7 +133,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": RESOLVED,
             "Installed": ("False", "InstallationFailed", "bundledeployment not ready: no such image"),
-            **both("Reconciling", "NotInstalled", "cannot install 1.1.0: no such image", "Retrying"),
+            **both("Reconciling", "Retrying", "cannot install 1.1.0: no such image", "Retrying"),
         },
     ),
     (
@@ -144,7 +144,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
                 [
                     ("HasValidBundle", "True", "UnpackSuccessful", ""),
                     ("Installed", "False", "InstallFailed", "webhooks"),
-                    ("Ready", "False", "NotInstalled", "webhooks"),
+                    ("Ready", "False", "Installing", "webhooks"),
                     ("Stalled", "True", "Blocked", "webhooks"),
                 ],
             )
@@ -152,7 +152,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": RESOLVED,
             "Installed": ("False", "InstallationFailed", "bundledeployment not ready: webhooks"),
-            **both("Stalled", "NotInstalled", "cannot install 1.1.0: webhooks", "Blocked"),
+            **both("Stalled", "Blocked", "cannot install 1.1.0: webhooks", "Blocked"),
         },
     ),
     (
@@ -162,7 +162,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
                 "1.1.0",
                 [
                     ("Installed", "False", "Installing", "phase 2 of 7"),
-                    ("Ready", "False", "NotInstalled", "phase 2 of 7"),
+                    ("Ready", "False", "Installing", "phase 2 of 7"),
                     ("Reconciling", "True", "Installing", "phase 2 of 7"),
                 ],
             )
@@ -170,7 +170,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": RESOLVED,
             "Installed": ("Unknown", "InstallationStatusUnknown", "bundledeployment not ready: phase 2 of 7"),
-            **both("Reconciling", "NotInstalled", "installing 1.1.0: phase 2 of 7", "Installing"),
+            **both("Reconciling", "Installing", "installing 1.1.0: phase 2 of 7", "Installing"),
         },
     ),
     (
@@ -667,7 +667,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": RESOLVED,
             "Installed": ("False", "InstallationFailed", "unknown bundle mediatype: helm"),
-            **both("Stalled", "NotInstalled", "unknown bundle mediatype: helm", "Blocked"),
+            **both("Stalled", "Blocked", "unknown bundle mediatype: helm", "Blocked"),
         },
     ),
     (
@@ -685,7 +685,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
             ),
             **both(
                 "Stalled",
-                "NotInstalled",
+                "Blocked",
                 'BundleDeployment "alpha" already exists and is owned by no Operator: to have this Operator take it over, '
                 "run kubectl annotate "
                 "bundledeployments.core.rukpak.io alpha operators.operatorframework.io/adopt=true; or create the Operator under "
@@ -702,7 +702,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
             "Installed": UNKNOWN,
             **both(
                 "Reconciling",
-                "NotInstalled",
+                "Installing",
                 'BundleDeployment "alpha" is being deleted: 1.1.0 will be installed again when the deletion is complete',
                 "Installing",
             ),
@@ -721,7 +721,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
             "Installed": RUNS_NEW,
             **both(
                 "Reconciling",
-                "NotInstalled",
+                "Installing",
                 'BundleDeployment "alpha" is being deleted: 1.1.0 will be installed again when the deletion is complete',
                 "Installing",
             ),
@@ -738,7 +738,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
             "Installed": RUNS_NEW,
             **both(
                 "Reconciling",
-                "NotInstalled",
+                "Installing",
                 'BundleDeployment "alpha" is being deleted: 1.1.0 will be installed again when the deletion is complete '
                 "(removing custom resources)",
                 "Installing",
@@ -756,7 +756,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
             "Installed": RUNS_NEW,
             **both(
                 "Reconciling",
-                "NotInstalled",
+                "Installing",
                 'BundleDeployment "alpha" is being deleted: 1.1.0 will be installed again when the deletion is complete '
                 "(deletion is held: required by Operator beta)",
                 "Installing",
@@ -775,7 +775,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
             "Installed": RUNS_NEW,
             **both(
                 "Reconciling",
-                "NotInstalled",
+                "Installing",
                 'BundleDeployment "alpha" is being deleted: a version will be selected when the deletion is complete '
                 "(removing custom resources)",
                 "Installing",

@@ -84,7 +84,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": KEEPS_OLD,
             "Installed": UNKNOWN,
-            **both("Reconciling", "NotInstalled", "installing 1.0.0: approved version", "Installing"),
+            **both("Reconciling", "Installing", "installing 1.0.0: approved version", "Installing"),
         },
     ),
     (
@@ -122,20 +122,20 @@ ROWS: list[tuple[str, World, Conditions]] = [
     ),
     (
         "an installation that has begun continues when its approval is removed",
-        world(manual(), bundle_deployment=deployment("1.1.0", [("Ready", "False", "NotInstalled", "phase 2 of 7")])),
+        world(manual(), bundle_deployment=deployment("1.1.0", [("Ready", "False", "Installing", "phase 2 of 7")])),
         {
             "Resolved": RESOLVED,
             "Installed": UNKNOWN,
-            **both("Reconciling", "NotInstalled", "installing 1.1.0: phase 2 of 7", "Installing"),
+            **both("Reconciling", "Installing", "installing 1.1.0: phase 2 of 7", "Installing"),
         },
     ),
     (
         "an installation that has begun continues when a better version appears",
-        world(manual(), bundle_deployment=deployment("1.0.0", [("Ready", "False", "NotInstalled", "phase 2 of 7")])),
+        world(manual(), bundle_deployment=deployment("1.0.0", [("Ready", "False", "Installing", "phase 2 of 7")])),
         {
             "Resolved": KEEPS_OLD,
             "Installed": UNKNOWN,
-            **both("Reconciling", "NotInstalled", f"phase 2 of 7; {WAITS}", "Installing"),
+            **both("Reconciling", "Installing", f"phase 2 of 7; {WAITS}", "Installing"),
         },
     ),
     (

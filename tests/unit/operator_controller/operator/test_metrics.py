@@ -31,7 +31,7 @@ def status(*conditions: tuple[str, str, str], installed: str = "", image: str = 
 
 
 NEW = status()
-FAILED = status(("Installed", "False", "InstallationFailed"), ("Ready", "False", "NotInstalled"))
+FAILED = status(("Installed", "False", "InstallationFailed"), ("Ready", "False", "Installing"))
 OLD = status(("Ready", "True", "Succeeded"), installed="1.0.0")
 UPGRADING = status(("Ready", "False", "Upgrading"), ("Reconciling", "True", "Installing"), installed="1.0.0")
 RETRYING = status(("Ready", "False", "Upgrading"), ("Reconciling", "True", "Retrying"), installed="1.0.0")

@@ -159,7 +159,7 @@ def test_the_wanted_version(observed: World, expected: str | None) -> None:
     ],
 )
 def test_what_is_installed_is_named_once(runs: str, state: str, message: str) -> None:
-    conditions = [("Ready", "False", "NotInstalled", state), ("Reconciling", "True", "Installing", state)]
+    conditions = [("Ready", "False", "Installing", state), ("Reconciling", "True", "Installing", state)]
     active = {"active": f"alpha-{runs}"} if runs else {}
     observed = world(runs=runs, bundle_deployment=deployment("1.1.0", conditions, **active))
     assert reported(observed)[0]["Ready"][2] == message
@@ -197,7 +197,7 @@ def test_a_failed_resolution_clears_the_resolved_bundle_and_not_the_installed_on
 @pytest.mark.parametrize(
     ("runs", "installed", "ready"),
     [
-        pytest.param("", ("False", "InstallationFailed", "no room"), "NotInstalled", id="while nothing runs"),
+        pytest.param("", ("False", "InstallationFailed", "no room"), "Retrying", id="while nothing runs"),
         pytest.param("1.0.0", RUNS_OLD, "Upgrading", id="while an older version runs"),
     ],
 )
@@ -210,7 +210,7 @@ def test_a_failed_write_is_reported_as_retried(runs: str, installed: tuple[str, 
 
 def test_an_unexpected_error_is_reported_by_its_class() -> None:
     conditions, _ = reported(world(), KeyError("x"))
-    assert conditions["Ready"] == ("False", "NotInstalled", "KeyError: 'x'")
+    assert conditions["Ready"] == ("False", "Retrying", "KeyError: 'x'")
     assert conditions["Installed"] == UNKNOWN
 
 
@@ -298,7 +298,7 @@ def test_an_error_of_the_deletion_is_reported(observed: World, error: Exception,
 
 def test_a_long_message_is_truncated() -> None:
     conditions, _ = reported(
-        world(bundle_deployment=deployment("1.1.0", [("Ready", "False", "NotInstalled", "ü" * 5000)]))
+        world(bundle_deployment=deployment("1.1.0", [("Ready", "False", "Installing", "ü" * 5000)]))
     )
     assert len(conditions["Ready"][2].encode()) <= 1024
 

@@ -39,7 +39,7 @@ DESIRED = world().target_bundle
 @pytest.mark.parametrize(
     ("active", "ready"),
     [
-        pytest.param("", "False/NotInstalled watch less", id="nothing is installed"),
+        pytest.param("", "False/Blocked watch less", id="nothing is installed"),
         pytest.param("b", f"False/Upgrading cannot upgrade to {DESIRED}: watch less", id="another bundle is installed"),
         pytest.param(DESIRED, "False/Blocked cannot repair: watch less", id="it is installed as spec said before"),
     ],
