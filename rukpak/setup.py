@@ -122,7 +122,7 @@ def bundle_deployment_controller(
     )
     informers.deployments.add_index(UID_INDEX, lambda obj: (obj["metadata"]["uid"],))
     api_services = manager.informer(API_SERVICES, transform=transforms.api_service)
-    event_mapper = EventMapper(informers.deployments, informers.crds)
+    event_mapper = EventMapper(informers.deployments, informers.crds, informers.namespaces)
     rest_mapper = RestMapper(manager.client, informers.crds, api_services, event_mapper.remover_of)
     suite_namespaces = (manager.settings.system_namespace, manager.settings.keys_namespace)
     render_cache = RenderCache(store, rest_mapper, suite_namespaces, on_missing_content)

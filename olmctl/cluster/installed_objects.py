@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from olmctl.cluster.operator_state import part, text_at
 from olmctl.cluster.session import Session
 from olmkit.api import bundledeployments
-from olmkit.api.bundledeployments import CREATED_LABEL, INVENTORY_ANNOTATION, MEMBER_LABEL_PREFIX, OWNER_UID_LABEL
+from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, KEEP_ANNOTATION, MEMBER_LABEL_PREFIX, OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object
-from olmkit.api.ownership import is_applied_by
+from olmkit.api.ownership import apply_entries, is_applied_by, manager_name
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.discovery import Discovery
 from rukpak.bundledeployment.health import has_health, health
@@ -55,6 +55,8 @@ class InstalledObjects:
 
     objects: tuple[InstalledObject, ...]
     problems: tuple[str, ...]
+    deleted_namespaces: frozenset[str] = frozenset()
+    """The names of the Namespaces that are deleted with the BundleDeployment."""
 
 
 @dataclass(frozen=True)
@@ -97,11 +99,13 @@ async def installed_objects(session: Session, deployment: Object) -> InstalledOb
         each
         for objects, _ in answers
         for each in objects
-        if each.kind == NAMESPACE or is_applied_by(each.obj, uid, owner)
+        if (_is_joined_by(each.obj, owner) if each.kind == NAMESPACE else is_applied_by(each.obj, uid, owner))
     ]
     problems = [problem for _, problem in answers if problem]
     return InstalledObjects(
-        tuple(sorted(found, key=lambda each: (each.kind.kind, each.namespace, each.name))), tuple(problems)
+        tuple(sorted(found, key=lambda each: (each.kind.kind, each.namespace, each.name))),
+        tuple(problems),
+        frozenset(each.name for each in found if each.kind == NAMESPACE and _is_deleted_with(each, deployment)),
     )
 
 
@@ -127,10 +131,18 @@ def is_applied(obj: Object, owners: Mapping[str, str]) -> bool:
     return uid in owners and is_applied_by(obj, uid, owners[uid])
 
 
-def is_deleted_with_it(namespace: InstalledObject) -> bool:
-    """Whether a Namespace goes with the BundleDeployment: rukpak created it, and it has no other member."""
+def _is_joined_by(namespace: Object, owner: str) -> bool:
+    """Whether the BundleDeployment, whose label the Namespace has, applied it: labels are copied."""
+    return any(entry["manager"] == manager_name(owner) for entry in apply_entries(namespace))
+
+
+def _is_deleted_with(namespace: InstalledObject, deployment: Object) -> bool:
+    """Whether a Namespace goes with the BundleDeployment: rukpak created it, it has no other member, and nobody keeps it."""
+    recorded = part(deployment, "status", "createdNamespaces") or ()
     labels = part(namespace.obj, "metadata", "labels") or {}
-    return CREATED_LABEL in labels and sum(each.startswith(MEMBER_LABEL_PREFIX) for each in labels) == 1
+    is_created = any(each.get("uid") == namespace.obj["metadata"]["uid"] for each in recorded)
+    is_kept = text_at(namespace.obj, "metadata", "annotations", KEEP_ANNOTATION) == "true"
+    return is_created and not is_kept and sum(each.startswith(MEMBER_LABEL_PREFIX) for each in labels) == 1
 
 
 def _kind(discovery: Discovery, name: str) -> Kind | None:

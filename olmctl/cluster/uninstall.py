@@ -16,7 +16,6 @@ from olmctl.cluster.installed_objects import (
     bundle_deployment_of,
     custom_resources,
     installed_objects,
-    is_deleted_with_it,
 )
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.operator_state import dependencies, installed, is_protected, is_true, part
@@ -183,7 +182,7 @@ def consequences(
             with_it = f", AND WITH IT {count}" if count.count != 0 else ", which has no custom resources"
             yield f"  CustomResourceDefinition {clean(crd)}{with_it}"
     for each in found:
-        if each.kind.kind == _SHOWN_FIRST[0] and is_deleted_with_it(each):
+        if each.kind.kind == _SHOWN_FIRST[0] and each.name in objects.deleted_namespaces:
             content = "and everything that is in it" if policy == "Cascade" else "if nothing of others is in it"
             yield f"  Namespace {clean(each.name)}, {content}"
     rest = Counter(each.kind.kind for each in found if each.kind.kind not in _SHOWN_FIRST)

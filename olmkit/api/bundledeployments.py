@@ -21,8 +21,9 @@ OWNER_UID_LABEL = "core.rukpak.io/owner-uid"
 """The label of every installed object; the value is the uid of its BundleDeployment."""
 MEMBER_LABEL_PREFIX = "member.core.rukpak.io/"
 """The prefix of a label of a Namespace, followed by the uid of a BundleDeployment that installs into it; the value is "true"."""
-CREATED_LABEL = "core.rukpak.io/created"
-"""The label of a Namespace that rukpak created; the value is "true"."""
+KEEP_ANNOTATION = "core.rukpak.io/keep"
+"""The annotation of a Namespace that is kept when its last BundleDeployment is deleted, although rukpak created it; the value is
+"true"."""
 RELEASED_ANNOTATION = "core.rukpak.io/released"
 """The annotation of a CRD or Namespace that is no longer in its bundle and was kept because it was in use; the value is the
 BundleDeployment that had it. A BundleDeployment with such a CRD in its bundle takes it over."""
@@ -272,6 +273,13 @@ class CustomResourceCount(Model):
     )
 
 
+class CreatedNamespace(Model):
+    """A Namespace that rukpak created."""
+
+    name: str = Field(description="Name.")
+    uid: str | None = Field(default=None, description="Its uid. Absent while it is about to be created.")
+
+
 class BundleDeploymentStatus(ConditionedStatus):
     """Observed state."""
 
@@ -298,6 +306,14 @@ class BundleDeploymentStatus(ConditionedStatus):
         default=None, description="The wanted bundle, if this version of rukpak cannot install it on any cluster."
     )
     install_namespace: str | None = Field(default=None, description="The namespace in which it is installed.")
+    created_namespaces: list[CreatedNamespace] | None = Field(
+        default=None,
+        description=(
+            "The Namespaces that it installs into and that rukpak created, for it or for another BundleDeployment. Such a"
+            f" Namespace is deleted with its last BundleDeployment, with everything in it, unless it has the annotation"
+            f" {KEEP_ANNOTATION}."
+        ),
+    )
     left_out: list[ObjectReference] | None = Field(
         default=None,
         description=(

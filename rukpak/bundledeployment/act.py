@@ -32,6 +32,7 @@ from rukpak.bundledeployment.plan import (
     LeaveNamespaces,
     Plan,
     Prune,
+    RecordNamespaces,
     Release,
     RemoveFinalizer,
     RollBack,
@@ -157,7 +158,7 @@ class BundleDeploymentActions:
             case CheckExistingObjects():
                 await self.existing_objects.start(world, plan)
                 return Done(plan, NO_DELAY)
-            case Activate() | Announce() | BeginRevision() | ForgetNotes() | RollBack():
+            case Activate() | Announce() | BeginRevision() | ForgetNotes() | RecordNamespaces() | RollBack():
                 return Done(plan, NO_DELAY)  # only the status changes
             case Keep():
                 self.existing_objects.forget(world.name)

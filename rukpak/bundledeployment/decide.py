@@ -17,6 +17,7 @@ from olmkit.runtime.reconciler import Decision
 from rukpak.admission.bundles import WEBHOOK
 from rukpak.bundledeployment.certificates import rotate, until_rotation
 from rukpak.bundledeployment.crd_gate import next_check
+from rukpak.bundledeployment.created_namespaces import is_recorded
 from rukpak.bundledeployment.drift import backs_off_until, is_contested
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.finalize import finalize
@@ -26,12 +27,14 @@ from rukpak.bundledeployment.notes import is_outdated
 from rukpak.bundledeployment.plan import (
     Activate,
     Announce,
+    Apply,
     ApplyBundle,
     BeginRevision,
     DeleteBundles,
     ForgetNotes,
     Keep,
     Plan,
+    RecordNamespaces,
     Release,
     RollBack,
     UpdateInventory,
@@ -229,7 +232,9 @@ def _apply(world: World, content: RenderedBundle, *, dry_run_first: bool) -> Pla
     plan = apply_objects(world, content, dry_run_first=dry_run_first)
     if plan is not None and content is world.content and begins(world):
         return BeginRevision()
-    return ForgetNotes() if plan is not None and is_outdated(world, content) else plan
+    if plan is not None and is_outdated(world, content):
+        return ForgetNotes()
+    return RecordNamespaces() if isinstance(plan, Apply) and not is_recorded(world, plan) else plan
 
 
 def _activate(world: World, _: Evaluation) -> Plan | None:

@@ -16,7 +16,6 @@ from typing import Any
 
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import (
-    CREATED_LABEL,
     FINALIZER,
     MEMBER_LABEL_PREFIX,
     OWNER_UID_LABEL,
@@ -29,17 +28,12 @@ from olmkit.errors import ApiError, Conflict, Invalid, NotFound, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.finalize import abandon_hint
 from rukpak.bundledeployment.informers import Informers
+from rukpak.bundledeployment.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.plan import DeleteBundles, DeleteObjects, LeaveNamespaces, NamespaceRemoval, Prune
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES, RestMapper
 from rukpak.bundledeployment.retention import Retention
 from rukpak.bundledeployment.usage import UsageReader
-from rukpak.bundledeployment.world import (
-    CustomResource,
-    LabeledObject,
-    NamespaceInfo,
-    Usage,
-    World,
-)
+from rukpak.bundledeployment.world import CustomResource, LabeledObject, Usage, World
 from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names
 
@@ -100,7 +94,7 @@ class Deleter:
             case Retention.LEAVE:
                 await self._leave(world, namespace)
             case Retention.RELEASE:
-                labels = {label: None for label in namespace.labels if _is_ours(label)}
+                labels = {label: None for label in namespace.labels if label.startswith(MEMBER_LABEL_PREFIX)}
                 metadata = {"labels": labels, "annotations": {RELEASED_ANNOTATION: world.name}}
                 key = _key(NAMESPACES, namespace.name, "")
                 await self._release(NAMESPACES, key, namespace.resource_version, metadata)
@@ -195,7 +189,3 @@ async def _all(deletions: Iterable[Coroutine[Any, Any, None]]) -> None:
     for result in await asyncio.gather(*deletions, return_exceptions=True):
         if result is not None:
             raise result
-
-
-def _is_ours(label: str) -> bool:
-    return label == CREATED_LABEL or label.startswith(MEMBER_LABEL_PREFIX)

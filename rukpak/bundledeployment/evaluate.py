@@ -9,7 +9,7 @@ from olmkit.errors import Blocked, OlmError, Waiting
 from rukpak.bundledeployment import crd_gate
 from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
-from rukpak.bundledeployment.retention import is_created_for
+from rukpak.bundledeployment.retention import is_only_member
 from rukpak.bundledeployment.rollback import obstacle
 from rukpak.bundledeployment.waiting import CONTENT_RETRY_DELAY, UNREACHABLE_RETRY_DELAY, WATCHED_RETRY_DELAY
 from rukpak.bundledeployment.world import World
@@ -100,7 +100,7 @@ def _content_blocker(world: World) -> OlmError | None:
 def _foreign_objects(world: World) -> str:
     if world.deletion_policy != "Cascade":
         return ""
-    uids = [namespace.uid for namespace in world.namespaces.values() if is_created_for(namespace, world.uid)]
+    uids = [namespace.uid for namespace in world.namespaces.values() if is_only_member(namespace)]
     found = [world.foreign_objects[uid] for uid in uids if uid in world.foreign_objects]
     first, count = [name for entry in found for name in entry.first], sum(entry.count for entry in found)
     return f"{FOREIGN_OBJECTS_WARNING}: {list_names(first, count=count)}" if first else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from olmkit.api import bundledeployments
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition, definition_of
@@ -19,7 +20,7 @@ from rukpak.bundledeployment.crd_removal import removes_custom_resources
 from rukpak.bundledeployment.inventory import OWNER_INDEX
 from rukpak.bundledeployment.rest_mapper import GroupKind
 
-UID_INDEX = "uid"
+UID_INDEX, CREATED_INDEX = "uid", "created"
 
 
 @dataclass
@@ -38,6 +39,7 @@ class EventMapper:
 
     deployments: Informer
     crds: Informer
+    namespaces: Informer
     interests: dict[str, Interests] = field(default_factory=dict)
 
     def name_of(self, uid: str) -> str:
@@ -57,15 +59,36 @@ class EventMapper:
 
     def keys_of_deployment(self, change: Change) -> Iterator[str]:
         """The BundleDeployment itself. When it starts or stops removing its CRDs: those with objects of their kinds. When one is
-        deleted, also all that are stalled, because its objects may have been the reason."""
+        deleted, also all that are stalled, because its objects may have been the reason. Those that have to record that rukpak
+        created a Namespace before this one leaves it, and those that wait for its record."""
         obj = change.new or change.old or {}
         yield obj["metadata"]["name"]
+        yield from self._successors(change)
+        yield from self._predecessors(change)
         if removes_custom_resources(change.old) != removes_custom_resources(change.new):
             found = map(definition_of, self.crds.by_index(OWNER_INDEX, obj["metadata"]["uid"]))
             kinds = {crd.group_kind for crd in found if crd is not None}
             yield from (name for name, known in list(self.interests.items()) if known.kinds & kinds)
         if change.new is None:
             yield from (name for name, raw in _named(self.deployments.objects) if _is_stalled(raw))
+
+    def _successors(self, change: Change) -> Iterator[str]:
+        """When the BundleDeployment may leave its Namespaces: the other members without a record of them."""
+        if change.new is None or (change.old is not None and _asked(change.old) == _asked(change.new)):
+            return
+        for name in recorded_namespaces(change.new):
+            namespace = transforms.namespace_info_of(self.namespaces.get(name))
+            for uid in sorted(namespace.members) if namespace is not None else ():
+                found = self.deployments.by_index(UID_INDEX, uid)
+                yield from (raw["metadata"]["name"] for raw in found if name not in recorded_namespaces(raw))
+
+    def _predecessors(self, change: Change) -> Iterator[str]:
+        """When its record changes: those that are being deleted and have a record of the same Namespaces."""
+        old, new = (frozenset(recorded_namespaces(raw)) if raw else frozenset() for raw in (change.old, change.new))
+        for name in sorted(old ^ new):
+            for raw in self.deployments.by_index(CREATED_INDEX, name):
+                if "deletionTimestamp" in raw["metadata"]:
+                    yield raw["metadata"]["name"]
 
     def keys_of_bundle(self, change: Change) -> Iterator[str]:
         """The owner of the Bundle, and the BundleDeployment that would own it by its name."""
@@ -113,10 +136,20 @@ class EventMapper:
                 yield name
 
 
+def recorded_namespaces(raw: Mapping[str, Any]) -> tuple[str, ...]:
+    """An index: the names of the Namespaces that a BundleDeployment has recorded as created by rukpak."""
+    return tuple(entry["name"] for entry in (raw.get("status") or {}).get("createdNamespaces") or ())
+
+
 def controller_references(obj: Object) -> list[Object]:
     """The owner reference of a BundleDeployment that is the controller; none or one."""
     owners = obj["metadata"].get("ownerReferences") or ()
     return [entry for entry in owners if entry.get("controller") and entry.get("kind") == bundledeployments.KIND.kind]
+
+
+def _asked(raw: Object) -> object:
+    """What people ask of it: a change may make it leave a Namespace."""
+    return raw["metadata"]["generation"], raw["metadata"].get("deletionTimestamp")
 
 
 def _named(objects: Mapping[tuple[str, str], Object]) -> Iterator[tuple[str, Object]]:

@@ -25,6 +25,7 @@ from olmkit.api.bundledeployments import ABANDON_ANNOTATION, FINALIZER, Conditio
 from olmkit.api.conditions import find_condition
 from olmkit.errors import OlmError, Waiting
 from rukpak.bundledeployment.evaluate import FOREIGN_OBJECTS_WARNING, Evaluation
+from rukpak.bundledeployment.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.plan import (
     Announce,
     DeleteObjects,
@@ -34,8 +35,8 @@ from rukpak.bundledeployment.plan import (
     Prune,
     RemoveFinalizer,
 )
-from rukpak.bundledeployment.prune import prune_namespaces, release_namespaces
-from rukpak.bundledeployment.retention import Retention, finalized_namespace_retention, is_created_for
+from rukpak.bundledeployment.prune import prune_namespaces, release_namespaces, require_settled
+from rukpak.bundledeployment.retention import Retention, finalized_namespace_retention, is_only_member
 from rukpak.bundledeployment.waiting import (
     SYNC_POLL_DELAY,
     UNREACHABLE_RETRY_DELAY,
@@ -44,15 +45,7 @@ from rukpak.bundledeployment.waiting import (
     poll_delay,
     with_finalizers,
 )
-from rukpak.bundledeployment.world import (
-    CRD,
-    NAMESPACE,
-    BriefWait,
-    CustomResource,
-    LabeledObject,
-    NamespaceInfo,
-    World,
-)
+from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, CustomResource, LabeledObject, World
 from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names
 from rukpak.render.phases import ACCESS, ADMISSION, CONFIGURATION, CRDS, CUSTOM_RESOURCES, WORKLOADS, phase_of
@@ -91,7 +84,7 @@ def kept_namespaces(world: World) -> tuple[NamespaceInfo, ...]:
     """Namespaces that are deleted next if they are not in use; none while other objects remain."""
     if world.deletion_policy != "KeepCRDs" or not _are_objects_removed(world):
         return ()
-    return tuple(entry for entry in _members(world) if is_created_for(entry, world.uid))
+    return tuple(entry for entry in _members(world) if is_only_member(entry))
 
 
 def unlisted_namespaces(world: World) -> tuple[NamespaceInfo, ...]:
@@ -225,6 +218,7 @@ def _remove_namespaces(world: World, evaluation: Evaluation) -> Plan | None:
         return Announce()
     if leave or delete:
         return LeaveNamespaces(leave, delete)
+    require_settled(world, _members(world))
     deleting = [entry for entry in _namespaces(world, Retention.DELETE) if entry.deletion_timestamp is not None]
     if deleting and not world.abandoned:
         raise _wait_for_namespaces(world, deleting)
@@ -233,7 +227,7 @@ def _remove_namespaces(world: World, evaluation: Evaluation) -> Plan | None:
 
 def _members(world: World) -> list[NamespaceInfo]:
     """The Namespaces that the BundleDeployment is a member of and that are not being deleted."""
-    known = (entry for _, entry in sorted(world.namespaces.items()) if world.uid in entry.members)
+    known = (entry for _, entry in sorted(world.namespaces.items()) if entry.is_member)
     return [entry for entry in known if entry.deletion_timestamp is None]
 
 
@@ -242,7 +236,7 @@ def _namespaces(world: World, retention: Retention) -> tuple[NamespaceInfo, ...]
     return tuple(
         namespace
         for _, namespace in sorted(world.namespaces.items())
-        if world.uid in namespace.members and finalized_namespace_retention(namespace, world.uid) is retention
+        if namespace.is_member and finalized_namespace_retention(namespace) is retention
     )
 
 

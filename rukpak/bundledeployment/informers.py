@@ -16,9 +16,10 @@ from olmkit.api.meta import Object
 from olmkit.api.ownership import apply_entries, manager_name
 from olmkit.runtime.informer import Informer
 from rukpak.bundledeployment import transforms
-from rukpak.bundledeployment.events import controller_references
+from rukpak.bundledeployment.events import CREATED_INDEX, controller_references, recorded_namespaces
 from rukpak.bundledeployment.inventory import OWNER_INDEX
-from rukpak.bundledeployment.world import LabeledObject, NamespaceInfo
+from rukpak.bundledeployment.namespace_info import NamespaceInfo
+from rukpak.bundledeployment.world import LabeledObject
 
 MEMBER_INDEX, ORPHAN_INDEX, RELEASED_INDEX = "member", "orphan", "released"
 MAX_PENDING_DELETIONS = 4096
@@ -61,6 +62,7 @@ class Informers:
     def __post_init__(self) -> None:
         self.bundles.add_index(OWNER_INDEX, lambda obj: [entry["uid"] for entry in controller_references(obj)])
         self.bundles.add_index(ORPHAN_INDEX, _orphan_of)
+        self.deployments.add_index(CREATED_INDEX, recorded_namespaces)
         self.namespaces.add_index(MEMBER_INDEX, _members)
         self.crds.add_index(OWNER_INDEX, transforms.owner_uid_index)
         for informer in (self.namespaces, self.crds):

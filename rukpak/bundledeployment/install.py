@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from olmkit.api.bundledeployments import CREATED_LABEL, FINALIZER, Reason
+from olmkit.api.bundledeployments import FINALIZER, Reason
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.errors import Waiting
 from rukpak.bundledeployment.certificates import issue
@@ -147,7 +147,7 @@ def _is_new(world: World, content: RenderedBundle, item: RenderedObject) -> bool
     if key in world.labeled or key in world.taken or phase_of(key) == CUSTOM_RESOURCES:
         return False
     namespace = world.namespaces.get(key.namespace)
-    is_of_others = CREATED_LABEL not in namespace.labels if namespace else key.namespace not in content.namespace_names
+    is_of_others = not namespace.is_created if namespace else key.namespace not in content.namespace_names
     return not key.namespace or not is_of_others
 
 

@@ -12,9 +12,10 @@ from enum import StrEnum
 from typing import Any
 
 from rukpak.bundledeployment.bundle_info import BundleInfo
+from rukpak.bundledeployment.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle, RenderedObject
 from rukpak.bundledeployment.retention import Retention
-from rukpak.bundledeployment.world import CustomResource, LabeledObject, NamespaceInfo
+from rukpak.bundledeployment.world import CustomResource, LabeledObject
 from rukpak.certificates.serving_certificate import Step
 from rukpak.format.objects import ObjectKey
 from rukpak.render.endpoints import Endpoint
@@ -117,6 +118,11 @@ class ForgetNotes:
 
 
 @dataclass(frozen=True)
+class RecordNamespaces:
+    """Record which Namespaces are about to be created, before they are: what exists under another's hand is joined."""
+
+
+@dataclass(frozen=True)
 class Activate:
     """All objects are applied: the desired Bundle becomes the active one."""
 
@@ -188,6 +194,7 @@ Plan = (
     | BeginRevision
     | RollBack
     | ForgetNotes
+    | RecordNamespaces
     | Apply
     | WriteCertificates
     | Activate

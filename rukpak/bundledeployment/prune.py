@@ -6,15 +6,17 @@ rukpak.bundledeployment.retention, from the usage that rukpak.bundledeployment.u
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import ApiError, Waiting
+from rukpak.bundledeployment.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.plan import NamespaceRemoval, Prune
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
-from rukpak.bundledeployment.retention import Retention, crd_retention, is_created_for, namespace_retention
-from rukpak.bundledeployment.waiting import UNREACHABLE_RETRY_DELAY
-from rukpak.bundledeployment.world import CRD, NAMESPACE, LabeledObject, NamespaceInfo, Usage, World
+from rukpak.bundledeployment.retention import Retention, crd_retention, is_only_member, namespace_retention, unsettled
+from rukpak.bundledeployment.waiting import SYNC_POLL_DELAY, UNREACHABLE_RETRY_DELAY
+from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, LabeledObject, Usage, World
 from rukpak.format.text import list_names
 
 
@@ -41,7 +43,7 @@ def candidates(world: World, content: RenderedBundle) -> Candidates:
     if obsolete:
         return Candidates(crds=() if _other_objects(obsolete) else tuple(_remaining(obsolete)))
     namespaces = _obsolete_namespaces(world, content)
-    return Candidates(namespaces=tuple(entry for entry in namespaces if is_created_for(entry, world.uid)))
+    return Candidates(namespaces=tuple(entry for entry in namespaces if is_only_member(entry)))
 
 
 def prune(world: World, content: RenderedBundle) -> Prune | None:
@@ -55,8 +57,17 @@ def prune(world: World, content: RenderedBundle) -> Prune | None:
     )
     if plan.is_empty:
         _raise_unread(world, candidates(world, content))
+        if not obsolete:
+            require_settled(world, _obsolete_namespaces(world, content))
         return None
     return plan
+
+
+def require_settled(world: World, namespaces: Iterable[NamespaceInfo]) -> None:
+    """Raise BriefWait while others have to record something before the BundleDeployment can leave these Namespaces."""
+    text = unsettled(namespaces)
+    if text and not world.abandoned:
+        raise BriefWait(Reason.REMOVING, text, SYNC_POLL_DELAY)
 
 
 def _prune_objects(world: World, obsolete: list[LabeledObject]) -> Prune:
@@ -85,7 +96,7 @@ def _prune_namespaces(world: World, obsolete: list[NamespaceInfo]) -> Prune:
     removals: list[NamespaceRemoval] = []
     for namespace in obsolete:
         usage = world.usage.get(namespace.uid)
-        retention = namespace_retention(namespace, world.uid, usage if isinstance(usage, Usage) else None)
+        retention = namespace_retention(namespace, usage if isinstance(usage, Usage) else None)
         if retention is not None:
             removals.append(NamespaceRemoval(namespace, retention))
     return Prune(namespaces=tuple(removals))
@@ -96,7 +107,7 @@ def _obsolete_namespaces(world: World, content: RenderedBundle) -> list[Namespac
     return [
         namespace
         for name, namespace in sorted(world.namespaces.items())
-        if world.uid in namespace.members and name not in wanted and namespace.deletion_timestamp is None
+        if namespace.is_member and name not in wanted and namespace.deletion_timestamp is None
     ]
 
 
@@ -107,17 +118,17 @@ def prune_namespaces(world: World, namespaces: list[NamespaceInfo]) -> Prune | N
     """
     plan = _prune_namespaces(world, namespaces)
     if plan.is_empty:
-        own = tuple(entry for entry in namespaces if is_created_for(entry, world.uid))
-        _raise_unread(world, Candidates(namespaces=own))
+        _raise_unread(world, Candidates(namespaces=tuple(filter(is_only_member, namespaces))))
+        require_settled(world, namespaces)
         return None
     return plan
 
 
 def release_namespaces(world: World, namespaces: list[NamespaceInfo]) -> Prune | None:
     """The end of all memberships of a BundleDeployment that is being deleted and keeps everything."""
+    require_settled(world, namespaces)
     removals = tuple(
-        NamespaceRemoval(entry, Retention.RELEASE if is_created_for(entry, world.uid) else Retention.LEAVE)
-        for entry in namespaces
+        NamespaceRemoval(entry, Retention.RELEASE if is_only_member(entry) else Retention.LEAVE) for entry in namespaces
     )
     return Prune(namespaces=removals) if removals else None
 

@@ -26,16 +26,25 @@ from rukpak.bundledeployment.certificates import with_certificates
 from rukpak.bundledeployment.cost import remaining_cost
 from rukpak.bundledeployment.count_schedule import NO_DELAY, count_request, is_count_wanted, time_to_count
 from rukpak.bundledeployment.crd_changes import CrdChangeReader
+from rukpak.bundledeployment.created_namespaces import observed
 from rukpak.bundledeployment.decide import decide, prune_candidates
 from rukpak.bundledeployment.endpoint_probe import EndpointProbe
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
-from rukpak.bundledeployment.events import EventMapper, Interests, controller_references
+from rukpak.bundledeployment.events import (
+    CREATED_INDEX,
+    UID_INDEX,
+    EventMapper,
+    Interests,
+    controller_references,
+    recorded_namespaces,
+)
 from rukpak.bundledeployment.finalize import kept_namespaces, unlisted_namespaces
 from rukpak.bundledeployment.history import time_to_deadline
 from rukpak.bundledeployment.informers import MEMBER_INDEX, ORPHAN_INDEX, RELEASED_INDEX, Informers
 from rukpak.bundledeployment.install import awaited_endpoints
 from rukpak.bundledeployment.inventory import OWNER_INDEX, Inventory
 from rukpak.bundledeployment.namespace_finalizers import Holders, blocking_finalizers
+from rukpak.bundledeployment.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.notes import restored
 from rukpak.bundledeployment.plan import Done, Plan, Release
 from rukpak.bundledeployment.render_cache import RenderCache
@@ -53,7 +62,6 @@ from rukpak.bundledeployment.world import (
     CustomResource,
     CustomResourceCounts,
     DeletedWorld,
-    NamespaceInfo,
     Usage,
     World,
 )
@@ -267,7 +275,11 @@ class BundleDeploymentReconciler:
         )
         return Interests(
             kinds=world.inventory.union(*(content.absent_kinds for content in contents)),
-            namespaces=frozenset(released_namespaces.union(key.name for key in keys if key[:2] == NAMESPACE)),
+            namespaces=frozenset(
+                released_namespaces.union(
+                    (key.name for key in keys if key[:2] == NAMESPACE), recorded_namespaces(world.raw)
+                )
+            ),
             crds=frozenset(released_crds.union(key.name for key in keys if key[:2] == CRD)),
         )
 
@@ -276,7 +288,14 @@ class BundleDeploymentReconciler:
         found = [transforms.namespace_info_of(self.informers.namespaces.get(name)) for name in names]
         found += map(transforms.namespace_info_of, self.informers.namespaces.by_index(MEMBER_INDEX, world.uid))
         known = (self.informers.pending_deletions.applied_to(entry) for entry in found if entry is not None)
-        return {entry.name: entry for entry in known}
+        return {entry.name: observed(entry, world.raw, self._others(world, entry)) for entry in known}
+
+    def _others(self, world: World, namespace: NamespaceInfo) -> list[Object]:
+        """The other BundleDeployments that its labels name, and those that have recorded a Namespace of its name."""
+        found = [raw for uid in namespace.members for raw in self.informers.deployments.by_index(UID_INDEX, uid)]
+        found += self.informers.deployments.by_index(CREATED_INDEX, namespace.name)
+        by_uid = {raw["metadata"]["uid"]: raw for raw in found}
+        return [raw for uid, raw in by_uid.items() if uid != world.uid]
 
     async def _namespace_finalizers(self, namespaces: Iterable[NamespaceInfo]) -> dict[str, Holders]:
         deleting = [namespace.name for namespace in namespaces if namespace.deletion_timestamp is not None]

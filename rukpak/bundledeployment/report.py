@@ -21,6 +21,7 @@ from olmkit.api.bundledeployments import (
 from olmkit.api.conditions import DesiredCondition, PendingEvent, StatusReport, find_condition, merge_conditions
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
+from rukpak.bundledeployment import created_namespaces
 from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.count_schedule import is_count_wanted
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
@@ -39,6 +40,7 @@ from rukpak.bundledeployment.plan import (
     Keep,
     ObjectChange,
     Prune,
+    RecordNamespaces,
     RemoveFinalizer,
     RollBack,
     UpdateInventory,
@@ -60,7 +62,7 @@ DRIFT_REPAIRED = "DriftRepaired"
 """Reason of the Event about objects that others changed or deleted and that were repaired."""
 NAMESPACE_NOT_EMPTY = "NamespaceNotEmpty"
 """Reason of the Event about objects of others that are deleted with a Namespace."""
-_REPORTED_FIRST = (Announce, BeginRevision, ForgetNotes, RollBack)
+_REPORTED_FIRST = (Announce, BeginRevision, ForgetNotes, RecordNamespaces, RollBack)
 """Plans whose status is written before the writes that depend on it."""
 _KEPT_WHILE_REMOVING = (ConditionType.HAS_VALID_BUNDLE, ConditionType.INSTALLED, ConditionType.HEALTHY)
 _UNREPAIRABLE_REASONS = (
@@ -126,6 +128,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         **next_history(world, outcome, wanted).fields(),
         refused=_refused(world),
         install_namespace=_install_namespace(world, active),
+        created_namespaces=created_namespaces.reported(world, outcome),
         left_out=_left_out(world),
         released=_released(world),
         **_counts(world),

@@ -8,11 +8,12 @@ deleted. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
-from olmkit.api.bundledeployments import CREATED_LABEL
-from rukpak.bundledeployment.world import NamespaceInfo, Usage
+from rukpak.bundledeployment.namespace_info import NamespaceInfo
+from rukpak.bundledeployment.world import Usage
+from rukpak.format.text import list_names
 
 
 class Retention(StrEnum):
@@ -31,7 +32,9 @@ class Tenancy(StrEnum):
     OWN = "own"
     """rukpak created it, and the BundleDeployment is its only member."""
     SHARED = "shared"
-    """The Namespace has other members, or rukpak did not create it."""
+    """rukpak did not create it, or it is kept, or another member has recorded that rukpak created it and will delete it."""
+    UNSETTLED = "unsettled"
+    """rukpak created it, and another BundleDeployment has not recorded that yet, or not yet that it is no member any more."""
 
 
 CRD_RETENTION: Mapping[Usage, Retention] = {
@@ -49,7 +52,10 @@ NAMESPACE_RETENTION: Mapping[tuple[Tenancy, Usage | None], Retention] = {
     (Tenancy.SHARED, Usage.IN_USE): Retention.LEAVE,
     (Tenancy.SHARED, None): Retention.LEAVE,
 }
-"""The retention of a Namespace that is no longer in the bundle. Usage None: it is not known."""
+"""The retention of a Namespace that is no longer in the bundle. Usage None: it is not known.
+
+What is unsettled is left as it is.
+"""
 
 FINALIZED_NAMESPACE_RETENTION: Mapping[Tenancy, Retention] = {
     Tenancy.OWN: Retention.DELETE,
@@ -63,23 +69,43 @@ def crd_retention(usage: Usage) -> Retention:
     return CRD_RETENTION[usage]
 
 
-def namespace_retention(namespace: NamespaceInfo, uid: str, usage: Usage | None) -> Retention | None:
-    """The retention of a Namespace that is no longer in the bundle of the BundleDeployment of that uid; None: its usage has to
-    be known."""
-    return NAMESPACE_RETENTION.get((tenancy(namespace, uid), usage))
+def namespace_retention(namespace: NamespaceInfo, usage: Usage | None) -> Retention | None:
+    """The retention of a Namespace that is no longer in the bundle; None: its usage has to be known, or others have to record
+    something first."""
+    return NAMESPACE_RETENTION.get((tenancy(namespace), usage))
 
 
-def finalized_namespace_retention(namespace: NamespaceInfo, uid: str) -> Retention:
-    """The retention of a Namespace of the BundleDeployment of that uid, which is being deleted."""
-    return FINALIZED_NAMESPACE_RETENTION[tenancy(namespace, uid)]
+def finalized_namespace_retention(namespace: NamespaceInfo) -> Retention | None:
+    """The retention of a Namespace of a BundleDeployment that is being deleted; None: others have to record something first."""
+    return FINALIZED_NAMESPACE_RETENTION.get(tenancy(namespace))
 
 
-def tenancy(namespace: NamespaceInfo, uid: str) -> Tenancy:
-    """The tenancy of the Namespace, seen from the BundleDeployment of that uid."""
-    is_own = namespace.members == {uid} and CREATED_LABEL in namespace.labels
-    return Tenancy.OWN if is_own else Tenancy.SHARED
+def tenancy(namespace: NamespaceInfo) -> Tenancy:
+    """The tenancy of the Namespace, seen from the BundleDeployment in whose World it is.
+
+    A record passes to another member before the first one leaves. A label without a record, and a record without a label, are
+    states of a moment: the other one's next pass makes both of them, or neither. A BundleDeployment that does not exist records
+    nothing: its label keeps the Namespace, in which its objects may be.
+    """
+    if not namespace.is_created or namespace.is_kept:
+        return Tenancy.SHARED
+    if any(other.is_labeled and other.is_recorded for other in namespace.others):
+        return Tenancy.SHARED
+    if namespace.others:
+        return Tenancy.UNSETTLED
+    return Tenancy.SHARED if namespace.is_left_behind else Tenancy.OWN
 
 
-def is_created_for(namespace: NamespaceInfo, uid: str) -> bool:
-    """Whether rukpak created the Namespace, and the BundleDeployment of that uid is its only member."""
-    return tenancy(namespace, uid) is Tenancy.OWN
+def is_only_member(namespace: NamespaceInfo) -> bool:
+    """Whether rukpak created the Namespace, and deletes it when the BundleDeployment needs it no more."""
+    return tenancy(namespace) is Tenancy.OWN
+
+
+def unsettled(namespaces: Iterable[NamespaceInfo]) -> str:
+    """What has to be recorded before the BundleDeployment can leave these Namespaces, for messages; empty: nothing."""
+    texts = [
+        f"Namespace {each.name} (BundleDeployment {list_names(other.name for other in each.others)})"
+        for each in namespaces
+        if tenancy(each) is Tenancy.UNSETTLED
+    ]
+    return f"waiting until others have recorded that they use {list_names(texts)}" if texts else ""

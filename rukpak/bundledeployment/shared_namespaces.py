@@ -1,9 +1,8 @@
 """A Namespace that several BundleDeployments share: what each of them applies to it, and what it leaves to others.
 
 Called by rukpak.bundledeployment.applier (the body) and ready_message (the warnings). A Namespace is the one object without an
-owner: each BundleDeployment that installs into it is a member and has a label of its own on it. The created label records that
-rukpak created it; every member applies that label while it exists, so that it stays when the creator is deleted. Labels and
-annotations that others set are kept. Pure.
+owner: each BundleDeployment that installs into it is a member and has a label of its own on it. Labels and annotations of others
+are kept. Whether rukpak created it is recorded elsewhere: rukpak.bundledeployment.created_namespaces. Pure.
 """
 
 from __future__ import annotations
@@ -11,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from olmkit.api.bundledeployments import CREATED_LABEL
 from olmkit.api.meta import apply_precondition
+from rukpak.bundledeployment.namespace_info import NamespaceInfo, member_label
 from rukpak.bundledeployment.rendered_bundle import RenderedNamespace
-from rukpak.bundledeployment.world import NamespaceInfo, World, member_label
+from rukpak.bundledeployment.world import World
 
 POD_SECURITY = "pod-security.kubernetes.io/"
 LEVELS = ("restricted", "baseline", "privileged")
@@ -28,15 +27,14 @@ def namespace_body(item: RenderedNamespace, live: NamespaceInfo | None, uid: str
         metadata: dict[str, Any] = {
             "name": item.name,
             **apply_precondition(None),
-            "labels": {**item.labels, **membership, CREATED_LABEL: "true"},
+            "labels": {**item.labels, **membership},
         }
         annotations = dict(item.annotations)
     else:
-        created = {CREATED_LABEL: live.labels[CREATED_LABEL]} if CREATED_LABEL in live.labels else {}
         metadata = {
             "name": item.name,
             **apply_precondition(live.uid),
-            "labels": {**_labels(item.labels, live.labels), **membership, **created},
+            "labels": {**_labels(item.labels, live.labels), **membership},
         }
         annotations = _shared(item.annotations, live.annotations)
     if annotations:
@@ -53,7 +51,7 @@ def namespace_warnings(world: World) -> Iterator[str]:
             continue
         kept = _labels(item.labels, live.labels)
         for key, value in sorted(item.labels.items()):
-            if key not in kept and key != CREATED_LABEL:
+            if key not in kept:
                 yield f"Namespace {item.name} keeps {_present(key, live.labels)}; the bundle asks for {value}"
         for key in sorted(item.annotations.keys() - _shared(item.annotations, live.annotations).keys()):
             yield f"Namespace {item.name} keeps the value of annotation {key} that others set"

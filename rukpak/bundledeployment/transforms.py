@@ -23,8 +23,9 @@ from olmkit.api.ownership import MANAGER_PREFIX, apply_entries
 from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
 from rukpak.bundledeployment.health import has_health, health
 from rukpak.bundledeployment.health_result import HEALTHY
+from rukpak.bundledeployment.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.workload_health import WORKLOAD_RULES
-from rukpak.bundledeployment.world import CustomResource, LabeledObject, NamespaceInfo
+from rukpak.bundledeployment.world import CustomResource, LabeledObject
 from rukpak.format.objects import ObjectKey, group_of
 
 

@@ -16,8 +16,6 @@ from olmkit.api import customresourcedefinitions
 from olmkit.api.bundledeployments import (
     ABANDON_ANNOTATION,
     DELETION_HOLD_ANNOTATION,
-    MEMBER_LABEL_PREFIX,
-    RELEASED_ANNOTATION,
     BundleDeployment,
     BundleRecord,
     CustomResourceCount,
@@ -32,6 +30,7 @@ from olmkit.errors import ApiError, Waiting
 from olmkit.gocompat.durations import parse_duration
 from rukpak.bundledeployment.bundle_info import BundleInfo, record_of
 from rukpak.bundledeployment.health_result import Health
+from rukpak.bundledeployment.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent
 from rukpak.bundledeployment.target import Target, fallback_of, options_of, revisions_of, target_of
 from rukpak.certificates.serving_certificate import ServingCertificate
@@ -41,11 +40,6 @@ from rukpak.render.install_options import InstallOptions
 
 NAMESPACE = ("", "Namespace")
 CRD = customresourcedefinitions.KIND.group_kind
-
-
-def member_label(uid: str) -> str:
-    """The label of a Namespace that the BundleDeployment of this uid installs into."""
-    return MEMBER_LABEL_PREFIX + uid
 
 
 @dataclass(frozen=True)
@@ -101,33 +95,6 @@ class LabeledObject:
     health: Health | None = None
     pod_selector: str = ""
     """The label selector of the pods of a workload that is not healthy; empty for other objects."""
-
-
-@dataclass(frozen=True)
-class NamespaceInfo:
-    """A Namespace."""
-
-    name: str
-    uid: str
-    resource_version: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    applied_fields: Mapping[str, str] = field(default_factory=dict)
-    last_changed_by: str = ""
-    """The field manager of others that wrote to it last."""
-    deletion_timestamp: datetime | None = None
-    finalizers: tuple[str, ...] = ()
-
-    @property
-    def members(self) -> frozenset[str]:
-        """The uids of the BundleDeployments that install into it."""
-        prefix = MEMBER_LABEL_PREFIX
-        return frozenset(label.removeprefix(prefix) for label in self.labels if label.startswith(prefix))
-
-    @property
-    def released_by(self) -> str:
-        """The BundleDeployment that had it, if it was released."""
-        return self.annotations.get(RELEASED_ANNOTATION, "")
 
 
 @dataclass(frozen=True)

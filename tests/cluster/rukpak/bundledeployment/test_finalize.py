@@ -9,9 +9,9 @@ from pathlib import Path
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import (
     ABANDON_ANNOTATION,
-    CREATED_LABEL,
     DELETION_HOLD_ANNOTATION,
     INVENTORY_ANNOTATION,
+    KEEP_ANNOTATION,
 )
 from olmkit.runtime.client import Client
 from olmkit.runtime.recorder import EVENT
@@ -176,11 +176,11 @@ async def test_what_others_have_in_a_namespace_that_goes_is_named_before_it_goes
     assert await at.find(NAMESPACES, at.name) is None
 
 
-async def test_a_namespace_that_somebody_took_the_created_label_off_stays(at: Harness, running: Client) -> None:
+async def test_a_namespace_that_somebody_wants_to_keep_stays(at: Harness, running: Client) -> None:
     await at.install(at.push(plain(namespace(at.name), config_map("log", at.name))))
     await at.until(READY)
     await at.create(CONFIG_MAPS, config_map("notes", at.name))
-    await at.client.patch(NAMESPACES, at.name, {"metadata": {"labels": {CREATED_LABEL: None}}})
+    await at.client.patch(NAMESPACES, at.name, {"metadata": {"annotations": {KEEP_ANNOTATION: "true"}}})
     await at.remove()
     await at.until(gone)
     space = await at.find(NAMESPACES, at.name)

@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from olmkit.api import bundledeployments, bundles
-from olmkit.api.bundledeployments import CREATED_LABEL
 from olmkit.api.meta import Kind
 from olmkit.errors import Invalid
 from olmkit.runtime.client import Client
@@ -159,7 +158,7 @@ async def test_an_installed_operator_moves_to_another_namespace(at: Harness, run
     assert same["metadata"]["uid"] == crd["metadata"]["uid"]
     space = await at.find(NAMESPACES, second)
     assert space is not None
-    assert CREATED_LABEL in space["metadata"]["labels"]
+    assert raw["status"]["createdNamespaces"] == [{"name": second, "uid": space["metadata"]["uid"]}]
 
 
 @pytest.mark.parametrize("name", ["default", "kube-system", "kube-x", "Upper", ""])

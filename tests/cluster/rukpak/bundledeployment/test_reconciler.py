@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from olmkit.api import bundles
-from olmkit.api.bundledeployments import CREATED_LABEL, INVENTORY_ANNOTATION
+from olmkit.api.bundledeployments import INVENTORY_ANNOTATION
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
+from rukpak.bundledeployment.namespace_info import member_label
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
-from rukpak.bundledeployment.world import member_label
 from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     CONFIG_MAPS,
@@ -57,7 +57,8 @@ async def test_a_registry_bundle_is_installed_upgraded_and_removed(at: Harness, 
     assert "CustomResourceDefinition.apiextensions.k8s.io" in annotation
     space = await at.find(NAMESPACES, f"{package}-system")
     assert space is not None
-    assert {member_label(uid), CREATED_LABEL} <= space["metadata"]["labels"].keys()
+    assert member_label(uid) in space["metadata"]["labels"]
+    assert first["status"]["createdNamespaces"] == [{"name": f"{package}-system", "uid": space["metadata"]["uid"]}]
 
     await at.install(at.push(registry_bundle(package, "2.0.0"), "v2"), provisioner=bundles.REGISTRY)
     second = await at.until(READY)

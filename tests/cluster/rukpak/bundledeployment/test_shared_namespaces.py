@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
 from olmkit.api import bundledeployments, bundles
+from olmkit.api.ownership import apply_entries, manager_name
 from olmkit.runtime.client import Client
+from rukpak.bundledeployment.namespace_info import member_label
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
-from rukpak.bundledeployment.world import member_label
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     OWNER,
@@ -28,6 +30,9 @@ from tests.cluster.rukpak.harness import (
 )
 from tests.conditions import triple
 
+CREATED = "core.rukpak.io/created"
+"""A label that says that rukpak created a Namespace; nobody believes it."""
+NAME_LABEL = "kubernetes.io/metadata.name"
 AT_ONCE = 30.0
 """Seconds: half of the time after which the same would be tried again without being woken."""
 
@@ -121,6 +126,17 @@ async def test_a_namespace_is_shared_and_goes_with_its_last_member(at: Harness, 
     assert await at.find(NAMESPACES, at.name) is None
 
 
+def is_deleting(space: Object | None) -> bool:
+    """Whether a Namespace is being deleted, or is gone."""
+    return space is None or "deletionTimestamp" in space["metadata"]
+
+
+def is_left_by(deployment: str, space: Object | None) -> bool:
+    """Whether the BundleDeployment has applied nothing to a Namespace, or it is being deleted."""
+    managers = {entry["manager"] for entry in apply_entries(space)} if space is not None else set()
+    return is_deleting(space) or manager_name(deployment) not in managers
+
+
 def other_than(uid: str) -> Callable[[Object | None], bool]:
     """It was made again."""
     return lambda found: found is not None and found["metadata"]["uid"] != uid
@@ -176,6 +192,46 @@ async def test_a_namespace_that_was_there_before_stays_as_it_was(at: Harness, ru
     after = await at.find(NAMESPACES, at.name)
     assert after is not None
     assert after["metadata"]["labels"] == before["metadata"]["labels"]
+
+
+async def test_a_copied_manifest_of_a_namespace_makes_nobody_a_member(at: Harness, running: Client) -> None:
+    """Somebody creates a Namespace with the labels of one of ours: it is neither pruned nor deleted with the BundleDeployment."""
+    await at.install(at.push(plain(namespace(at.name), config_map("log", at.name), config_map("old", at.name))))
+    raw = await at.until(READY)
+    copy = f"{at.name}-copy"
+    ours = await at.find(NAMESPACES, at.name) or {}
+    labels = {name: value for name, value in ours["metadata"]["labels"].items() if name != NAME_LABEL}
+    assert member_label(raw["metadata"]["uid"]) in labels
+    await at.create(NAMESPACES, namespace(copy, **{**labels, CREATED: "true"}))
+    await at.install(at.push(plain(namespace(at.name), config_map("log", at.name)), "v2"))
+    await at.when(CONFIG_MAPS, "old", at.name, gone)  # what is no longer in the bundle has been removed
+    await at.until(READY)
+    await at.create(CONFIG_MAPS, config_map("mine", copy))
+    await at.remove()
+    await at.until(gone)
+    assert await at.find(NAMESPACES, at.name) is None
+    assert not is_deleting(await at.find(NAMESPACES, copy))
+    assert await at.find(CONFIG_MAPS, "mine", copy) is not None
+
+
+async def test_who_may_patch_a_namespace_cannot_have_it_deleted(at: Harness, running: Client) -> None:
+    """Somebody forges everything that a Namespace itself shows: the labels, and an apply as the field manager of rukpak."""
+    joined, foreign = f"{at.name}-a", f"{at.name}-b"
+    for name in (joined, foreign):
+        await at.create(NAMESPACES, namespace(name))
+        await at.create(CONFIG_MAPS, config_map("mine", name))
+    await at.install(at.push(plain(namespace(joined), config_map("log", joined))))
+    uid = (await at.until(READY))["metadata"]["uid"]
+    forged = {CREATED: "true", member_label(uid): "true"}
+    for name in (joined, foreign):
+        await at.client.patch(NAMESPACES, name, {"metadata": {"labels": forged}})
+    await at.client.apply(NAMESPACES, namespace(foreign, **forged), manager_name(at.name))
+    await at.when(NAMESPACES, foreign, "", partial(is_left_by, at.name))  # it is not in the bundle
+    await at.remove()
+    await at.until(gone)
+    for name in (joined, foreign):
+        assert not is_deleting(await at.find(NAMESPACES, name)), name
+        assert await at.find(CONFIG_MAPS, "mine", name) is not None, name
 
 
 async def test_a_namespace_that_is_going_is_waited_for(at: Harness, running: Client) -> None:

@@ -36,6 +36,7 @@ from tests.unit.rukpak.bundledeployment.worlds import (
     inventoried,
     member,
     plan_of,
+    recorded,
     rendered,
     unpacked,
     world,
@@ -91,7 +92,7 @@ def test_the_inventory_has_secrets_although_none_is_rendered() -> None:
 
 
 def test_a_certificate_is_issued_after_the_namespaces_and_before_all_other_objects() -> None:
-    first = plan_of(fresh())
+    first = plan_of(recorded(fresh()))
     assert isinstance(first, Apply)
     assert [item.key for step in first.steps for item in step.items] == [NS]
     there = applied(fresh(), *(key for key in KEYS if key != NS))

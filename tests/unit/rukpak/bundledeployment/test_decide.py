@@ -31,6 +31,7 @@ from rukpak.bundledeployment.plan import (
     Keep,
     NamespaceRemoval,
     Prune,
+    RecordNamespaces,
     Release,
     UpdateInventory,
 )
@@ -63,6 +64,7 @@ from tests.unit.rukpak.bundledeployment.worlds import (
     namespace,
     plan_of,
     raw,
+    recorded,
     rendered,
     unpacked,
     upgrading,
@@ -73,8 +75,10 @@ KINDS = frozenset(key[:2] for key in ALL) - {NAMESPACE}
 
 
 def steps(seen: World) -> list[tuple[int, list[str]]]:
-    """The stages and objects that are applied next."""
+    """The stages and objects that are applied next, once it is recorded which Namespaces are created."""
     plan = plan_of(seen)
+    if plan == RecordNamespaces():
+        plan = plan_of(recorded(seen))
     assert isinstance(plan, Apply)
     return [(step.phase, [item.key.name for item in step.items]) for step in plan.steps]
 
@@ -399,7 +403,9 @@ def test_a_namespace_that_goes_away_is_waited_for() -> None:
 
 
 def test_stages_are_applied_up_to_the_crds() -> None:
-    plan = plan_of(inventoried(unpacked()))
+    seen = inventoried(unpacked())
+    assert plan_of(seen) == RecordNamespaces()
+    plan = plan_of(recorded(seen))
     assert isinstance(plan, Apply)
     assert plan.dry_run_first
     assert [(step.phase, [item.key for item in step.items]) for step in plan.steps] == [(1, [NS]), (2, [DEFINITION])]
@@ -521,7 +527,7 @@ def test_progress_is_observed_again_at_its_deadline() -> None:
 
 def dry_runs(seen: World) -> list[int]:
     """The phases that are first applied as a dry run."""
-    plan = plan_of(seen)
+    plan = plan_of(recorded(seen) if not seen.namespaces else seen)
     assert isinstance(plan, Apply)
     return [step.phase for step in plan.steps if plan.has_dry_run(step)]
 
@@ -610,7 +616,7 @@ def active(seen: World) -> World:
     """The wanted bundle has just become the active one."""
     status = {"activeBundle": seen.target_bundle, "observedGeneration": 2}
     obj = {**seen.raw, "status": status}
-    return replace(seen, raw=obj, deployment=world(obj).deployment, active_content=MissingContent())
+    return replace(seen, raw=obj, deployment=BundleDeployment.load(obj), active_content=MissingContent())
 
 
 def test_then_what_left_the_bundle_is_removed() -> None:
@@ -734,6 +740,8 @@ def brought_about(seen: World, plan: object) -> World:
             return applied(seen, *(set(ALL) - done - held))
         case Activate():
             return active(seen)
+        case RecordNamespaces():
+            return recorded(seen)
         case Prune():
             gone = {entry.key for entry in plan.objects}
             return replace(seen, labeled={key: known for key, known in seen.labeled.items() if key not in gone})

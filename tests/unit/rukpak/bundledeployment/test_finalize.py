@@ -11,6 +11,7 @@ import pytest
 from olmkit.api.bundledeployments import ABANDON_ANNOTATION, DELETION_HOLD_ANNOTATION, MAX_DELETION_HOLD_LENGTH, Reason
 from olmkit.errors import Waiting
 from rukpak.bundledeployment.finalize import DELETE_BATCH, STUCK_AFTER, unlisted_namespaces
+from rukpak.bundledeployment.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.plan import (
     Announce,
     DeleteObjects,
@@ -19,13 +20,7 @@ from rukpak.bundledeployment.plan import (
     LeaveNamespaces,
     RemoveFinalizer,
 )
-from rukpak.bundledeployment.world import (
-    BriefWait,
-    ForeignObjects,
-    LabeledObject,
-    NamespaceInfo,
-    World,
-)
+from rukpak.bundledeployment.world import BriefWait, ForeignObjects, LabeledObject, World
 from rukpak.format.objects import ObjectKey
 from tests.unit.rukpak.bundledeployment.worlds import (
     BOAT,

@@ -11,9 +11,10 @@ from olmkit.api.bundledeployments import BundleDeployment
 from olmkit.errors import ApiError, Waiting
 from rukpak.bundledeployment.evaluate import evaluate
 from rukpak.bundledeployment.finalize import kept_namespaces, unlisted_namespaces
+from rukpak.bundledeployment.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.plan import DeleteObjects, Done, Prune, RemoveFinalizer
 from rukpak.bundledeployment.retention import Retention
-from rukpak.bundledeployment.world import ForeignObjects, LabeledObject, NamespaceInfo, Usage, World
+from rukpak.bundledeployment.world import ForeignObjects, LabeledObject, Usage, World
 from tests.unit.rukpak.bundledeployment.worlds import (
     BOAT,
     DEFINITION,

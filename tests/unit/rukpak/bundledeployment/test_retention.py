@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rukpak.bundledeployment.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.retention import (
     CRD_RETENTION,
     Retention,
@@ -11,7 +12,7 @@ from rukpak.bundledeployment.retention import (
     finalized_namespace_retention,
     namespace_retention,
 )
-from rukpak.bundledeployment.world import NamespaceInfo, Usage
+from rukpak.bundledeployment.world import Usage
 from tests.unit.rukpak.bundledeployment.worlds import NS, UID, namespace
 
 OURS = namespace()
@@ -44,7 +45,7 @@ def test_a_crd_that_left_the_bundle(usage: Usage, expected: Retention) -> None:
     ],
 )
 def test_a_namespace_that_left_the_bundle(info: NamespaceInfo, usage: Usage, expected: Retention) -> None:
-    assert namespace_retention(info, UID, usage) is expected
+    assert namespace_retention(info, usage) is expected
 
 
 def test_every_usage_of_a_crd_has_a_rule() -> None:
@@ -52,8 +53,8 @@ def test_every_usage_of_a_crd_has_a_rule() -> None:
 
 
 def test_nothing_is_decided_about_a_namespace_of_its_own_before_its_usage_is_known() -> None:
-    assert namespace_retention(OURS, UID, None) is None
-    assert namespace_retention(SHARED, UID, None) is Retention.LEAVE
+    assert namespace_retention(OURS, None) is None
+    assert namespace_retention(SHARED, None) is Retention.LEAVE
 
 
 @pytest.mark.parametrize(
@@ -65,4 +66,4 @@ def test_nothing_is_decided_about_a_namespace_of_its_own_before_its_usage_is_kno
     ],
 )
 def test_a_namespace_of_a_bundle_deployment_that_is_being_deleted(info: NamespaceInfo, expected: Retention) -> None:
-    assert finalized_namespace_retention(info, UID) is expected
+    assert finalized_namespace_retention(info) is expected

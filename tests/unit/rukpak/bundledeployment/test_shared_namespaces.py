@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from olmkit.api.bundledeployments import CREATED_LABEL
+from rukpak.bundledeployment.namespace_info import member_label
 from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle, RenderedNamespace
 from rukpak.bundledeployment.shared_namespaces import namespace_body, namespace_warnings
-from rukpak.bundledeployment.world import member_label
 from tests.unit.rukpak.bundledeployment.worlds import UID, installed, namespace
 
 ENFORCE = "pod-security.kubernetes.io/enforce"
@@ -17,12 +16,12 @@ VERSION = "pod-security.kubernetes.io/enforce-version"
 OURS = member_label(UID)
 
 
-def test_a_namespace_that_is_not_there_is_made_and_marked_as_ours() -> None:
+def test_a_namespace_that_is_not_there_is_made_and_joined() -> None:
     body = namespace_body(RenderedNamespace("n", {"a": "b"}, {"c": "d"}), None, UID)
     assert body["metadata"] == {
         "name": "n",
         "resourceVersion": "1",
-        "labels": {"a": "b", OURS: "true", CREATED_LABEL: "true"},
+        "labels": {"a": "b", OURS: "true"},
         "annotations": {"c": "d"},
     }
 
@@ -31,14 +30,6 @@ def test_one_that_is_there_is_joined_and_not_made_ours() -> None:
     live = namespace("n", "uid-other", created=False)
     metadata = namespace_body(RenderedNamespace("n"), live, UID)["metadata"]
     assert metadata == {"name": "n", "uid": "uid-n", "labels": {OURS: "true"}}
-
-
-def test_every_member_holds_the_label_that_rukpak_made_it() -> None:
-    live = namespace("n", "uid-other")
-    assert namespace_body(RenderedNamespace("n"), live, UID)["metadata"]["labels"] == {
-        OURS: "true",
-        CREATED_LABEL: "true",
-    }
 
 
 def test_what_others_wrote_stays_theirs() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from olmkit.api.bundledeployments import CREATED_LABEL, FINALIZER, BundleDeployment
+from olmkit.api.bundledeployments import FINALIZER, BundleDeployment
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.api.ownership import manager_name
 from olmkit.errors import OlmError
@@ -15,20 +15,12 @@ from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
 from rukpak.bundledeployment.decide import decide
 from rukpak.bundledeployment.evaluate import evaluate
 from rukpak.bundledeployment.health_result import Health
+from rukpak.bundledeployment.namespace_info import NamespaceInfo, OtherMember, member_label
 from rukpak.bundledeployment.plan import Done, Plan, Release
 from rukpak.bundledeployment.rendered_bundle import InstallPhase, RenderedBundle, RenderedNamespace, RenderedObject
 from rukpak.bundledeployment.report import BundleDeploymentReport, report
 from rukpak.bundledeployment.target import bundle_name
-from rukpak.bundledeployment.world import (
-    CRD,
-    NAMESPACE,
-    CustomResource,
-    LabeledObject,
-    LastApplied,
-    NamespaceInfo,
-    World,
-    member_label,
-)
+from rukpak.bundledeployment.world import CRD, NAMESPACE, CustomResource, LabeledObject, LastApplied, World
 from rukpak.format.objects import ObjectKey
 from rukpak.render.phases import PHASE_NAMES, phase_of
 
@@ -146,10 +138,20 @@ def member(key: ObjectKey, **facts: Any) -> LabeledObject:
 
 
 def namespace(name: str = NS.name, *members: str, created: bool = True, **facts: Any) -> NamespaceInfo:
-    """A Namespace with these members (ours alone without), made by rukpak."""
+    """A Namespace with these members (ours alone without), made by rukpak if it is `created`."""
     labels = {member_label(uid): "true" for uid in members or (UID,)}
-    labels |= {CREATED_LABEL: "true"} if created else {}
-    return NamespaceInfo(name, f"uid-{name}", "4", **{"labels": labels, "applied_fields": {MANAGER: ENTRY}, **facts})
+    others = tuple(OtherMember(uid, is_labeled=True, is_recorded=created) for uid in members if uid != UID)
+    seen = {"is_member": not members or UID in members, "is_created": created, "others": others}
+    return NamespaceInfo(
+        name, f"uid-{name}", "4", **{"labels": labels, "applied_fields": {MANAGER: ENTRY}, **seen, **facts}
+    )
+
+
+def recorded(seen: World, name: str = NS.name, uid: str | None = None) -> World:
+    """The status has recorded that the Namespace is about to be created, or was created with this uid."""
+    entry = {"name": name, **({"uid": uid} if uid else {})}
+    obj = {**seen.raw, "status": {**seen.raw["status"], "createdNamespaces": [entry]}}
+    return replace(seen, raw=obj, deployment=BundleDeployment.load(obj))
 
 
 def inventoried(seen: World, keys: Iterable[ObjectKey] | None = None) -> World:
