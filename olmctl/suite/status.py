@@ -13,7 +13,9 @@ from olmctl.suite.manifests import load_manifests
 from olmctl.suite.objects import ObjectState, name_of, states
 from olmctl.suite.running import with_image_differences, with_leaders
 from olmctl.terminal import clean
+from olmkit.api.label_policy import POLICIES
 from olmkit.api.meta import Object
+from olmkit.runtime.discovery import Discovery
 
 _COLUMNS = (
     Column("NAME"),
@@ -25,6 +27,11 @@ _COLUMNS = (
     Column("LEADER", is_wide=True, empty=""),
     Column("IMAGE", is_wide=True, empty=""),
     Column("MESSAGE", is_wide=True, empty=""),
+)
+
+UNGUARDED = (
+    "this cluster serves no ValidatingAdmissionPolicy (Kubernetes 1.30): whoever may change Namespaces and "
+    "CustomResourceDefinitions can change the labels by which rukpak knows them"
 )
 
 
@@ -44,7 +51,14 @@ async def status(session: Session, output: str | None, no_headers: bool) -> int:
     elif any(each.found for each in found):
         print_states(found, is_wide=output == "wide", headers=not no_headers)
     _warn(found, versions, manifests.version, unknown)
+    if any(each.found for each in found) and not guards_labels(await session.client.discover()):
+        warn(UNGUARDED)
     return exit_status(found)
+
+
+def guards_labels(discovery: Discovery) -> bool:
+    """Whether the cluster serves the policy with which rukpak guards its labels; it is a part of Kubernetes since 1.30."""
+    return discovery.find(POLICIES.api_version, POLICIES.kind) is not None
 
 
 def _warn(found: Sequence[ObjectState], versions: Sequence[str], version: str, unknown: str) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.admission.review import AdmissionRequest, Denial
 from olmkit.admission.setup import serve_webhooks
 from olmkit.api import bundledeployments
+from olmkit.api.label_policy import BINDINGS, POLICIES
 from olmkit.runtime.manager import Manager
 from olmkit.runtime.probes import DISABLED_ADDRESS
 from olmkit.tls.service import RUKPAK_SERVICE
 from rukpak.admission.bundles import validate_bundle
 from rukpak.admission.deletions import DeletionProtection
+from rukpak.admission.label_policy import SELECTOR, LabelPolicy
 from rukpak.admission.probe import CONFIGURATION, AdmissionProbe
 from rukpak.bundledeployment import transforms
 from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, RestMapper
@@ -40,6 +43,21 @@ async def serve_admission(manager: Manager) -> None:
         OPERATOR_PATH: protection.validate_operator,
     }
     await serve_webhooks(manager, RUKPAK_SERVICE, CONFIGURATION, webhooks)
+    if manager.settings.webhook_bind_address != DISABLED_ADDRESS:
+        _guard_labels(manager)
+
+
+def _guard_labels(manager: Manager) -> None:
+    """Have the leader apply the policy that guards labels."""
+    selected = {"label_selector": SELECTOR, "absent_is_empty": True}
+    policy = LabelPolicy(
+        manager.client,
+        CONFIGURATION,
+        manager.informer(WEBHOOK_CONFIGURATIONS, field_selector=f"metadata.name={CONFIGURATION}"),
+        manager.informer(POLICIES, metadata_only=True, **selected),
+        manager.informer(BINDINGS, metadata_only=True, **selected),
+    )
+    manager.add_runnable(policy.run, every_replica=False)
 
 
 async def _validate_bundle(request: AdmissionRequest) -> Denial | None:
