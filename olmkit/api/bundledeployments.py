@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -42,6 +42,8 @@ ABANDON_ANNOTATION = "core.rukpak.io/abandon"
 DELETION_HOLD_ANNOTATION = "core.rukpak.io/deletion-hold"
 """The annotation of a BundleDeployment whose deletion waits: while the value is not empty, nothing is deleted, and the status
 reports the value, which is the reason."""
+MAX_LOSSES = 20
+"""Entries of status.losses."""
 MAX_DELETION_HOLD_LENGTH = 1024
 """Characters of the annotation that are reported."""
 MAX_COUNTED_CUSTOM_RESOURCES = 10_000
@@ -280,6 +282,26 @@ class CreatedNamespace(Model):
     uid: str | None = Field(default=None, description="Its uid. Absent while it is about to be created.")
 
 
+class Loss(Model):
+    """An object that another client deleted, with what it held."""
+
+    kind: Literal["CustomResourceDefinition", "Namespace"] = Field(description="Kind of the object that was deleted.")
+    name: str = Field(description="Name of the object that was deleted.")
+    custom_resources: Annotated[int, Field(ge=0)] | None = Field(
+        default=None,
+        description=(
+            "Number of custom resources of the CustomResourceDefinition when they were last counted. Absent if they were not."
+        ),
+    )
+
+    @property
+    def sentence(self) -> str:
+        """What was lost, for messages."""
+        what = "everything that was in it" if self.kind == "Namespace" else "all its custom resources"
+        counted = f" ({self.custom_resources} when they were last counted)" if self.custom_resources else ""
+        return f"{self.kind} {self.name} was deleted by another client, and with it {what}{counted}; it was created again, empty"
+
+
 class BundleDeploymentStatus(ConditionedStatus):
     """Observed state."""
 
@@ -323,6 +345,13 @@ class BundleDeploymentStatus(ConditionedStatus):
     released: list[ObjectReference] | None = Field(
         default=None,
         description="Objects that are not in the bundle any more and were kept because they are in use. They are not managed.",
+    )
+    losses: Annotated[list[Loss], Field(max_length=MAX_LOSSES)] | None = Field(
+        default=None,
+        description=(
+            "CustomResourceDefinitions and Namespaces that another client deleted, and with them what they held, since spec"
+            " changed last; the newest first. They were created again."
+        ),
     )
     custom_resources: list[CustomResourceCount] | None = Field(
         default=None,

@@ -285,12 +285,13 @@ def _from_bundle_deployment(
     ready = deployment.condition(DeploymentCondition.READY)
     if evaluation.runs_template and deployment.is_true(DeploymentCondition.READY):
         is_held = evaluation.hold is not None and evaluation.hold.excludes_running
+        losses = [loss.sentence for loss in deployment.model.status.losses or ()]
         return [
             DesiredCondition(
                 ConditionType.READY,
                 "False" if is_held else "True",  # as for the first installation: neither Reconciling nor Stalled
                 evaluation.ready_reason,
-                truncate(evaluation.explanation, MAX_EXPLANATION_BYTES),
+                truncate("; ".join([*losses, evaluation.explanation]), MAX_EXPLANATION_BYTES),
             )
         ]
     is_stalled = deployment.is_true(DeploymentCondition.STALLED)

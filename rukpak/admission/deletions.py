@@ -1,10 +1,12 @@
-"""Which deletions of Operators and BundleDeployments are denied: those of protected ones whose custom resources exist.
+"""Which deletions are denied: those of protected Operators and BundleDeployments, and of their CustomResourceDefinitions and
+Namespaces, if custom resources exist that would be deleted too.
 
 Called by rukpak.admission.setup; the API server asks only about objects with the annotation that are not being deleted yet
 (config/webhook). rukpak answers for Operators too, because no other controller may list the custom resources of all kinds. A
 BundleDeployment of an Operator is as protected as that Operator. A deletionPolicy that keeps custom resources leaves nothing to
 protect, as soon as both have it: a BundleDeployment that is deleted in the foreground has its own, in the background that of its
-Operator. What cannot be counted counts as used. Never writes.
+Operator. The deletion of a CustomResourceDefinition or a Namespace deletes custom resources whatever that policy says; one that
+is only labeled is not guarded. What cannot be counted counts as used. Never writes.
 """
 
 from __future__ import annotations
@@ -15,10 +17,11 @@ from dataclasses import dataclass
 
 from olmkit.admission.review import AdmissionRequest, Denial
 from olmkit.api import bundledeployments, operators
-from olmkit.api.bundledeployments import CustomResourceCount
+from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, OWNER_UID_LABEL, CustomResourceCount
 from olmkit.api.meta import Kind, Object
 from olmkit.api.names import is_dns1123_subdomain
 from olmkit.api.operators import has_protection, unprotect_command
+from olmkit.api.ownership import apply_entries, manager_name
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
@@ -44,16 +47,26 @@ def is_protected(obj: Object) -> bool:
     return "deletionTimestamp" not in metadata and has_protection(metadata.get("annotations"))
 
 
-def denial_of(kind: Kind, name: str, counts: Iterable[CustomResourceCount]) -> Denial | None:
-    """Why the deletion is denied; None: there are no custom resources that would be deleted too."""
+def _is_deleting(obj: Object) -> bool:
+    return "deletionTimestamp" in obj["metadata"]
+
+
+def denial_of(protector: Protector, counts: Iterable[CustomResourceCount], part: str = "") -> Denial | None:
+    """Why the deletion is denied; None: there are no custom resources that would be deleted too. `part`: kind and name of what
+    is to be deleted, if that is not the protected object."""
     used = [_text(entry) for entry in counts if entry.count != 0]
     if not used:
         return None
     text = (
-        f"{kind.kind} {name} is protected: its deletion would delete {list_names(used)}. Delete them first, or remove the "
-        f"protection: {unprotect_command(kind, name)}"
+        f"{_subject(protector, part)} is protected: its deletion would delete {list_names(used)}. Delete them first, or remove "
+        f"the protection: {unprotect_command(protector.kind, protector.name)}"
     )
     return Denial(FORBIDDEN, text)
+
+
+def _subject(protector: Protector, part: str = "") -> str:
+    whose = f"{protector.kind.kind} {protector.name}"
+    return f"{part} of {whose}" if part else whose
 
 
 def _text(entry: CustomResourceCount) -> str:
@@ -61,6 +74,14 @@ def _text(entry: CustomResourceCount) -> str:
     if entry.count is None:
         return f"an unknown number of {resource} ({entry.message})"
     return f"{entry.count}{' or more' if entry.truncated else ''} {resource}"
+
+
+@dataclass(frozen=True)
+class Protector:
+    """What carries the annotation that counts: an Operator, or a BundleDeployment that no Operator owns."""
+
+    kind: Kind
+    name: str
 
 
 @dataclass(frozen=True)
@@ -87,34 +108,94 @@ class DeletionProtection:
         owned = [obj for obj in self.deployments.objects.values() if (operator_of(obj) or {}).get("uid") == uid]
         policy = (request.old["spec"].get("install") or {}).get("deletionPolicy", CASCADE)
         used = [obj for obj in owned if CASCADE in (policy, policy_of(obj))]
-        return await self._denial(operators.KIND, request.old, used)
+        return await self._denial(Protector(operators.KIND, request.old["metadata"]["name"]), used)
 
     async def validate_bundle_deployment(self, request: AdmissionRequest) -> Denial | None:
         """Why a BundleDeployment is not deleted; None: it is, or its Operator is being deleted or not protected."""
         if request.obj is not None or request.old is None or not is_protected(request.old):
             return None
-        kind, protected, owner = bundledeployments.KIND, request.old, operator_of(request.old)
-        if owner is not None:
-            try:
-                operator = await self.client.get(operators.KIND, owner["name"])
-            except NotFound:
-                return None
-            except ApiError as error:
-                return Denial(FORBIDDEN, f"its Operator {owner['name']} cannot be read: {error.message}")
-            if operator["metadata"]["uid"] != owner["uid"] or not is_protected(operator):
-                return None
-            kind, protected = operators.KIND, operator  # the annotation of the BundleDeployment is a copy
-        used = [request.old] if policy_of(request.old) == CASCADE else []
-        return await self._denial(kind, protected, used)
+        protector = await self._protector_of(request.old)
+        if protector is None or isinstance(protector, Denial):
+            return protector
+        return await self._denial(protector, [request.old] if policy_of(request.old) == CASCADE else [])
 
-    async def _denial(self, kind: Kind, obj: Object, deployments: Sequence[Object]) -> Denial | None:
-        name = obj["metadata"]["name"]
-        if not await self._is_fresh():
-            text = f"{kind.kind} {name} is protected, and its custom resources cannot be counted now: try again"
-            return Denial(FORBIDDEN, text)
+    async def validate_definition(self, request: AdmissionRequest) -> Denial | None:
+        """Why a CustomResourceDefinition is not deleted; None: it is, or no protected BundleDeployment has applied it."""
+        if request.obj is not None or request.old is None or _is_deleting(request.old):
+            return None
+        for deployment in self._named_by((request.old["metadata"].get("labels") or {}).get(OWNER_UID_LABEL, "")):
+            protector = await self._protector_of(deployment)
+            if protector is not None:
+                part = f"CustomResourceDefinition {request.old['metadata']['name']}"
+                return await self._part_denial(protector, deployment, request.old, part)
+        return None
+
+    async def validate_namespace(self, request: AdmissionRequest) -> Denial | None:
+        """Why a Namespace is not deleted; None: it is, or no protected BundleDeployment has custom resources in it."""
+        if request.obj is not None or request.old is None or _is_deleting(request.old):
+            return None
+        labels = request.old["metadata"].get("labels") or {}
+        uids = (key.removeprefix(MEMBER_LABEL_PREFIX) for key in labels if key.startswith(MEMBER_LABEL_PREFIX))
+        for deployment in self._named_by(*sorted(uids)):
+            protector = await self._protector_of(deployment)
+            if protector is None:
+                continue
+            part = f"Namespace {request.old['metadata']['name']}"
+            if (denial := await self._part_denial(protector, deployment, request.old, part)) is not None:
+                return denial
+        return None
+
+    def _named_by(self, *uids: str) -> list[Object]:
+        """The BundleDeployments of these uids that are not being deleted, and may be protected."""
+        found = (obj for obj in self.deployments.objects.values() if obj["metadata"]["uid"] in uids)
+        return [obj for obj in found if is_protected(obj) or (operator_of(obj) and not _is_deleting(obj))]
+
+    async def _protector_of(self, deployment: Object) -> Protector | Denial | None:
+        """What protects the BundleDeployment; None: nothing, its Operator is being deleted or not protected."""
+        owner = operator_of(deployment)
+        if owner is None:
+            return Protector(bundledeployments.KIND, deployment["metadata"]["name"])
+        try:
+            operator = await self.client.get(operators.KIND, owner["name"])
+        except NotFound:
+            return None
+        except ApiError as error:
+            return Denial(FORBIDDEN, f"its Operator {owner['name']} cannot be read: {error.message}")
+        if operator["metadata"]["uid"] != owner["uid"] or not is_protected(operator):
+            return None
+        return Protector(operators.KIND, owner["name"])  # the annotation of the BundleDeployment is a copy
+
+    async def _part_denial(
+        self, protector: Protector | Denial, deployment: Object, obj: Object, part: str
+    ) -> Denial | None:
+        """Why a part of what the BundleDeployment installed is not deleted; None: it did not apply it, or it holds nothing."""
+        metadata = deployment["metadata"]
+        if manager_name(metadata["name"]) not in {entry["manager"] for entry in apply_entries(obj)}:
+            return None
+        if isinstance(protector, Denial):
+            return protector
+        if (stale := await self._stale_denial(protector)) is not None:
+            return stale
+        names = (obj.get("spec") or {}).get("names")
+        namespace = obj["metadata"]["name"] if names is None else None
+        counts = await self.usage.custom_resources(metadata["uid"], metadata["name"], namespace)
+        if names is not None:
+            spec = obj["spec"]
+            counts = tuple(each for each in counts if (each.group, each.kind) == (spec["group"], spec["names"]["kind"]))
+        return denial_of(protector, counts, part)
+
+    async def _stale_denial(self, protector: Protector) -> Denial | None:
+        if await self._is_fresh():
+            return None
+        text = f"{_subject(protector)} is protected, and its custom resources cannot be counted now: try again"
+        return Denial(FORBIDDEN, text)
+
+    async def _denial(self, protector: Protector, deployments: Sequence[Object]) -> Denial | None:
+        if (stale := await self._stale_denial(protector)) is not None:
+            return stale
         installed = [each["metadata"] for each in deployments]
         counted = [await self.usage.custom_resources(each["uid"], each["name"]) for each in installed]
-        return denial_of(kind, name, [entry for counts in counted for entry in counts])
+        return denial_of(protector, [entry for counts in counted for entry in counts])
 
     async def _is_fresh(self) -> bool:
         """Whether the informers are up to date; a watch that was just cut is waited for."""

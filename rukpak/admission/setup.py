@@ -19,6 +19,8 @@ from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, RestMapper
 
 BUNDLE_PATH = "/validate-core-rukpak-io-v1alpha1-bundle"
 BUNDLE_DEPLOYMENT_PATH = "/validate-core-rukpak-io-v1alpha1-bundledeployment"
+DEFINITION_PATH = "/validate-apiextensions-k8s-io-v1-customresourcedefinition"
+NAMESPACE_PATH = "/validate-v1-namespace"
 OPERATOR_PATH = "/validate-operators-operatorframework-io-v1alpha1-operator"
 
 
@@ -40,6 +42,8 @@ async def serve_admission(manager: Manager) -> None:
     webhooks = {
         BUNDLE_PATH: _validate_bundle,
         BUNDLE_DEPLOYMENT_PATH: protection.validate_bundle_deployment,
+        DEFINITION_PATH: protection.validate_definition,
+        NAMESPACE_PATH: protection.validate_namespace,
         OPERATOR_PATH: protection.validate_operator,
     }
     await serve_webhooks(manager, RUKPAK_SERVICE, CONFIGURATION, webhooks)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, ConditionType, Reason
+from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, ConditionType, Loss, Reason
 from olmkit.api.conditions import DesiredCondition, find_condition
 from olmkit.errors import Blocked, OlmError, Waiting
 from rukpak.bundledeployment.drift import is_up_to_date
@@ -51,6 +51,13 @@ def ready_message(
     new = list_names(map(str, _new_objects(world, outcome)))
     parts = [f"{verb} {_target(world)}: {reason}", f"already new: {new}" if new else "", evaluation.irreversible]
     return "; ".join(filter(None, parts))
+
+
+def known_losses(world: World) -> tuple[Loss, ...]:
+    """What others deleted since spec changed, as the status reports it."""
+    status = world.deployment.status
+    is_current = status.observed_generation == world.deployment.metadata.generation
+    return tuple(status.losses or ()) if is_current else ()
 
 
 def is_under_way(world: World, active: str | None) -> bool:
@@ -133,6 +140,7 @@ def _new_objects(world: World, outcome: Outcome) -> list[ObjectKey]:
 
 def _warnings(world: World) -> Iterable[str]:
     content = world.content
+    yield from (loss.sentence for loss in known_losses(world))
     if not isinstance(content, RenderedBundle):
         return
     yield from content.warnings

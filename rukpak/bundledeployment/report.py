@@ -38,18 +38,17 @@ from rukpak.bundledeployment.plan import (
     Done,
     ForgetNotes,
     Keep,
-    ObjectChange,
     Prune,
     RecordNamespaces,
     RemoveFinalizer,
     RollBack,
     UpdateInventory,
-    Verb,
     WriteCertificates,
 )
 from rukpak.bundledeployment.progress import MORE, HealthEvaluation, evaluate_health
 from rukpak.bundledeployment.ready_message import Outcome, is_under_way, ready_message, work_condition
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
+from rukpak.bundledeployment.repairs import MAX_SENTENCES_SHOWN, losses, new_losses, repairs
 from rukpak.bundledeployment.rollback import with_rollback
 from rukpak.bundledeployment.world import CRD, NAMESPACE, ApplyRejected, BriefWait, DeletedWorld, World
 from rukpak.format.objects import ObjectKey
@@ -57,9 +56,6 @@ from rukpak.format.text import list_names
 
 MAX_SILENT_WAIT = timedelta(seconds=30)
 """A BriefWait is reported only after this long."""
-MAX_SENTENCES_SHOWN = 3
-DRIFT_REPAIRED = "DriftRepaired"
-"""Reason of the Event about objects that others changed or deleted and that were repaired."""
 NAMESPACE_NOT_EMPTY = "NamespaceNotEmpty"
 """Reason of the Event about objects of others that are deleted with a Namespace."""
 _REPORTED_FIRST = (Announce, BeginRevision, ForgetNotes, RecordNamespaces, RollBack)
@@ -105,10 +101,12 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
     status = world.deployment.status
     generation = world.deployment.metadata.generation
     waiting_since = (world.brief_wait_since or world.now) if isinstance(outcome, BriefWait) else None
-    events = (*_repairs(world, outcome), *_foreign_objects_warning(evaluation, outcome))
+    events = (*repairs(world, outcome), *_foreign_objects_warning(evaluation, outcome))
     is_new = isinstance(outcome, BriefWait) and status.observed_generation < 0
     if isinstance(outcome, Conflict) or (
-        _is_passing(world, outcome) and (is_new or status.observed_generation == generation)
+        _is_passing(world, outcome)
+        and not new_losses(world, outcome)
+        and (is_new or status.observed_generation == generation)
     ):
         return BundleDeploymentReport(status, events=events, brief_wait_since=waiting_since)
     is_activated = isinstance(outcome, Done) and isinstance(outcome.plan, Activate)
@@ -131,6 +129,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         created_namespaces=created_namespaces.reported(world, outcome),
         left_out=_left_out(world),
         released=_released(world),
+        losses=losses(world, outcome),
         **_counts(world),
     )
     is_required = isinstance(outcome, Done) and isinstance(outcome.plan, _REPORTED_FIRST)
@@ -150,38 +149,11 @@ def _is_passing(world: World, outcome: Outcome) -> bool:
     )
 
 
-def _repairs(world: World, outcome: Outcome) -> tuple[PendingEvent, ...]:
-    """Drift that was repaired in this pass: one Warning, unless it was reported before, as long as it could not be repaired."""
-    known = find_condition(world.deployment.status.conditions, ConditionType.HEALTHY)
-    reported = known.message if known is not None and known.status == "False" else ""
-    changes = outcome.changes if isinstance(outcome, Done) else ()
-    sentences = [
-        _repair(change)
-        for change in changes
-        if change.verb in (Verb.REVERTED, Verb.RECREATED) and change.is_first and f"{change.key}: " not in reported
-    ]
-    deleted = outcome.plan.bundles if isinstance(outcome, Done) and isinstance(outcome.plan, DeleteBundles) else ()
-    sentences += [
-        f"Bundle {bundle.name}: its spec was changed, so it is deleted and created again"
-        for bundle in deleted
-        if bundle in world.changed_bundles
-    ]
-    if not sentences:
-        return ()
-    return (PendingEvent("Warning", DRIFT_REPAIRED, list_names(sentences, "; ", MAX_SENTENCES_SHOWN), "Repair"),)
-
-
 def _foreign_objects_warning(evaluation: Evaluation, outcome: Outcome) -> tuple[PendingEvent, ...]:
     """One Warning before a Namespace is deleted with objects of others."""
     is_announced = isinstance(outcome, Done) and isinstance(outcome.plan, Announce)
     sentence = evaluation.foreign_objects if is_announced else ""
     return (PendingEvent("Warning", NAMESPACE_NOT_EMPTY, sentence, "Remove"),) if sentence else ()
-
-
-def _repair(change: ObjectChange) -> str:
-    if change.verb is Verb.RECREATED:
-        return f"recreated {change.key}: {change.why}"
-    return f"reverted {change.key}: {change.why}"
 
 
 def _conditions(world: World, evaluation: Evaluation, outcome: Outcome, active: str | None) -> list[DesiredCondition]:

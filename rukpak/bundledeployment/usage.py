@@ -76,9 +76,11 @@ class UsageReader:
         except ApiError as error:
             return error
 
-    async def custom_resources(self, uid: str, deployment: str) -> tuple[CustomResourceCount, ...]:
+    async def custom_resources(
+        self, uid: str, deployment: str, namespace: str | None = None
+    ) -> tuple[CustomResourceCount, ...]:
         """The custom resources of each CRD that the BundleDeployment of that uid and name installed, by group and kind, without
-        those that it applied itself. What cannot be counted is an entry without a count.
+        those that it applied itself. What cannot be counted is an entry without a count. `namespace`: only those in it.
         """
         deadline = asyncio.get_running_loop().time() + self.count_seconds
         definitions = installed_definitions(self.crds, uid, deployment)
@@ -86,21 +88,23 @@ class UsageReader:
         def is_usage(obj: Object) -> bool:
             return not is_applied_by(obj, uid, deployment)
 
-        counts = await asyncio.gather(*(self._custom_resources(each, is_usage, deadline) for each in definitions))
+        counts = await asyncio.gather(
+            *(self._custom_resources(each, is_usage, deadline, namespace) for each in definitions)
+        )
         return tuple(sorted(counts, key=lambda entry: (entry.group, entry.kind)))
 
     async def _custom_resources(
-        self, definition: CustomResourceDefinition, is_usage: Choice, deadline: float
+        self, definition: CustomResourceDefinition, is_usage: Choice, deadline: float, namespace: str | None
     ) -> CustomResourceCount:
         group, kind = definition.group_kind
-        if not definition.is_established:
+        if not definition.is_established or (namespace and not definition.is_namespaced):
             return CustomResourceCount(group=group, kind=kind, plural=definition.plural, count=0)
         listed = self._kind(definition)
         if listed is None:
             return _uncounted(definition, "the API server does not serve the kind")
         try:
             async with asyncio.timeout_at(deadline):
-                count = await self._count_patiently(listed, is_usage)
+                count = await self._count_patiently(listed, is_usage, namespace)
         except ApiError as error:
             return _uncounted(definition, f"they cannot be listed: {error.message}")
         except TimeoutError:
@@ -158,13 +162,13 @@ class UsageReader:
                 raise
         return False
 
-    async def _count_patiently(self, kind: Kind, is_usage: Choice) -> int:
+    async def _count_patiently(self, kind: Kind, is_usage: Choice, namespace: str | None) -> int:
         """The chosen custom resources. Raises ApiError, but not while the API server is busy or its storage of a new kind is not
         initialized."""
         while True:
             try:
                 async with self.limit:
-                    return await self._count(kind, is_usage, limit=self.max_counted)
+                    return await self._count(kind, is_usage, namespace, limit=self.max_counted)
             except ApiError as error:
                 if error.status != _TOO_MANY_REQUESTS:
                     raise

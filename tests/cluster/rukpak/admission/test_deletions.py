@@ -10,9 +10,11 @@ from dataclasses import dataclass
 import pytest
 
 from olmkit.api import bundledeployments, operators
+from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, OWNER_UID_LABEL
 from olmkit.api.meta import controller_reference
 from olmkit.errors import Forbidden, Unavailable
 from olmkit.runtime.client import Client
+from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
 from tests.cluster.rukpak.admission.conftest import Object, Place
 from tests.cluster.rukpak.harness import READY, definition, gone, kind_of, namespace, plain, thing
 
@@ -181,6 +183,34 @@ async def test_without_the_annotation_it_is_deleted(fleet: Fleet) -> None:
     await fleet.place.at.until(gone)
 
 
+async def test_its_definitions_and_namespaces_are_not_deleted_while_they_hold_custom_resources(fleet: Fleet) -> None:
+    at, crd = fleet.place.at, f"boats.{fleet.place.at.group}"
+    copied = definition(f"copy.{at.group}")
+    uid = (await at.client.get(bundledeployments.KIND, fleet.name))["metadata"]["uid"]
+    copied["metadata"]["labels"] = {OWNER_UID_LABEL: uid}
+    await at.create(CRDS, copied)
+    await fleet.protect()
+    for kind, name, webhook in (
+        ("CustomResourceDefinition", crd, "vdefinitions.core.rukpak.io"),
+        ("Namespace", fleet.name, "vnamespaces.core.rukpak.io"),
+    ):
+        for way in ([], ["--cascade=foreground"], ["--grace-period=0", "--force"]):
+            printed = await fleet.place.kubectl("delete", kind.lower(), name, *way)
+            assert printed.endswith(
+                f'admission webhook "{webhook}" denied the request: {kind} {name} of Operator {fleet.name} is protected: its '
+                f"deletion would delete 2 {crd}. Delete them first, or remove the protection: kubectl annotate "
+                f"operators.operators.operatorframework.io {fleet.name} {ANNOTATION}-"
+            )
+    await at.client.delete(CRDS, copied["metadata"]["name"])  # a label alone does not guard
+
+    await fleet.remove_custom_resources()
+    before = (await at.client.get(CRDS, crd))["metadata"]["uid"]
+    await at.client.delete(CRDS, crd)
+    await at.when(CRDS, crd, "", lambda raw: raw is not None and raw["metadata"]["uid"] != before)
+    await fleet.client.delete(operators.KIND, fleet.name)
+    await at.until(gone)  # rukpak deletes both, although they are guarded
+
+
 async def test_without_rukpak_only_what_is_protected_stays(place: Place) -> None:
     """Removing the annotation does not need rukpak either."""
     client = place.at.client
@@ -197,6 +227,12 @@ async def test_without_rukpak_only_what_is_protected_stays(place: Place) -> None
         body["metadata"]["annotations"] = {ANNOTATION: value}
         await place.at.create(operators.KIND, {**body, "spec": {"packageName": "boats"}})
     await client.delete(operators.KIND, f"{place.at.name}-b")
+    crd, inside = definition(place.at.group), namespace(place.at.name)
+    crd["metadata"]["labels"] = {OWNER_UID_LABEL: "some-uid"}
+    inside["metadata"]["labels"] = {f"{MEMBER_LABEL_PREFIX}some-uid": "true"}
+    for kind, body in ((CRDS, crd), (NAMESPACES, inside)):
+        await place.at.create(kind, body)
+        await client.delete(kind, body["metadata"]["name"])
     with pytest.raises((Unavailable, Forbidden), match=r"failed calling webhook .*voperators"):
         await client.delete(operators.KIND, f"{place.at.name}-a")
     await client.patch(operators.KIND, f"{place.at.name}-a", annotated(None))

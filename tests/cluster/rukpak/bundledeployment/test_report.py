@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from olmkit.api import bundles
+from olmkit.api import bundledeployments, bundles
+from olmkit.api.bundledeployments import COUNT_ANNOTATION
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change
 from olmkit.runtime.recorder import EVENT
@@ -26,6 +27,7 @@ from tests.cluster.rukpak.harness import (
     namespace,
     plain,
     says,
+    thing,
 )
 
 
@@ -116,6 +118,38 @@ async def test_drift_that_is_repaired_once_is_no_contest_and_never_makes_it_unre
     assert [status["status"] for status in statuses if not says("Ready", "True")(status)] == []
     reported = [event["reason"] for event in await events(at, raw)]
     assert [reason for reason in reported if reason in ("DriftRepaired", "Unhealthy", "Recovered")] == ["DriftRepaired"]
+
+
+async def test_what_was_deleted_with_a_definition_or_a_namespace_is_reported_until_spec_changes(
+    at: Harness, running: Client
+) -> None:
+    boats, crd = kind_of(at.group), f"boats.{at.group}"
+    ref = at.push(plain(namespace(at.name), definition(at.group), config_map("log", at.name)))
+    await at.install(ref)
+    raw = await at.until(READY)
+    await at.read(boats)
+    for name in ("ark", "dinghy"):
+        await at.client.create(boats, thing(boats, name, at.name))
+    await at.client.patch(bundledeployments.KIND, at.name, {"metadata": {"annotations": {COUNT_ANNOTATION: "1"}}})
+    await at.until(lambda found: (found or {})["status"].get("lastHandledCount") == "1")
+    await at.client.delete(CRDS, crd)
+    lost = (
+        f"CustomResourceDefinition {crd} was deleted by another client, and with it all its custom resources (2 when they were "
+        "last counted); it was created again, empty"
+    )
+    await event_that(at, lambda event: event["reason"] == "DataLost" and event["message"] == lost)
+    await at.until(says("Ready", "True", text=lost))
+    await at.client.delete(NAMESPACES, at.name)
+    emptied = (
+        f"Namespace {at.name} was deleted by another client, and with it everything that was in it; it was created again, "
+        "empty"
+    )
+    await event_that(at, lambda event: event["reason"] == "DataLost" and event["message"] == emptied)
+    raw = await at.until(says("Ready", "True", text=f"{emptied}; {lost}"))
+    assert [loss["name"] for loss in raw["status"]["losses"]] == [at.name, crd]
+    await at.client.patch(bundledeployments.KIND, at.name, {"spec": {"deletionPolicy": "KeepCRDs"}})
+    raw = await at.until(READY)
+    assert "losses" not in raw["status"]
 
 
 async def test_replicas_that_somebody_else_sets_are_no_drift(

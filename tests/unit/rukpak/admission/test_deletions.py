@@ -9,7 +9,7 @@ import pytest
 from olmkit.admission.review import Denial
 from olmkit.api import bundledeployments, operators
 from olmkit.api.bundledeployments import CustomResourceCount
-from rukpak.admission.deletions import FORBIDDEN, denial_of, is_protected, operator_of
+from rukpak.admission.deletions import FORBIDDEN, Protector, denial_of, is_protected, operator_of
 
 ANNOTATION = "operators.operatorframework.io/deletion-protection"
 
@@ -42,7 +42,10 @@ def test_the_custom_resources_are_named_with_what_to_do(counts: list[CustomResou
             f"{kind.kind} ship is protected: its deletion would delete {listed}. Delete them first, or remove the "
             f"protection: kubectl annotate {name} ship {ANNOTATION}-"
         )
-        assert denial_of(kind, "ship", counts) == (Denial(FORBIDDEN, text) if listed else None)
+        protector = Protector(kind, "ship")
+        assert denial_of(protector, counts) == (Denial(FORBIDDEN, text) if listed else None)
+        part = text.replace(f"{kind.kind} ship is", f"Namespace sea of {kind.kind} ship is")
+        assert denial_of(protector, counts, "Namespace sea") == (Denial(FORBIDDEN, part) if listed else None)
 
 
 @pytest.mark.parametrize(
