@@ -13,7 +13,7 @@ from olmkit.jobs import Staging, Task
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent
-from olmkit.sources.source import ImageSource, Source
+from olmkit.sources.source import ImageSource, Source, server_of
 from olmkit.store.store import Store
 
 
@@ -55,4 +55,4 @@ class LoadTaskFactory:
         store = Store(self.store, create=False)
         image = source.ref if isinstance(source, ImageSource) else ""
         staging = Staging(store.stage, partial(publish_job_output, store, self.bundle_metadata, image))
-        return Task(LOAD, request, probe=can_probe, staging=staging)
+        return Task(LOAD, request, probe=can_probe, source=server_of(source), staging=staging)

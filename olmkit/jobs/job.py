@@ -128,5 +128,7 @@ class Task(Generic[Request, Result]):
     probe: bool = False
     """Whether the job's probe runs first, in a child process that all jobs share. Its result is the job's; None: the job itself
     runs. Only for results that are small and quickly found."""
+    source: str = ""
+    """Where the job fetches from, such as the host of a registry: jobs of a slow source come after others. "" if nowhere."""
     staging: Staging[Result] | None = None
     """The folder that the job may write to. None: it may write only where the Sandbox allows it."""

@@ -67,9 +67,8 @@ class KeptWorker:
         """
         with JobRecord(task.job) as record:
             async with self._turn:
-                record.run()
                 try:
-                    outcome = await self._outcome(task)
+                    outcome = await self._outcome(task, record)
                 except BaseException:
                     self.stop()
                     raise
@@ -92,12 +91,14 @@ class KeptWorker:
             await process.ended()
         await self._forks.close()
 
-    async def _outcome(self, task: Task[Any, Result]) -> Result | OlmError:
+    async def _outcome(self, task: Task[Any, Result], record: JobRecord) -> Result | OlmError:
         # Requests and answers may be large, and the event loop must not wait for them.
         request = await asyncio.to_thread(codec.to_json, task.request)
         try:
+            process = await self._available_process()
+            record.run()
             async with asyncio.timeout(self._limits.timeout.total_seconds()):
-                answer = await self._available_process().ask(task.job.function, request)
+                answer = await process.ask(task.job.function, request)
             return await asyncio.to_thread(outcome_of_line, task.job, answer)
         except TimeoutError:
             self.stop()
@@ -108,13 +109,14 @@ class KeptWorker:
             self.stop()
             return lost_error()
 
-    def _available_process(self) -> WorkerProcess:
-        """Raises OSError when there cannot be one."""
+    async def _available_process(self) -> WorkerProcess:
+        """Waits until there is memory for it. Raises OSError when there cannot be one."""
         process, files = self._process, self._sandbox.file_identities()
         is_usable = process is not None and not process.is_over and process.asked < self._tasks_per_process
         if process is not None and is_usable and files == self._files:
             return process
         self.stop()
+        await self._memory.acquire(self._limits.memory_bytes)
         self._files = files
         self._process = WorkerProcess(self._forks, Role.KEEP, self._limits, self._memory, MAX_ANSWER_BYTES)
         self.started += 1

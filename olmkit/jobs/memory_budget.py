@@ -3,15 +3,16 @@
 One MemoryBudget per process, shared by its Jobs. It counts the limits that the kernel enforces, not the use. A job that
 fetches and then parses needs little first and much later, so the room for the largest parser is never given to what may take
 long: jobs that wait for slow servers do not keep others from parsing, and no two jobs wait for each other. docs/decisions/0020.
+A job that has had its turn gives way to one that has had none: docs/decisions/0063.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from olmkit.errors import OlmError
@@ -25,6 +26,78 @@ CGROUP_LIMIT_FILES = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/me
 """The files from which a container reads its limit: cgroup version 2 and 1."""
 UNLIMITED_BYTES = 1 << 60
 """Version 1 reports about 2**63 if there is no limit."""
+MAX_WAIT_SECONDS = 120.0
+"""A job that gave way and has waited this long is no longer overtaken by jobs that have had no turn."""
+MAX_DOUBLINGS = 10
+PARSER_TURN_FACTOR = 4
+"""How much longer a parser runs before it may have to give way: what was fetched for it has to be fetched again."""
+
+
+@dataclass(eq=False)
+class Turn:
+    """The turns of one job: it holds its memory for at least `seconds` at a time, then it may have to give way.
+
+    `source` is where the job fetches from; "" if it does not matter. A job of a source that is slow is not preferred to others.
+    """
+
+    seconds: float = math.inf
+    source: str = ""
+    gave_way: int = 0
+    """How often it did."""
+    is_asked: bool = field(default=False, init=False)
+    """Whether the present turn is being ended."""
+    first: float = field(default=math.inf, init=False)
+    """The start of its first turn, on the clock of the event loop; infinite before."""
+    _start: float = field(default=math.inf, init=False)
+    _give_way: Callable[[], None] | None = field(default=None, init=False)
+    is_kept: bool = field(default=False, init=False)
+    """Whether the job has nothing left that it could be slow to get."""
+
+    def begin(self, give_way: Callable[[], None]) -> None:
+        """The job runs from now on. `give_way` ends that; the memory is released soon after."""
+        self._give_way, self._start = give_way, asyncio.get_running_loop().time()
+        self.first = min(self.first, self._start)
+
+    def keep(self) -> None:
+        """The job does not give way any more in this turn: it has what it was slow to get, and may end soon."""
+        self.is_kept, self._start = True, asyncio.get_running_loop().time()
+
+    def end(self) -> None:
+        """The memory is released."""
+        self._give_way, self._start, self.is_kept = None, math.inf, False
+        self.gave_way += self.is_asked
+        self.is_asked = False
+
+    @property
+    def can_give_way(self) -> bool:
+        """Whether it has to give way at some time in this turn."""
+        return not self.is_kept and math.isfinite(self.seconds)
+
+    def due(self, *, doubled: bool = False) -> float:
+        """When the present turn is over, if it has begun by now. `doubled`: each turn takes twice as long as the one before."""
+        start = min(self._start, asyncio.get_running_loop().time())
+        return start + self.seconds * (2 ** min(self.gave_way, MAX_DOUBLINGS) if doubled else 1)
+
+    def ask(self) -> None:
+        """End the present turn."""
+        if self._give_way is not None and not self.is_asked:
+            self.is_asked = True
+            self._give_way()
+
+    def for_parser(self) -> Turn:
+        """The turn of the parser of this job, which holds memory of its own: when it gives way, the whole job does."""
+        return Turn(self.seconds * PARSER_TURN_FACTOR, self.source, self.gave_way)
+
+
+@dataclass(eq=False)
+class _Hold:
+    """One that waits for memory, or holds it."""
+
+    size: int
+    parser: bool
+    turn: Turn
+    since: float
+    granted: asyncio.Future[None]
 
 
 class MemoryBudget:
@@ -36,7 +109,10 @@ class MemoryBudget:
         """Bytes of `total` that are reserved for parsers."""
         self._largest_job = 0
         self._held = {False: 0, True: 0}
-        self._waiting: dict[bool, deque[tuple[int, asyncio.Future[None]]]] = {False: deque(), True: deque()}
+        self._waiting: dict[bool, list[_Hold]] = {False: [], True: []}
+        self._holding: dict[bool, list[_Hold]] = {False: [], True: []}
+        self._next: asyncio.TimerHandle | None = None
+        """When the next turn is over that another job waits for."""
 
     @property
     def held(self) -> int:
@@ -62,32 +138,102 @@ class MemoryBudget:
     def release(self, size: int, *, parser: bool = False) -> None:
         """Return that much, for those that wait."""
         self._held[parser] -= size
-        for kind in (True, False):
-            waiting = self._waiting[kind]
-            while waiting and (waiting[0][1].done() or self._fits(waiting[0][0], parser=kind)):
-                wanted, granted = waiting.popleft()
-                if not granted.done():
-                    self._held[kind] += wanted
-                    granted.set_result(None)
+        self._settle()
+
+    async def acquire(self, size: int) -> None:
+        """Wait for that much and take it; to be returned by release()."""
+        self._holding[False].remove(await self._granted(size, parser=False, turn=Turn()))
 
     @asynccontextmanager
-    async def hold(self, size: int, *, parser: bool = False) -> AsyncIterator[None]:
-        """Wait for that much, in the order of the calls, and hold it."""
-        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting[parser].append((size, granted))
-        self.release(0)
-        try:
-            await granted
-        except asyncio.CancelledError:
-            if granted.done() and not granted.cancelled():
-                self.release(size, parser=parser)  # it was granted at the same moment
-            else:
-                self.release(0)
-            raise
+    async def hold(self, size: int, *, parser: bool = False, turn: Turn | None = None) -> AsyncIterator[None]:
+        """Wait for that much, and hold it. Jobs that have had no turn come first, in the order of the calls.
+
+        Without a `turn` it never gives way.
+        """
+        hold = await self._granted(size, parser=parser, turn=turn or Turn())
         try:
             yield
         finally:
-            self.release(size, parser=parser)
+            self._return(hold)
+
+    async def _granted(self, size: int, *, parser: bool, turn: Turn) -> _Hold:
+        loop = asyncio.get_running_loop()
+        hold = _Hold(size, parser, turn, loop.time(), loop.create_future())
+        self._waiting[parser].append(hold)
+        self._settle()
+        try:
+            await hold.granted
+        except asyncio.CancelledError:
+            if hold.granted.done() and not hold.granted.cancelled():
+                self._return(hold)  # it was granted at the same moment
+            else:
+                self._settle()
+            raise
+        return hold
+
+    def _return(self, hold: _Hold) -> None:
+        self._holding[hold.parser].remove(hold)
+        hold.turn.end()
+        self.release(hold.size, parser=hold.parser)
+
+    def _settle(self) -> None:
+        """Grant what fits, and ask jobs to give way to what does not."""
+        if self._next is not None:
+            self._next.cancel()
+            self._next = None
+        for kind in (True, False):
+            self._waiting[kind] = [each for each in self._waiting[kind] if not each.granted.done()]
+            for first in self._in_order(kind):
+                if not self._fits(first.size, parser=kind):
+                    self._make_room(first)
+                    break
+                self._waiting[kind].remove(first)
+                self._holding[kind].append(first)
+                self._held[kind] += first.size
+                first.granted.set_result(None)
+
+    def _in_order(self, kind: bool) -> Iterator[_Hold]:
+        waiting = self._waiting[kind]
+        if not waiting:
+            return iter(())
+        now, slow = asyncio.get_running_loop().time(), self._slow_sources()
+
+        def order(hold: _Hold) -> tuple[int, float]:
+            is_overdue = now >= hold.since + MAX_WAIT_SECONDS
+            return 0 if is_overdue else 2 if hold.turn.gave_way else int(hold.turn.source in slow), hold.since
+
+        return iter(sorted(waiting, key=order))
+
+    def _slow_sources(self) -> frozenset[str]:
+        """The sources of jobs that have had a turn and have not ended."""
+        now, jobs = asyncio.get_running_loop().time(), [*self._holding[False], *self._waiting[False]]
+        return frozenset(each.turn.source for each in jobs if each.turn.gave_way or now >= each.turn.due()) - {""}
+
+    def _make_room(self, waiting: _Hold) -> None:
+        """Ask jobs that have had their turn, the youngest first, unless `waiting` has had one itself. The eldest job gives way
+        only if all others are not enough, and parsers and the eldest each time later: so every job comes to its end."""
+        if waiting.turn.gave_way and not waiting.parser:
+            return
+        loop = asyncio.get_running_loop()
+        running = [each for each in self._holding[waiting.parser] if each.turn.can_give_way]
+        running.sort(key=lambda each: each.turn.first)
+        left = self.total - self.held - (0 if waiting.parser else max(self._reserved - self._held[True], 0))
+        missing = waiting.size - left - sum(each.size for each in running if each.turn.is_asked)
+        candidates = [each for each in reversed(running[1:]) if not each.turn.is_asked]
+        kept = [each for each in self._holding[waiting.parser] if each.turn.is_kept and loop.time() < each.turn.due()]
+        if sum(each.size for each in (*candidates, *kept)) < missing:
+            candidates += [each for each in running[:1] if not each.turn.is_asked]
+        later = [each.turn.due() for each in kept]
+        for each in candidates:
+            if missing <= 0:
+                return
+            if loop.time() < (due := each.turn.due(doubled=waiting.parser or each is running[0])):
+                later.append(due)
+            else:
+                missing -= each.size
+                each.turn.ask()
+        if missing > 0 and later:
+            self._next = loop.call_at(min(later), self._settle)
 
     def _fits(self, size: int, *, parser: bool) -> bool:
         left = self.total - self.held - size

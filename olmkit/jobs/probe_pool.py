@@ -8,6 +8,7 @@ while.
 from __future__ import annotations
 
 import asyncio
+import errno
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -79,6 +80,8 @@ class ProbePool:
             worker.close_when_idle()  # the files that it may read may have been replaced
             worker = None
         if worker is None or worker.is_over:
+            if not self._memory.try_acquire(self._limits.memory_bytes):
+                raise OSError(errno.ENOMEM, "all memory for jobs is in use")
             worker = self._worker = WorkerProcess(self._forks, Role.PROBE, self._limits, self._memory)
             self._files = files
         if self._idle is not None:

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -23,7 +24,7 @@ from olmkit.errors import OlmError, Waiting
 from olmkit.jobs import staging
 from olmkit.jobs.fork_client import ForkServerClient, ForkServerLost
 from olmkit.jobs.job import Job, JobReason, Limits, Progress, Task
-from olmkit.jobs.memory_budget import MemoryBudget
+from olmkit.jobs.memory_budget import MemoryBudget, Turn
 from olmkit.jobs.outcome import (
     FIRST_RETRY_DELAY,
     MAX_RETRY_DELAY,
@@ -44,8 +45,7 @@ Result = TypeVar("Result")
 PROBE_TIMEOUT = timedelta(minutes=2)
 """The timeout of a probe, including its time in the queue of probes; then the job runs as if it had no probe."""
 MAX_SLOT_TIME = timedelta(seconds=30)
-OVERTIME_JOBS_PER_SLOT = 3
-"""Jobs that have given up their slot and still run, for each slot."""
+"""The time after which a job leaves its slot to the next one, and its memory to a job that has had none."""
 WAITING_FOR_MEMORY = "waiting for memory"
 """The progress of a job that has fetched what it is to parse."""
 NO_FILES_SANDBOX = Sandbox()
@@ -62,6 +62,7 @@ class _Entry(Generic[Result]):
     key: str
     state: JobState[Result]
     attempts: int = 1
+    turn: Turn = field(default_factory=Turn)
     run: asyncio.Task[None] | None = field(default=None)
 
 
@@ -69,10 +70,11 @@ class Jobs(Generic[Result]):
     """Jobs whose results are `Result`. `ended(key)` is called from the event loop when a job finished or failed, never when it
     was cancelled.
 
-    At most `max_concurrent` children run at a time, in the order asked for, and in addition some that have run for
-    `max_slot_time`. `preload` names modules that the fork server loads once, so that children start with them. `sandbox` is
-    what all jobs may reach, `memory` the budget that they share with other Jobs of this process. Raises OlmError if the budget
-    is too small for one job.
+    At most `max_concurrent` children run at a time, in the order asked for, and in addition those that have run for
+    `max_slot_time`, as far as there is memory: such a job is ended and queued again when another one needs its memory, unless
+    it is the eldest (docs/decisions/0063). `preload` names modules that the fork server loads once, so that children start with
+    them. `sandbox` is what all jobs may reach, `memory` the budget that they share with other Jobs of this process. Raises
+    OlmError if the budget is too small for one job.
     """
 
     def __init__(  # noqa: PLR0913 limits and options of all jobs
@@ -194,11 +196,28 @@ class Jobs(Generic[Result]):
     async def _recorded(self, entry: _Entry[Result], task: Task[Any, Result]) -> Result | OlmError:
         """Run it when there is a slot and memory, and record that for the metrics."""
         with JobRecord(task.job) as record:
-            async with self._slots.one(), self._memory.hold(task.job.first_process_memory(self._limits)):
-                record.run()
-                outcome = await self._staged(entry, task, record)
+            entry.turn = Turn(self._slots.max_seconds, task.source)
+            while (outcome := await self._one_turn(entry, task, record)) is None:
+                entry.state = Queued(entry.state.identity, gave_way=True)
+                record.wait()
             record.end(outcome)
         return outcome
+
+    async def _one_turn(
+        self, entry: _Entry[Result], task: Task[Any, Result], record: JobRecord
+    ) -> Result | OlmError | None:
+        """Run it from the start; None if it gave way to another job."""
+        size, turn = task.job.first_process_memory(self._limits), entry.turn
+        async with self._memory.hold(size, turn=turn), self._slots.one():
+            try:
+                async with asyncio.timeout(None) as interruption:
+                    turn.begin(partial(_expire, interruption))
+                    record.run()
+                    return await self._staged(entry, task, record)
+            except TimeoutError:
+                if not interruption.expired():
+                    raise
+                return None
 
     async def _staged(self, entry: _Entry[Result], task: Task[Any, Result], record: JobRecord) -> Result | OlmError:
         """Run it with the folder of its Staging, which is finished when its process is gone."""
@@ -208,6 +227,7 @@ class Jobs(Generic[Result]):
         try:
             async with staging.open_folder(stage) as folder:
                 outcome = await self._outcome(entry, task, folder, record)
+                entry.turn.keep()
                 if not isinstance(outcome, OlmError):
                     result: Result = outcome
                     await staging.run_in_thread(lambda: stage.finish(folder, result))
@@ -224,7 +244,7 @@ class Jobs(Generic[Result]):
         """Run it in a child of its own."""
         identity = entry.state.identity
         entry.state = Running(identity)
-        answer = _Answer(task.job, lambda line: setattr(entry, "state", Running(identity, line)), record)
+        answer = _Answer(task.job, lambda line: setattr(entry, "state", Running(identity, line)), record, entry.turn)
         try:
             async with asyncio.timeout(self._limits.timeout.total_seconds()) as clock:
                 if task.job.parses:
@@ -269,10 +289,13 @@ class Jobs(Generic[Result]):
         loop = asyncio.get_running_loop()
         left = (clock.when() or loop.time()) - loop.time()
         clock.reschedule(None)
+        answer.turn.keep()
+        turn = answer.turn.for_parser()
         answer.progress(WAITING_FOR_MEMORY)
         answer.record.wait()
         try:
-            async with self._memory.hold(self._limits.parser_memory_bytes, parser=True):
+            async with self._memory.hold(self._limits.parser_memory_bytes, parser=True, turn=turn):
+                turn.begin(answer.turn.ask)
                 answer.record.run()
                 clock.reschedule(loop.time() + left)
                 return await self._forks.parse(self._limits, folder, channel)
@@ -280,14 +303,17 @@ class Jobs(Generic[Result]):
             channel.close()
 
 
+def _expire(timeout: asyncio.Timeout) -> None:
+    timeout.reschedule(asyncio.get_running_loop().time())
+
+
 class _Slots:
-    """Limits how many jobs run. A job that takes long gives up its slot and continues in overtime, as far as there is room: jobs
-    that wait for slow servers must not keep the others in the queue."""
+    """Limits how many jobs begin. A job that takes long gives up its slot and continues: jobs that wait for slow servers must not
+    keep the others in the queue. How many run in all, their memory limits."""
 
     def __init__(self, count: int, max_seconds: float) -> None:
         self._free = asyncio.Semaphore(count)
-        self._max_seconds = max_seconds
-        self._overtime = asyncio.Semaphore(OVERTIME_JOBS_PER_SLOT * count)
+        self.max_seconds = max_seconds
 
     @asynccontextmanager
     async def one(self) -> AsyncIterator[None]:
@@ -300,19 +326,18 @@ class _Slots:
             yield
 
     async def _give_up(self, held: AsyncExitStack) -> None:
-        await asyncio.sleep(self._max_seconds)
-        await self._overtime.acquire()
+        await asyncio.sleep(self.max_seconds)
         held.pop_all()
-        held.callback(self._overtime.release)
         self._free.release()
 
 
 class _Answer(Generic[Result]):
     """What a child has sent so far: progress lines are passed on, the outcome is kept."""
 
-    def __init__(self, job: Job[Any, Result], progress: Progress, record: JobRecord) -> None:
+    def __init__(self, job: Job[Any, Result], progress: Progress, record: JobRecord, turn: Turn) -> None:
         self.progress = progress
         self.record = record
+        self.turn = turn
         self.start_parser: Callable[[], None] | None = None
         """Called when the child asks for a parser."""
         self.parser_lost = False

@@ -15,9 +15,10 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Queued:
-    """The job waits for a free slot."""
+    """The job waits for memory and a free slot. `gave_way`: it ran before, and gave way to another job because it took long."""
 
     identity: str
+    gave_way: bool = False
 
 
 @dataclass(frozen=True)

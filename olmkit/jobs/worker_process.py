@@ -6,7 +6,6 @@ Requests and answers are JSON lines: {"id", "function", "request"} to the child,
 from __future__ import annotations
 
 import asyncio
-import errno
 import socket
 from contextlib import suppress
 
@@ -35,7 +34,8 @@ class _Head(msgspec.Struct):
 class WorkerProcess:
     """One process in a role that answers many requests, and the requests that have no answer yet. All calls from one event loop.
 
-    It holds `limits.memory_bytes` of `memory` until it has ended. One answer has at most `max_answer_bytes`.
+    It holds `limits.memory_bytes` of `memory`, which the caller has acquired, until it has ended. One answer has at most
+    `max_answer_bytes`.
     """
 
     def __init__(
@@ -46,12 +46,10 @@ class WorkerProcess:
         memory: MemoryBudget,
         max_answer_bytes: int = protocol.MAX_ANSWER_BYTES,
     ) -> None:
-        """Raises OSError, also when there is no memory left for it."""
+        """Raises OSError; the memory is released then."""
         self._memory = memory
         self._size = limits.memory_bytes
         self._max_answer_bytes = max_answer_bytes
-        if not memory.try_acquire(self._size):
-            raise OSError(errno.ENOMEM, "all memory for jobs is in use")
         try:
             self._child = forks.open(role, limits)
         except BaseException:

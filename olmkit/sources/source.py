@@ -17,6 +17,7 @@ import msgspec
 
 from olmkit.api.patterns import RELATIVE_PATH
 from olmkit.sources.errors import BadReference, SourceReason, quoted
+from olmkit.sources.oci.reference import parse
 
 
 class RefKind(StrEnum):
@@ -84,6 +85,21 @@ def identity(source: Source) -> str:
             return f"http {without_query(url)} {_hash_of_fields(source)}"
         case ConfigMapsSource(files):
             return f"configMaps {digest_of_files(files)}"
+
+
+def server_of(source: Source) -> str:
+    """The host that the source is fetched from, with its port if it has one; "" for none, and if it cannot be read."""
+    match source:
+        case ImageSource(ref):
+            try:
+                return parse(ref).registry
+            except BadReference:
+                return ""
+        case GitSource(repository=url) | HttpSource(url):
+            _, separator, rest = without_query(url).partition("://")
+            return rest.partition("/")[0] if separator else url.partition(":")[0].rpartition("@")[2]
+        case ConfigMapsSource():
+            return ""
 
 
 def digest_of_files(files: Iterable[tuple[str, bytes]]) -> str:

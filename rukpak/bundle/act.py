@@ -11,6 +11,7 @@ from olmkit.jobs import Jobs, Staging, Task
 from olmkit.runtime.api_server_addresses import ApiServerAddresses
 from olmkit.runtime.source_secrets import SourceSecrets
 from olmkit.sources.access import Access
+from olmkit.sources.source import ImageSource, server_of
 from olmkit.store.store import Store
 from rukpak.bundle.garbage_collector import GarbageCollector
 from rukpak.bundle.storage import publish_job_output
@@ -51,7 +52,7 @@ class BundleActions:
         access = access.with_credentials(await self.secrets.credentials(world.pull_secret))
         request = UnpackRequest(plan.ref, plan.content_type, self.folder, access, replace=bool(plan.replaceable))
         finish = partial(publish_job_output, self.store, plan.content_type, plan.replaceable, plan.ref)
-        task = Task(UNPACK, request, staging=Staging(self.store.stage, finish))
+        task = Task(UNPACK, request, source=server_of(ImageSource(plan.ref)), staging=Staging(self.store.stage, finish))
         async with self.collector.collecting:
             if plan.restart:
                 self.jobs.forget(world.name)

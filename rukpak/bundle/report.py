@@ -13,6 +13,8 @@ from olmkit.jobs.state import Failed, Finished, Queued, Running
 from rukpak.bundle.decide import had_condition
 from rukpak.bundle.world import Done, Evaluation, World
 
+GAVE_WAY = ": its registry is slow, so it gave way to Bundles that waited"
+
 
 def report(world: World, evaluation: Evaluation | None, outcome: Done | Exception) -> StatusReport[BundleStatus] | None:
     """The status that is true after the pass, and what changed; None when the Bundle is gone.
@@ -59,8 +61,9 @@ def _conditions(outcome: Done | Exception) -> tuple[Phase, tuple[DesiredConditio
             return Phase.FAILING, _failed(result.problem, stalled=True)
         case Failed(error=error):
             return Phase.FAILING, _failed(error.message, stalled=not isinstance(error, Waiting))
-        case Queued():
-            return Phase.PENDING, _in_progress(Reason.UNPACK_PENDING, "Waiting in the queue to be unpacked")
+        case Queued(gave_way=gave_way):
+            text = "Waiting in the queue to be unpacked"
+            return Phase.PENDING, _in_progress(Reason.UNPACK_PENDING, f"{text}{GAVE_WAY}" if gave_way else text)
         case Running(progress=progress):
             text = f"Unpacking the image Bundle: {progress}" if progress else "Unpacking the image Bundle"
             return Phase.UNPACKING, _in_progress(Reason.UNPACKING, text)

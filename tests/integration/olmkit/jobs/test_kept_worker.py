@@ -208,3 +208,17 @@ async def test_the_process_holds_its_memory_in_the_budget() -> None:
     assert memory.held == LIMITS.memory_bytes
     await worker.close()
     assert memory.held == 0
+
+
+async def test_the_process_waits_for_memory_that_jobs_hold() -> None:
+    memory = MemoryBudget(LIMITS.memory_bytes)
+    worker = KeptWorker(limits=LIMITS, preload=[WORK], memory=memory)
+    try:
+        async with memory.hold(LIMITS.memory_bytes):
+            waiting = asyncio.create_task(pid_of(worker))
+            await asyncio.wait([waiting], timeout=0.1)
+            assert not waiting.done()
+        assert await waiting > 0
+    finally:
+        await worker.close()
+    assert memory.held == 0

@@ -13,6 +13,7 @@ from olmkit.jobs.memory_budget import (
     CONTROLLER_MEMORY_BYTES,
     DEFAULT_MEMORY_BYTES,
     MemoryBudget,
+    Turn,
     container_limit,
     job_memory_budget,
 )
@@ -100,6 +101,84 @@ async def test_memory_granted_during_a_cancellation_is_released() -> None:
     assert budget.held == 10, "granted to the waiting task, which has not run yet"
     await waiting.cancel()
     assert [waiting.is_holding, budget.held] == [False, 0]
+
+
+class Slow(Holder):
+    """A job that is slow: it ends its turn when it is asked to, and waits for the next one."""
+
+    def __init__(self, budget: MemoryBudget, size: int, turn: Turn, *, parser: bool = False) -> None:
+        self.turn = turn
+        super().__init__(budget, size, parser=parser)
+
+    async def _hold(self, budget: MemoryBudget, size: int, parser: bool) -> None:
+        while not self._end.is_set():
+            asked = asyncio.Event()
+            async with budget.hold(size, parser=parser, turn=self.turn):
+                self.is_holding = True
+                self.turn.begin(asked.set)
+                await asked.wait()
+            self.is_holding = False
+
+
+async def wait_for_holding(*holders: Holder) -> None:
+    async with asyncio.timeout(30):
+        while True:
+            if all(each.is_holding for each in holders):
+                return
+            await asyncio.sleep(0.001)
+
+
+async def test_the_eldest_keeps_its_memory_while_others_are_enough() -> None:
+    budget = MemoryBudget(6)
+    slow = [Slow(budget, 2, Turn(0.01)) for _ in range(3)]
+    await wait_for_holding(*slow)
+    for _ in range(3):
+        quick = [Holder(budget, 2), Holder(budget, 2)]
+        await wait_for_holding(*quick)
+        assert [each.is_holding for each in slow] == [True, False, False]
+        for each in quick:
+            await each.release()
+        await wait_for_holding(*slow)
+    assert [each.turn.gave_way for each in slow] == [0, 3, 3]
+    whole = Holder(budget, 6)
+    await wait_for_holding(whole)
+    assert [each.is_holding for each in slow] == [False, False, False], "it gives way when they are not enough"
+    for each in (*slow, whole):
+        await each.cancel()
+    assert budget.held == 0
+
+
+async def test_jobs_that_have_had_no_turn_come_first_and_those_of_a_slow_source_after_them() -> None:
+    budget = MemoryBudget(4)
+    slow = [Slow(budget, 2, Turn(0.01, "slow")) for _ in range(2)]
+    await wait_for_holding(*slow)
+    second = Slow(budget, 2, Turn(1000, "slow"))
+    quick = Slow(budget, 2, Turn(1000, "quick"))
+    await wait_for_holding(quick)
+    assert [each.is_holding for each in (slow[0], slow[1], second)] == [True, False, False]
+    await quick.cancel()
+    await wait_for_holding(second)
+    assert not slow[1].is_holding, "it has had its turn"
+    await second.cancel()
+    await wait_for_holding(*slow)
+    for each in slow:
+        await each.cancel()
+
+
+async def test_a_parser_gives_way_to_another_one_and_has_more_time_after_that() -> None:
+    budget = MemoryBudget(8)
+    budget.require(2, 6)
+    job = Turn(0.001)
+    parser = Slow(budget, 6, job.for_parser(), parser=True)
+    await wait_for_holding(parser)
+    before = parser.turn.due(doubled=True) - parser.turn.due()
+    other = Holder(budget, 6, parser=True)
+    await wait_for_holding(other)
+    assert not parser.is_holding
+    await other.release()
+    await wait_for_holding(parser)
+    assert parser.turn.due(doubled=True) - parser.turn.due() > before == 0
+    await parser.cancel()
 
 
 def test_a_budget_that_is_too_small_for_one_job() -> None:

@@ -20,7 +20,7 @@ import pytest
 import pytest_asyncio
 
 from olmkit.errors import Blocked, Waiting
-from olmkit.jobs import Failed, Finished, Jobs, JobState, Limits, Queued, Running, Sandbox, Task
+from olmkit.jobs import Failed, Finished, Jobs, JobState, Limits, MemoryBudget, Queued, Running, Sandbox, Task
 from tests.integration.olmkit.jobs.example_jobs import Faults, Values, job
 
 WORK = "tests.integration.olmkit.jobs.example_jobs"
@@ -430,27 +430,41 @@ async def test_slow_jobs_give_up_their_slots() -> None:
         await jobs.close()
 
 
-async def test_overtime_is_limited() -> None:
+async def test_a_slow_job_gives_its_memory_to_one_that_waits_and_runs_again(tmp_path: Path) -> None:
     ends: asyncio.Queue[str] = asyncio.Queue()
-    jobs = Jobs[Values](ends.put_nowait, max_concurrent=1, preload=[WORK], max_slot_time=timedelta(seconds=0.01))
-    slow = [f"slow-{number}" for number in range(6)]
+    limits = Limits(memory_bytes=64 * MEBIBYTE)
+    memory, sandbox = MemoryBudget(limits.fetch_memory_bytes + limits.memory_bytes), Sandbox(reads=(tmp_path,))
+    jobs = Jobs[Values](
+        ends.put_nowait,
+        preload=[WORK],
+        limits=limits,
+        memory=memory,
+        sandbox=sandbox,
+        max_slot_time=timedelta(seconds=0.2),
+    )
+    slow = [f"slow-{number}" for number in range(4)]
     try:
         for key in slow:
             jobs.ensure(key, "slow", task("hang"))
-        await wait_for_running(jobs, slow[:4])
-        await asyncio.sleep(0.2)  # time in which one more could start
-        await wait_for_running(jobs, slow[:4])
-        jobs.cancel(slow[0])
-        await wait_for_running(jobs, slow[1:5])
+            await wait_for_running(jobs, slow[: slow.index(key) + 1])
+        jobs.ensure("quick", "quick", task("echo"))
+        async with asyncio.timeout(30):
+            assert await ends.get() == "quick"
+        await wait_for_running(jobs, slow)
+        assert memory.held == 4 * limits.memory_bytes
+        jobs.ensure("large", "1", task("report_pid_and_wait", until=str(tmp_path / "go")))
+        await wait_for_running(jobs, slow[:3])
+        assert jobs.state(slow[3]) == Queued("slow", gave_way=True), "the one that began last"
     finally:
         await jobs.close()
+    assert memory.held == 0
 
 
 async def wait_for_running(jobs: Jobs[Values], keys: list[str]) -> None:
     """Wait until exactly these of the slow jobs run and have reported their process ID."""
     async with asyncio.timeout(30):
         while True:
-            states = ((f"slow-{number}", jobs.state(f"slow-{number}")) for number in range(6))
+            states = ((f"slow-{number}", jobs.state(f"slow-{number}")) for number in range(4))
             if keys == [key for key, state in states if isinstance(state, Running) and state.progress.isdigit()]:
                 return
             await asyncio.sleep(0.01)

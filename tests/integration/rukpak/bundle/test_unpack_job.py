@@ -1,19 +1,43 @@
-"""What the unpack job reports about an image that has another format than its provisioner class."""
+"""What the unpack job reports about an image of another format, and how jobs of a slow registry share the shipped memory."""
 
 from __future__ import annotations
 
+import asyncio
+import random
 import tempfile
+from collections.abc import Iterable
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
+import yaml
 
-from olmkit.jobs import JobContext
+from devcluster.processes import REPOSITORY
+from devcluster.registry import registries_conf
+from olmkit.jobs import Finished, JobContext, Jobs, MemoryBudget, Queued, Running, Sandbox, Staging, Task
+from olmkit.jobs.memory_budget import CONTROLLER_MEMORY_BYTES
+from olmkit.runtime.flags import quantity
+from olmkit.sources.access import Access
 from olmkit.sources.errors import BadContent
 from olmkit.sources.oci.image import FetchedImage
+from olmkit.sources.source import ImageSource, server_of
+from olmkit.store.store import Store
+from rukpak.bundle.storage import publish_job_output
 from rukpak.bundle.unpack_job import ReadRequest, read_bundle
+from rukpak.bundle.unpack_request import UNPACK, UnpackRequest, UnpackResult
 from tests import images
+from tests.servers.local_registry import LocalRegistry
+from tests.servers.registry_proxy import RegistryProxy, trickle
+from tests.unit.rukpak.builders import csv
+from tests.unit.rukpak.builders import files as files_of
 
 REF = "registry.example.com/a@sha256:" + "1" * 64
+BUNDLE = {
+    **files_of(csv("things.v1.0.0"), package="things"),
+    "metadata/padding": random.Random(1).randbytes(100_000),
+}
+TURN = timedelta(seconds=5)
 CONFIG_MAP = b"{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}"
 
 
@@ -42,3 +66,72 @@ def test_an_image_that_is_not_a_registry_bundle(files: dict[str, bytes], message
         with pytest.raises(BadContent) as caught:
             read_bundle(ReadRequest(image.facts(), "registry+v1"), JobContext(tmp_path, files=[blob]))
     assert (caught.value.message, caught.value.ref) == (message, REF)
+
+
+class Unpacker:
+    """The unpack jobs of rukpak with the memory that config/manager gives its container."""
+
+    def __init__(self, root: Path, *registries: str) -> None:
+        conf = root / "registries.conf"
+        conf.write_text("\n".join(map(registries_conf, registries)))
+        deployment = next(yaml.safe_load_all((REPOSITORY / "config/manager/rukpak.yaml").read_text()))
+        limits = deployment["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
+        self.memory = MemoryBudget(quantity(limits["memory"]) - CONTROLLER_MEMORY_BYTES)
+        self.ends: asyncio.Queue[str] = asyncio.Queue()
+        self.jobs = Jobs[UnpackResult](
+            self.ends.put_nowait,
+            preload=[UNPACK.module],
+            sandbox=Sandbox(reads=(conf, root / "store")),
+            memory=self.memory,
+            max_slot_time=TURN,
+        )
+        self._access, self._folder, self._store = Access(conf), root / "store", Store(root / "store")
+
+    def start(self, name: str, ref: str) -> None:
+        request = UnpackRequest(ref, "registry+v1", self._folder, self._access)
+        finish = partial(publish_job_output, self._store, "registry+v1", "", ref)
+        source = server_of(ImageSource(ref))
+        self.jobs.ensure(name, "1", Task(UNPACK, request, source=source, staging=Staging(self._store.stage, finish)))
+
+    def running(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if isinstance(self.jobs.state(name), Running)]
+
+    async def wait_for_running(self, names: Iterable[str], count: int) -> None:
+        while True:
+            if len(self.running(names)) >= count:
+                return
+            await asyncio.sleep(0.01)
+
+    def digest(self, name: str) -> str:
+        state = self.jobs.state(name)
+        assert isinstance(state, Finished), state
+        return state.result.digest
+
+
+async def test_images_of_a_slow_registry_give_way_to_one_of_a_fast_registry_and_come_to_their_end(
+    local_registry: LocalRegistry, tmp_path: Path
+) -> None:
+    fast, slow_names = local_registry.address, [f"slow-{number}" for number in range(6)]
+    digests = [images.push(fast, f"unpack/{name}", "v1", [images.tar(BUNDLE)], {"name": name}) for name in ("a", "b")]
+    async with RegistryProxy(fast) as slow, asyncio.timeout(120):
+        slow.on("/blobs/", trickle(pause=0.05))
+        unpacker = Unpacker(tmp_path, slow.address, fast)
+        try:
+            for name in slow_names:
+                unpacker.start(name, f"{slow.address}/unpack/a:v1")
+            await unpacker.wait_for_running(slow_names, 3)
+            unpacker.start("fast", f"{fast}/unpack/b:v1")
+            assert await unpacker.ends.get() == "fast"
+            assert unpacker.digest("fast") == digests[1]
+            assert unpacker.running(slow_names[:1]), "the eldest keeps its place"
+            gave_way = {name for name in slow_names if unpacker.jobs.state(name) == Queued("1", gave_way=True)}
+            assert gave_way, "another one waits for its next turn"
+            assert unpacker.memory.held <= unpacker.memory.total
+
+            slow.on("/blobs/", None)
+            ended = {await unpacker.ends.get() for _ in slow_names[1:]}
+            assert gave_way <= ended, "those that gave way run again"
+            assert {unpacker.digest(name) for name in ended} == {digests[0]}
+        finally:
+            await unpacker.jobs.close()
+    assert unpacker.memory.held == 0

@@ -20,6 +20,7 @@ from olmkit.sources.source import (
     Source,
     digest_of_files,
     identity,
+    server_of,
     without_query,
 )
 
@@ -93,3 +94,27 @@ def test_the_query_and_login_of_a_url_are_removed(url: str, shown: str) -> None:
 def test_an_unknown_type_of_source_is_refused() -> None:
     with pytest.raises(ValueError, match="Invalid value 'upload'"):
         codec.decode(Request, {"source": {"type": "upload"}})
+
+
+@pytest.mark.parametrize(
+    ("source", "host"),
+    [
+        pytest.param(ImageSource("quay.io:5000/a/b:v1"), "quay.io:5000", id="an image of a registry with a port"),
+        pytest.param(ImageSource("nginx"), "docker.io", id="an image of Docker Hub"),
+        pytest.param(ImageSource("A B"), "", id="a reference that cannot be read"),
+        pytest.param(
+            GitSource("https://user@git.example.com/a/b", GitReference(RefKind.BRANCH, "main")),
+            "git.example.com",
+            id="a repository over HTTPS",
+        ),
+        pytest.param(
+            GitSource("git@git.example.com:a/b", GitReference(RefKind.BRANCH, "main")),
+            "git.example.com",
+            id="a repository over SSH, as scp writes it",
+        ),
+        pytest.param(HttpSource("http://example.com:8080?token=s3cret"), "example.com:8080", id="a URL without a path"),
+        pytest.param(ConfigMapsSource(()), "", id="ConfigMaps"),
+    ],
+)
+def test_the_server_of_a_source(source: Source, host: str) -> None:
+    assert server_of(source) == host

@@ -33,6 +33,7 @@ def reported(seen: World, outcome: Done | Exception) -> StatusReport[BundleStatu
     return made
 
 
+GAVE_WAY = "Waiting in the queue to be unpacked: its registry is slow, so it gave way to Bundles that waited"
 SUCCESS = "Successfully unpacked the image Bundle"
 
 
@@ -56,6 +57,17 @@ SUCCESS = "Successfully unpacked the image Bundle"
                 "Reconciling": ("True", "UnpackPending", "Waiting in the queue to be unpacked"),
             },
             id="not begun",
+        ),
+        pytest.param(
+            world(),
+            Done(Unpack(TAG, "registry+v1"), replace(QUEUED, gave_way=True)),
+            "Pending",
+            {
+                "Unpacked": ("False", "UnpackPending", GAVE_WAY),
+                "Ready": ("False", "NotUnpacked", GAVE_WAY),
+                "Reconciling": ("True", "UnpackPending", GAVE_WAY),
+            },
+            id="begun, and ended for others",
         ),
         pytest.param(
             world(),
