@@ -23,6 +23,9 @@ MAX_EXPLANATIONS_PROPAGATIONS = 20_000_000
 """Propagations of the solver for all explanations of one solution."""
 MAX_EXPLANATIONS_CALLS = 20_000
 """Calls of the solver for all explanations of one solution."""
+FIRST_ATTEMPT_PROPAGATIONS = 300_000
+"""Propagations of the solver for each level of the first attempt at a component while others wait: a tenth of a second."""
+FIRST_ATTEMPT_CONFLICTS = 20_000
 MAX_SUGGESTION_PROPAGATIONS = 3_000_000
 """Propagations of the solver for each level of a solve whose result is only a suggestion in a message."""
 
@@ -75,6 +78,8 @@ EXPLANATIONS_BUDGET = Budget(
     rounds=MAX_EXPLANATIONS_CALLS,
 )
 """The limits of all explanations of one solution together."""
+FIRST_ATTEMPT_BUDGET = Budget(conflicts=FIRST_ATTEMPT_CONFLICTS, propagations=FIRST_ATTEMPT_PROPAGATIONS)
+"""The limits of each level of the first attempt. What it proves is what the whole budget proves."""
 SUGGESTION_BUDGET = Budget(conflicts=MAX_EXPLANATION_CONFLICTS, propagations=MAX_SUGGESTION_PROPAGATIONS)
 """The limits of each level of a solve whose result is only a suggestion in a message."""
 

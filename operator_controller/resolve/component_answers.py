@@ -12,7 +12,7 @@ from functools import cached_property
 
 from operator_controller.resolve.answer import Answer
 from operator_controller.resolve.answer_maker import AnswerMaker
-from operator_controller.resolve.budget import SUGGESTION_BUDGET, Budget
+from operator_controller.resolve.budget import FIRST_ATTEMPT_BUDGET, SUGGESTION_BUDGET, Budget
 from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest
 from operator_controller.resolve.component_part import ComponentPart
 from operator_controller.resolve.documents import Documents, ParsedDocuments
@@ -68,8 +68,18 @@ class SolvedComponent:
     """The recorded plans that it follows."""
 
 
-def answer_component(part: ComponentPart, sources: Sources, optimizer: Optimizer) -> list[Answer]:
-    """The answers for the Operators of a component. `optimizer` is the one that solved it before, if it was solved before."""
+class NotProved(Exception):
+    """The first attempt at a component has reached its limits. Caught by component_solver.py."""
+
+
+def answer_component(
+    part: ComponentPart, sources: Sources, optimizer: Optimizer, *, is_first_attempt: bool = False
+) -> list[Answer]:
+    """The answers for the Operators of a component. `optimizer` is the one that solved it before, if it was solved before.
+
+    Raises NotProved in place of answers that a first attempt does not prove.
+    """
+    optimizer.budget = BUDGET.at_most(FIRST_ATTEMPT_BUDGET) if is_first_attempt else BUDGET
 
     def selected(part: ComponentPart, package: str) -> Chosen | None:
         solved = solve_part(part, sources, Optimizer(SUGGESTION_BUDGET))
@@ -78,6 +88,8 @@ def answer_component(part: ComponentPart, sources: Sources, optimizer: Optimizer
         return version.choice if version is not None and not version.is_running else None
 
     solved = solve_part(part, sources, optimizer)
+    if is_first_attempt and not solved.solution.is_proved:
+        raise NotProved
     return with_other_versions(_answers(solved, sources), part, selected)
 
 

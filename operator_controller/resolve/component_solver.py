@@ -43,6 +43,8 @@ class SolverMemory:
         """The message of each component of the last call that was solved with fewer catalogs instead, by its digest."""
         self.optimizers: dict[str, Optimizer] = {}
         """What solved each component of the last call, by the package of its senior Operator."""
+        self.costly: set[str] = set()
+        """The packages of the senior Operators of components that no first attempt has solved."""
 
 
 def solve_components(
@@ -59,6 +61,9 @@ def solve_components(
 
 class PendingComponents:
     """The components of a Snapshot, solved one after the other, so that their solver may be a process that has limits.
+
+    The small ones come first, and those that a first attempt with a small budget does not solve come last: a component that costs
+    seconds delays only others of its sort. The order changes no answer.
 
     `exceeded` are components that are not solved, by what next_component was, and why; `settled` the digests of those whose
     answers the caller has. The memory is that of one Snapshot at a time.
@@ -91,6 +96,16 @@ class PendingComponents:
                 self._add_home_parts(part, message)
             else:
                 self._add(component)
+        memory.costly &= {_senior(part) for part in parts}
+        self._pending = deque(sorted(self._pending, key=lambda each: (self._is_costly(each), len(each.part.documents))))
+
+    @property
+    def is_next_costly(self) -> bool:
+        """Whether solve_next() may take seconds: all that can be solved sooner is solved."""
+        return bool(self._pending) and self._is_costly(self._pending[0])
+
+    def _is_costly(self, component: _Component) -> bool:
+        return _senior(component.part) in self._memory.costly
 
     def _is_exceeding(self, component: _Component) -> bool:
         return bool(component.part.excess) or component.bare_digest in self._exceeded
@@ -107,6 +122,7 @@ class PendingComponents:
             self.known += self._before[digest]
             self._optimizer(part)
         elif not {component.digest, component.bare_digest}.intersection(self._settled):
+            self._optimizer(part)  # kept also if another Snapshot comes before it is solved
             self._pending.append(component)
 
     def _add_home_parts(self, part: ComponentPart, message: str) -> bool:
@@ -130,13 +146,19 @@ class PendingComponents:
         return self._pending[0].bare_digest if self._pending else ""
 
     def solve_next(self) -> tuple[Answer, ...]:
-        """Solve one component."""
+        """Solve one component, or put it off; then there are no answers."""
         component = self._pending[0]
         part = component.part
+        is_first_attempt = len(self._pending) > 1 and not self._is_costly(component)
         sources = component_answers.Sources(self._documents, self._memory.parsed, self._memory.domains)
         found: Iterable[Answer]
         try:
-            found = component_answers.answer_component(part, sources, self._optimizer(part))
+            optimizer = self._optimizer(part)
+            found = component_answers.answer_component(part, sources, optimizer, is_first_attempt=is_first_attempt)
+        except component_answers.NotProved:
+            self._memory.costly.add(_senior(part))
+            self._pending.append(self._pending.popleft())
+            return ()
         except RulesTooCostly:
             found = exceeded_answers(part, RUNNING_RULES_TOO_COSTLY)
         found = accepted_answers(part, found) if part.unsolved else tuple(found)
@@ -152,7 +174,7 @@ class PendingComponents:
 
     def _optimizer(self, part: ComponentPart) -> Optimizer:
         """What solved the component before, if anything did."""
-        senior = part.operators[0].held_package
+        senior = _senior(part)
         optimizer = self._optimizers.get(senior) or Optimizer(component_answers.BUDGET)
         self._memory.optimizers[senior] = optimizer
         return optimizer
@@ -180,6 +202,11 @@ class _Component:
         if self.digest in known:
             return self.digest
         return self.bare_digest if self.bare_digest in known and _refuse_nothing(known[self.bare_digest]) else ""
+
+
+def _senior(part: ComponentPart) -> str:
+    """The package of the senior Operator of a component."""
+    return part.operators[0].held_package
 
 
 def _refuse_nothing(answers: Iterable[Answer]) -> bool:

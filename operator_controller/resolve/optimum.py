@@ -75,7 +75,8 @@ class Optimizer:
     """
 
     def __init__(self, budget: Budget | None = None) -> None:
-        self._budget = budget or Budget()
+        self.budget = budget or Budget()
+        """The limits of each level of the next solve."""
         self._selected: Selection = {}
         self._activated: list[tuple[str, int]] = []
         self._thresholds: dict[str, list[int]] = {}
@@ -84,12 +85,12 @@ class Optimizer:
     def solve(self, universe: Universe, goal: Goal) -> Solution:
         """The best solution of this problem, whatever was solved before. Raises ContradictoryGoal."""
         if self._activated and len(self._activated) <= MAX_GROWTH * self._cold_size:
-            optimum = _Optimum(universe, goal, self._budget, self._selected, self._thresholds)
+            optimum = _Optimum(universe, goal, self.budget, self._selected, self._thresholds)
             solution = optimum.solve(self._activated)
             if solution.is_proved:
                 self._remember(solution, optimum.encoding)
                 return solution
-        optimum = _Optimum(universe, goal, self._budget)
+        optimum = _Optimum(universe, goal, self.budget)
         solution = optimum.solve()
         self._remember(solution, optimum.encoding)
         self._cold_size = len(self._activated)

@@ -90,11 +90,23 @@ class HeldAnswers(Mapping[str, HeldAnswer]):
         `unsettled_catalogs` are those that are read again soon, `outdated_catalogs` those that wait for other content. Answers
         that are not `is_solved` settle no component.
         """
+        for name in [name for name in self._held if name not in requests]:
+            self._put(name, None)
+        return self.update(requests, answers, unsettled_catalogs, outdated_catalogs, is_solved=is_solved)
+
+    def update(
+        self,
+        requests: Mapping[str, OperatorRequest],
+        answers: Mapping[str, Answer],
+        unsettled_catalogs: Collection[str] = (),
+        outdated_catalogs: Collection[str] = (),
+        *,
+        is_solved: bool = True,
+    ) -> list[str]:
+        """Hold these answers, which are those of whole components, beside the others. Otherwise as replace()."""
         components = _Components(answers.values())
         unsettled, outdated = frozenset(unsettled_catalogs), frozenset(outdated_catalogs)
         changed: list[str] = []
-        for name in [name for name in self._held if name not in requests]:
-            self._put(name, None)
         for name, request in requests.items():
             answer, known = answers.get(name), self._held.get(name)
             is_settled = is_solved and answer is not None and components.is_settled(answer, request.held_package)
@@ -108,6 +120,21 @@ class HeldAnswers(Mapping[str, HeldAnswer]):
             if not held.is_same_as(known):
                 changed.append(name)
         return changed
+
+    def independent(self, answers: Mapping[str, Answer], requests: Mapping[str, OperatorRequest]) -> dict[str, Answer]:
+        """Those of the `answers` to a Snapshot that share no package with the held answer of an Operator that has no answer to it
+        yet: what was found together before is replaced together. `requests` are all those of the Snapshot."""
+        pending = {
+            package
+            for name, held in self._held.items()
+            if name not in answers and name in requests and held.answer is not None
+            for package in (held.request.held_package, *held.related, *(each.package for each in held.answer.members))
+        }
+        found: dict[str, Answer] = {}
+        for name, answer in answers.items():
+            if pending.isdisjoint((requests[name].held_package, *(each.package for each in answer.members))):
+                found[name] = answer
+        return found
 
     def _put(self, name: str, held: HeldAnswer | None) -> None:
         known = self._held.get(name)

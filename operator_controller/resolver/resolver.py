@@ -35,10 +35,12 @@ from operator_controller.resolver.catalog_reads import (
 from operator_controller.resolver.cluster_facts import ClusterFactsReader
 from operator_controller.resolver.held_answers import HeldAnswer, HeldAnswers
 from operator_controller.resolver.metrics import RESOLUTION_TIME, RESOLUTIONS
-from operator_controller.resolver.solver_process import Snapshot, Solution, SolverProcess
+from operator_controller.resolver.solver_process import Progress, Snapshot, Solution, SolverProcess
 
 RESOLUTION_BACKOFF = Backoff(first=1.0, cap=300.0)
 """Time until a Snapshot that could not be solved is solved again, if nothing changes."""
+MAX_SUPERSEDED_SECONDS = 10.0
+"""Time after which costly components are solved though there is another Snapshot, one for each such time."""
 REQUESTS_PER_TURN = 10
 """Operators that are read before other tasks of the event loop get their turn."""
 
@@ -95,6 +97,8 @@ class Resolver:
         self._waiting_catalogs: set[str] = set()
         """Those that serve content while they wait for other content."""
         self._number = 0
+        self._continued_at = 0.0
+        """When costly components were solved last (time.monotonic())."""
         self._solved: tuple[Snapshot, Solution] | None = None
         self._failure: _Failure | None = None
 
@@ -187,11 +191,13 @@ class Resolver:
             return
         self._number, started = snapshot.number, time.monotonic()
         try:
-            solution = await self._solver.solve(snapshot)
+            solution = await self._solver.solve(snapshot, self._holder(snapshot, reads))
         except OlmError as error:
             await self._hold_deletions(snapshot)
             self._on_failure(snapshot, error)
             return
+        if not solution.is_complete:
+            return  # what has changed is in the next Snapshot, which the solver goes on with
         RESOLUTIONS.labels("success").inc()
         RESOLUTION_TIME.observe(time.monotonic() - started)
         self._solved, self._failure = (snapshot, solution), None
@@ -216,6 +222,27 @@ class Resolver:
                 self._requests[name] = request
             if number % REQUESTS_PER_TURN == 0:
                 await asyncio.sleep(0)
+
+    def _holder(self, snapshot: Snapshot, reads: Sequence[CatalogRead]) -> Progress:
+        """Keeps answers while others are to be found. An answer that concerns a package of an Operator that still has an answer
+        to an earlier Snapshot is kept together with the answer to that Operator."""
+        found: dict[str, Answer] = {}
+
+        def hold(answers: Mapping[str, Answer]) -> bool:
+            found.update(answers)
+            independent = self._held.independent(found, snapshot.operators)
+            requests = {name: snapshot.operators[name] for name in independent}
+            unsettled = {read.source.name for read in reads if read.needs_recheck}
+            for name in self._held.update(requests, independent, unsettled, self._outdated(snapshot)):
+                self._awaited.pop(name, None)
+                self._wake(name)
+            now = time.monotonic()
+            if self._dirty.is_set() and now < self._continued_at + MAX_SUPERSEDED_SECONDS:
+                return False
+            self._continued_at = now
+            return True
+
+        return hold
 
     def _hold(self, snapshot: Snapshot, solution: Solution, reads: Sequence[CatalogRead]) -> None:
         """Keep the answers, and wake the Operators for which something has changed."""

@@ -76,6 +76,8 @@ def _solve(state: _State, request: SolveRequest) -> SolveResult:
         found += solving.pending.known
     left = request.components
     while solving.pending.next_component and left != 0:
+        if solving.pending.is_next_costly and found:
+            break
         found += solving.pending.solve_next()
         if left is not None:
             left -= 1
@@ -105,6 +107,7 @@ def _result(state: _State, solving: _Solving, found: Sequence[Answer]) -> SolveR
     state.answers.update((answer.operator, answer) for answer in changed)
     solving.names.update(answer.operator for answer in found)
     removed: Sequence[str] = ()
+    answered = sorted({answer.operator for answer in found}) if solving.pending.next_component else ()
     if not solving.pending.next_component:
         removed = sorted(state.answers.keys() - solving.names)
         for name in removed:
@@ -117,6 +120,7 @@ def _result(state: _State, solving: _Solving, found: Sequence[Answer]) -> SolveR
         tuple(replace(each, members=()) if each.members == members[each.digest] else each for each in changed),
         tuple(removed),
         tuple(members.items()),
+        tuple(answered),
         solving.pending.next_component,
         tuple(sorted(solving.documents.unreadable)),
     )
@@ -131,9 +135,9 @@ def _state_for(request: SolveRequest) -> _State | None:
     state = _kept[0] if _kept else None
     if state is None:
         return None
-    if state.solving is not None and state.solving.number != request.number:
-        state.solving = None  # its caller has given it up
     number = state.solving.number if state.solving is not None else state.number
+    if request.number != number:
+        state.solving = None  # its caller goes on with another Snapshot; the answers until now stay
     return state if number == request.previous else None
 
 

@@ -54,6 +54,9 @@ class SolveResult:
     """The names of the Operators that have no answer any more; known when all components are solved."""
     members: tuple[tuple[str, tuple[Member, ...]], ...] = ()
     """The `members` of the answers that have none here, by the digest of their component."""
+    answered: tuple[str, ...] = ()
+    """The Operators with an answer to this Snapshot that the tasks before had not answered, whether it has changed or not; not
+    listed if all components are solved."""
     next_component: str = ""
     """The digest of the next component to solve; "" if all are solved."""
     unreadable: tuple[str, ...] = ()
@@ -65,5 +68,6 @@ class SolveResult:
 SOLVE = Job("operator_controller.resolver.solve_job:solve", SolveRequest, SolveResult)
 SOLVE_LIMITS = Limits(memory_bytes=512 * 1024 * 1024, cpu_seconds=60, timeout=timedelta(minutes=2))
 """The limits of one task. Each component has a smaller budget of its own, which is deterministic (resolve.budget)."""
-SLICE_CPU_TIME = timedelta(seconds=5)
-"""CPU time after which a task begins no other component. Nearly all Snapshots are one task."""
+SLICE_CPU_TIME = timedelta(seconds=1)
+"""CPU time after which a task begins no other component. Nearly all Snapshots are one task. A component that costs more than a
+first attempt is a task by itself, so that the answers to all others leave before."""

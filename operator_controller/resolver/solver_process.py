@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -26,6 +26,10 @@ RETRY_DELAY = timedelta(hours=1)
 """Time until a component is solved again that ended its process for a reason that may be the machine's, if it does not change."""
 MAX_EXCEEDED = 1_000
 """Components that are remembered; the oldest are forgotten."""
+
+Progress = Callable[[Mapping[str, Answer]], bool]
+"""Gets answers to a Snapshot, by Operator, while others are still to be found. Returns whether to find them: False if there is
+another Snapshot."""
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +59,8 @@ class Solution:
     unreadable: frozenset[str] = frozenset()
     retry_after: timedelta | None = None
     """When a component is tried again that the machine, and not its content, may have kept from being solved."""
+    is_complete: bool = True
+    """Whether all components are solved; otherwise `progress` ended it, and the answers are those that it got."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,10 @@ class _Exceeded:
         return self.retry_at is not None and now >= self.retry_at
 
 
+class _Superseded(Exception):
+    """There is another Snapshot. Raised and caught here."""
+
+
 class SolverProcess:
     """One process at a time. All calls from one event loop, one after the other. `folder` has the contents of catalogs."""
 
@@ -77,14 +87,19 @@ class SolverProcess:
         self._folder = folder
         self._last: Snapshot | None = None
         self._answers: dict[str, Answer] = {}
+        self._progress: Progress = lambda answers: True
+        self._answered: dict[str, Answer] = {}
+        """The answers to the present Snapshot that were passed on."""
         self._exceeded: dict[str, _Exceeded] = {}
         """By the digests of the components, the oldest first."""
 
-    async def solve(self, snapshot: Snapshot) -> Solution:
+    async def solve(self, snapshot: Snapshot, progress: Progress = lambda answers: True) -> Solution:
         """The answers to the Snapshot. Raises OlmError; then, and if cancelled, the next Snapshot is sent whole.
 
-        A component that ends the process is answered without being solved; all others are solved.
+        A component that ends the process is answered without being solved; all others are solved. `progress` gets the answers
+        of each task but the last one.
         """
+        self._progress, self._answered = progress, {}
         last, self._last = self._last, None
         started, now = self._worker.started, time.monotonic()
         self._exceeded = {digest: each for digest, each in self._exceeded.items() if not each.is_due(now)}
@@ -95,6 +110,9 @@ class SolverProcess:
             except OlmError as error:
                 log.warning("components are resolved one by one", extra={"error": error.message})
                 unreadable = await self._solve_apart(snapshot)
+        except _Superseded:
+            self._last = snapshot
+            return Solution(self._answered, is_complete=False)
         finally:
             WORKER_RESTARTS.inc(max(0, self._worker.started - max(started, 1)))
         return Solution(dict(self._answers), frozenset(unreadable), self._retry_after())
@@ -166,6 +184,11 @@ class SolverProcess:
             (answer.operator, answer if answer.members else replace(answer, members=members[answer.digest]))
             for answer in result.answers
         )
+        if result.next_component:
+            found = {name: self._answers[name] for name in result.answered}
+            self._answered.update(found)
+            if not self._progress(found):
+                raise _Superseded
 
     def _request(self, snapshot: Snapshot, last: Snapshot | None) -> SolveRequest:
         """The Snapshot as the difference to `last`."""

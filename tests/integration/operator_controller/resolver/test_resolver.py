@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -24,6 +25,7 @@ from operator_controller.resolve.package import MAX_CHANNEL_ENTRIES
 from operator_controller.resolver import catalog_reads
 from operator_controller.resolver import resolver as resolver_module
 from operator_controller.resolver.solve_request import SOLVE
+from tests.bundle_properties import package_required
 from tests.integration.operator_controller.catalog_client.test_client import (
     FIRST,
     SECOND,
@@ -414,3 +416,63 @@ async def test_a_hostile_package_affects_its_own_operator(server: Server, tmp_pa
         assert hostile.kind is AnswerKind.TOO_LARGE
         assert other is not None
         assert other.is_resolved
+
+
+def hard_packages(name: str, pigeons: int = 12) -> list[dict[str, Any]]:
+    """A package that cannot be installed, which the solver cannot prove: each of the packages that it requires needs one of the
+    others for itself, of which there is one too few."""
+
+    def package(name: str, requirements: list[list[dict[str, Any]]]) -> dict[str, Any]:
+        names = [f"{name}.v{number}.0.0" for number in range(1, len(requirements) + 1)]
+        bundles = [
+            {"name": each, "image": f"r/{each}", "version": each.rpartition(".v")[2], "properties": properties}
+            for each, properties in zip(names, requirements, strict=True)
+        ]
+        channel = {"name": "a", "entries": [{"name": each} for each in names]}
+        rest = {"package": name, "defaultChannel": "a", "channels": [channel], "bundles": bundles}
+        return with_digest(SECOND, rest)
+
+    holes = range(1, pigeons)
+    return [
+        package(name, [[package_required(f"{name}-p{number}") for number in range(1, pigeons + 1)]]),
+        *(
+            package(f"{name}-p{number}", [[package_required(f"{name}-h{hole}", f"{number}.0.0")] for hole in holes])
+            for number in range(1, pigeons + 1)
+        ),
+        *(package(f"{name}-h{hole}", [[] for _ in range(pigeons)]) for hole in holes),
+    ]
+
+
+async def test_what_is_hard_to_resolve_delays_no_other_operator(server: Server, tmp_path: Path) -> None:
+    hard = [f"hard-{number}" for number in range(4)]
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.match_info["catalog"] == "hard":
+            return response(SECOND, *(each for name in hard for each in hard_packages(name)))
+        return response(FIRST, document(FIRST), document(FIRST, package="q"))
+
+    server.answer = answer
+    async with running(tmp_path) as cluster:
+        cluster.add_catalog(catalog(server.address, SECOND, name="hard", uid="h"))
+        cluster.add_catalog(catalog(server.address))
+        for name in hard:
+            cluster.add_operator(name, packageName=name)
+        cluster.add_operator("easy")
+
+        async def undecided() -> list[str]:
+            return [name for name in hard if (await cluster.state(name)).answer is None]
+
+        await cluster.answered("easy")
+        assert await undecided() == hard, "its answer does not wait for theirs"
+        cluster.add_operator("later", packageName="q")
+        await cluster.answered("later")
+        assert len(await undecided()) >= 2, "nor that of one that comes while they are solved"
+        before = solves()
+        answers = [(await cluster.answered(name)).answer for name in hard]
+        assert {each.kind for each in answers if each} == {AnswerKind.UNDECIDED}
+        assert solves() == before + 1
+        woken = len(cluster.woken)
+        cluster.add_operator("last", packageName="q")
+        await cluster.answered("last")
+        assert cluster.woken[woken:] == ["last"], "they are not solved again"
+        assert [(await cluster.state(name)).answer for name in hard] == answers

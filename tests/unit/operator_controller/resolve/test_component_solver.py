@@ -20,7 +20,7 @@ from operator_controller.resolve.cluster_snapshot import (
     OperatorRequest,
     RecordedBundle,
 )
-from operator_controller.resolve.component_solver import SolverMemory, solve_components
+from operator_controller.resolve.component_solver import PendingComponents, SolverMemory, solve_components
 from operator_controller.resolve.conflict import ConflictFinder
 from operator_controller.resolve.snapshot import CatalogState
 from tests.bundle_properties import package_required
@@ -253,3 +253,28 @@ def test_explaining_a_chain_of_twice_the_length_costs_at_most_four_times_as_much
         return lines.executed
 
     assert lines_for(120) < 4.4 * lines_for(60)
+
+
+def test_what_a_first_attempt_does_not_prove_is_solved_last_with_the_same_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    documents = DocumentsInMemory()
+    packages = {name: document(name, "1.0.0", "2.0.0") for name in ("b", "d", "z")}
+    packages |= {
+        name: document(name, "1.0.0", "2.0.0", properties=[package_required(other)]) for name, other in ("ab", "cd")
+    }
+    found = snapshot(documents, operator("a"), operator("c"), operator("z"), **packages)
+    answers, memory = solve_components(found, documents), SolverMemory()
+    monkeypatch.setattr(component_answers, "FIRST_ATTEMPT_BUDGET", Budget(rounds=0))
+    pending = PendingComponents(found, documents, memory)
+    assert not pending.is_next_costly
+    solved = []
+    while not pending.is_next_costly:
+        solved += [each.operator for each in pending.solve_next()]
+    assert solved == ["z"]
+    assert [each.operator for each in pending.solve_next()] == ["a"]
+    again = PendingComponents(found, documents, memory)
+    assert sorted(each.operator for each in again.known) == ["a", "z"], "another Snapshot goes on with what is left"
+    assert again.is_next_costly
+    assert [each.operator for each in again.solve_next()] == ["c"]
+    assert solve_components(found, documents, memory) == answers

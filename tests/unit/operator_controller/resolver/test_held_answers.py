@@ -155,3 +155,34 @@ def test_answers_that_are_not_solved_settle_no_component() -> None:
     held = HeldAnswers()
     held.replace(REQUESTS, solution(), is_solved=False)
     assert not any(each.is_component_settled for each in held.values())
+
+
+def test_answers_to_a_part_of_a_snapshot_change_no_others(held: HeldAnswers) -> None:
+    new = replace(solution()["other"], operator="new", uid="uid-new", members=(Member("new", "new.v1", "1.0.0"),))
+    requests = {"new": OperatorRequest("new", "uid-new", "", "new")}
+    assert held.update(requests, {"new": new}) == ["new"]
+    assert sorted(held) == ["base", "new", "other", "user"]
+
+
+@pytest.mark.parametrize(
+    ("found", "independent"),
+    [
+        pytest.param(
+            ("base", "other", "user"), ["base", "other", "user"], id="all that were found together are answered"
+        ),
+        pytest.param(("other",), ["other"], id="nothing that is still to be answered concerns it"),
+        pytest.param(("base",), [], id="what requires it has its answer to an earlier Snapshot"),
+        pytest.param(("user",), [], id="what it requires has its answer to an earlier Snapshot"),
+    ],
+)
+def test_what_was_found_together_is_replaced_together(
+    held: HeldAnswers, found: tuple[str, ...], independent: list[str]
+) -> None:
+    answers = solution("second")
+    alone = {
+        name: replace(answers[name], members=MEMBERS if len(found) == 3 else held[name].answer.members)  # type: ignore[union-attr]
+        for name in found
+    }
+    assert sorted(held.independent(alone, REQUESTS)) == independent
+    gone = {name: REQUESTS[name] for name in found}
+    assert sorted(held.independent(alone, gone)) == sorted(found), "an Operator that is gone holds nothing back"
