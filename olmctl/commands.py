@@ -17,7 +17,7 @@ from typing import ParamSpec
 
 import click
 
-from olmctl.terminal import clean_lines
+from olmctl.terminal import TerminalStream, clean_lines
 from olmkit.errors import ApiError, Forbidden, NotFound, OlmError
 
 FAILED = 1
@@ -44,9 +44,13 @@ def run(command: click.Command, program: str, arguments: Sequence[str] | None) -
 
     Raises SystemExit with status 2 for wrong usage, after the message has been printed.
     """
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # trees are drawn in every locale
+            if stream.isatty() and not isinstance(stream, TerminalStream):
+                shown = TerminalStream(stream.detach(), "utf-8", "backslashreplace", line_buffering=True)
+                setattr(sys, name, shown)
     try:
         status: int | None = command.main(arguments, prog_name=program, standalone_mode=False)
     except click.ClickException as error:

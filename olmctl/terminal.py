@@ -6,7 +6,9 @@ writing direction, invisible characters) are replaced; scripts and letters of al
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import sys
 import unicodedata
 from typing import IO
@@ -16,6 +18,10 @@ import click
 REPLACEMENT = "\ufffd"
 DEFAULT_COLUMNS = 80
 """The width of a terminal that does not say how wide it is."""
+_CONTROLS = re.compile(
+    "[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+"""C1 controls, marks of writing direction, and characters that are not seen."""
 _WIDE = frozenset("WF")
 """East Asian widths of characters that take two columns."""
 
@@ -28,6 +34,28 @@ def clean(text: str) -> str:
 def clean_lines(text: str) -> str:
     """The text with its line ends and tabs; other characters that are not printable become U+FFFD."""
     return "".join(each if each.isprintable() or each in "\n\t" else REPLACEMENT for each in text)
+
+
+def escape_controls(text: str) -> str:
+    r"""The text of a document as a terminal shows it: characters that could control it, or the order of letters, as \uXXXX.
+
+    Line ends, tabs and the escape sequences of colours stay: documents escape those themselves.
+    """
+    return text if text.isascii() else _CONTROLS.sub(lambda found: _escaped(found[0]), text)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+class TerminalStream(io.TextIOWrapper):
+    """Standard output or error on a terminal: whatever is printed, `escape_controls` is applied to it."""
+
+    def write(self, text: str) -> int:
+        """Print the text."""
+        super().write(escape_controls(text))
+        return len(text)
 
 
 def shorten(text: str, limit: int) -> str:

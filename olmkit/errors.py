@@ -20,10 +20,19 @@ from __future__ import annotations
 from datetime import timedelta
 
 
+def encodable(text: str) -> str:
+    """The text without lone surrogates, which stand for bytes of a file name or of a manifest that are no UTF-8, as escapes.
+
+    No JSON can be made of one: a status, a response or a log line with it would be lost.
+    """
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
 class OlmError(Exception):
     """An outcome with a reason (CamelCase, part of the API) and a message for people."""
 
     def __init__(self, reason: str, message: str) -> None:
+        message = encodable(message)
         super().__init__(message)
         self.reason = reason
         self.message = message

@@ -12,4 +12,7 @@ from olmkit.fbc.serialize import Format, serialize
 def print_documents(values: Iterable[Mapping[str, Any]], form: Format) -> None:
     """Write the documents to standard output. The caller flushes it."""
     for value in values:
-        sys.stdout.buffer.write(serialize(value, form))
+        if sys.stdout.isatty():
+            sys.stdout.write(serialize(value, form).decode())
+        else:
+            sys.stdout.buffer.write(serialize(value, form))

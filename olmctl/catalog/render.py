@@ -14,6 +14,7 @@ import orjson
 
 from olmctl.catalog.output import print_documents
 from olmctl.commands import fail, warn
+from olmctl.folder_files import LinkOutside, files_below
 from olmkit.errors import OlmError
 from olmkit.fbc import bundle_blobs, catalog
 from olmkit.fbc.blobs import Blob, parse_blob
@@ -177,12 +178,12 @@ def _files(root: Path) -> dict[str, bytes]:
     """The files of a bundle, by their paths relative to the bundle."""
     found: dict[str, bytes] = {}
     left = _MAX_BUNDLE_BYTES
-    for folder in (MANIFESTS, METADATA):
-        for path in sorted((root / folder).rglob("*")):
-            if path.is_file():
-                name = path.relative_to(root).as_posix()
-                left -= path.stat().st_size
-                if left < 0:
-                    raise BadBundleFiles(f"its files are larger than {_MAX_BUNDLE_BYTES // 1024**2} MiB")
-                found[name] = path.read_bytes()
+    try:
+        for path in files_below(root, (MANIFESTS, METADATA)):
+            left -= path.stat().st_size
+            if left < 0:
+                raise BadBundleFiles(f"its files are larger than {_MAX_BUNDLE_BYTES // 1024**2} MiB")
+            found[path.relative_to(root).as_posix()] = path.read_bytes()
+    except LinkOutside as error:
+        raise BadBundleFiles(str(error)) from None
     return found

@@ -70,4 +70,38 @@ def _object(request: dict[str, Any], key: str) -> Object | None:
         return None
     if not isinstance(found, dict) or not isinstance(found.get("metadata"), dict):
         raise BadReview(f"{key} is no object with metadata")
+    metadata = found["metadata"]
+    for name in ("managedFields", "ownerReferences"):
+        items = metadata.get(name) or []
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            raise BadReview(f"{key} has metadata.{name} of the wrong type")
+    for owner in metadata.get("ownerReferences") or ():
+        for name in ("kind", "name", "uid"):
+            required_text(owner, name)
+    mappings = {f"metadata.{name}": metadata.get(name) for name in ("annotations", "labels")}
+    for name, value in {**mappings, "spec": found.get("spec")}.items():
+        if value is not None and not isinstance(value, dict):
+            raise BadReview(f"{key} has {name} of the wrong type")
     return found
+
+
+def required_text(obj: Object, *path: str) -> str:
+    """The text at the path of an object of a review, which anyone may have written. Raises BadReview if there is none."""
+    value: Any = obj
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else None
+    if not isinstance(value, str):
+        raise BadReview(f"the object has no text in {'.'.join(path)}")
+    return value
+
+
+def optional_text(obj: Object, default: str, *path: str) -> str:
+    """The text at the path; the default where there is nothing. Raises BadReview for a value of another type."""
+    value: Any = obj
+    for step in path:
+        if value is not None and not isinstance(value, dict):
+            raise BadReview(f"the object has a value of the wrong type in {'.'.join(path)}")
+        value = (value or {}).get(step)
+    if value is not None and not isinstance(value, str):
+        raise BadReview(f"the object has a value of the wrong type in {'.'.join(path)}")
+    return default if value is None else value

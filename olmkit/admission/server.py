@@ -38,7 +38,8 @@ SHUTDOWN_GRACE_SECONDS = 5.0
 """How long requests in progress may continue when the server ends."""
 
 Validate = Callable[[AdmissionRequest], Awaitable[Denial | None]]
-"""Allows the request (None), or says why it is denied. What it raises is answered with 500: the failurePolicy then decides."""
+"""Allows the request (None), or says why it is denied. A BadReview is answered with 400. What else it raises
+is answered with 500: the failurePolicy then decides."""
 
 
 class AdmissionServer:
@@ -93,9 +94,9 @@ def _handler(
 async def _answer(body: bytes, validate: Validate) -> bytes:
     try:
         asked = parse_review(body)
+        return answer(asked, await validate(asked))
     except BadReview as error:
         raise HTTPError(400, str(error)) from error
-    return answer(asked, await validate(asked))
 
 
 async def _read(request: web.Request) -> bytes:

@@ -6,6 +6,7 @@ Configured once by olmkit.runtime.manager. Modules log with the standard library
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,8 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 
 import orjson
+
+from olmkit.errors import encodable
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _NO_PASS: Mapping[str, str] = {}
@@ -46,7 +49,23 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info and record.exc_info[1] is not None:
             line.setdefault("error", str(record.exc_info[1]))
             line["stacktrace"] = self.formatException(record.exc_info)
-        return orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        try:
+            return _dumped(line)
+        except TypeError:  # a lone surrogate, which orjson does not encode, at any depth
+            return json.dumps(_encodable(line))
+
+
+def _dumped(line: dict[str, object]) -> str:
+    return orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def _encodable(value: object) -> object:
+    """The value of JSON without lone surrogates; what is no value of JSON as its text."""
+    if isinstance(value, Mapping):
+        return {encodable(str(key)): _encodable(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_encodable(each) for each in value]
+    return value if value is None or isinstance(value, int | float) else encodable(str(value))
 
 
 def configure(level: str = "info") -> None:

@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from olmkit.admission.review import AdmissionRequest, Denial
+from olmkit.admission.review import AdmissionRequest, Denial, optional_text, required_text
 from olmkit.api import bundledeployments, operators
 from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, OWNER_UID_LABEL, CustomResourceCount
 from olmkit.api.meta import Kind, Object
@@ -104,11 +104,11 @@ class DeletionProtection:
         """Why an Operator is not deleted; None: it is."""
         if request.obj is not None or request.old is None or not is_protected(request.old):
             return None
-        uid = request.old["metadata"]["uid"]
+        uid = required_text(request.old, "metadata", "uid")
         owned = [obj for obj in self.deployments.objects.values() if (operator_of(obj) or {}).get("uid") == uid]
-        policy = (request.old["spec"].get("install") or {}).get("deletionPolicy", CASCADE)
+        policy = optional_text(request.old, CASCADE, "spec", "install", "deletionPolicy")
         used = [obj for obj in owned if CASCADE in (policy, policy_of(obj))]
-        return await self._denial(Protector(operators.KIND, request.old["metadata"]["name"]), used)
+        return await self._denial(Protector(operators.KIND, required_text(request.old, "metadata", "name")), used)
 
     async def validate_bundle_deployment(self, request: AdmissionRequest) -> Denial | None:
         """Why a BundleDeployment is not deleted; None: it is, or its Operator is being deleted or not protected."""
@@ -117,7 +117,8 @@ class DeletionProtection:
         protector = await self._protector_of(request.old)
         if protector is None or isinstance(protector, Denial):
             return protector
-        return await self._denial(protector, [request.old] if policy_of(request.old) == CASCADE else [])
+        policy = optional_text(request.old, CASCADE, "spec", "deletionPolicy")
+        return await self._denial(protector, [request.old] if policy == CASCADE else [])
 
     async def validate_definition(self, request: AdmissionRequest) -> Denial | None:
         """Why a CustomResourceDefinition is not deleted; None: it is, or no protected BundleDeployment has applied it."""
@@ -126,7 +127,7 @@ class DeletionProtection:
         for deployment in self._named_by((request.old["metadata"].get("labels") or {}).get(OWNER_UID_LABEL, "")):
             protector = await self._protector_of(deployment)
             if protector is not None:
-                part = f"CustomResourceDefinition {request.old['metadata']['name']}"
+                part = f"CustomResourceDefinition {required_text(request.old, 'metadata', 'name')}"
                 return await self._part_denial(protector, deployment, request.old, part)
         return None
 
@@ -140,7 +141,7 @@ class DeletionProtection:
             protector = await self._protector_of(deployment)
             if protector is None:
                 continue
-            part = f"Namespace {request.old['metadata']['name']}"
+            part = f"Namespace {required_text(request.old, 'metadata', 'name')}"
             if (denial := await self._part_denial(protector, deployment, request.old, part)) is not None:
                 return denial
         return None
@@ -154,7 +155,7 @@ class DeletionProtection:
         """What protects the BundleDeployment; None: nothing, its Operator is being deleted or not protected."""
         owner = operator_of(deployment)
         if owner is None:
-            return Protector(bundledeployments.KIND, deployment["metadata"]["name"])
+            return Protector(bundledeployments.KIND, required_text(deployment, "metadata", "name"))
         try:
             operator = await self.client.get(operators.KIND, owner["name"])
         except NotFound:
@@ -180,8 +181,8 @@ class DeletionProtection:
         namespace = obj["metadata"]["name"] if names is None else None
         counts = await self.usage.custom_resources(metadata["uid"], metadata["name"], namespace)
         if names is not None:
-            spec = obj["spec"]
-            counts = tuple(each for each in counts if (each.group, each.kind) == (spec["group"], spec["names"]["kind"]))
+            defined = required_text(obj, "spec", "group"), required_text(obj, "spec", "names", "kind")
+            counts = tuple(each for each in counts if (each.group, each.kind) == defined)
         return denial_of(protector, counts, part)
 
     async def _stale_denial(self, protector: Protector) -> Denial | None:
@@ -193,8 +194,8 @@ class DeletionProtection:
     async def _denial(self, protector: Protector, deployments: Sequence[Object]) -> Denial | None:
         if (stale := await self._stale_denial(protector)) is not None:
             return stale
-        installed = [each["metadata"] for each in deployments]
-        counted = [await self.usage.custom_resources(each["uid"], each["name"]) for each in installed]
+        installed = [[required_text(each, "metadata", part) for part in ("uid", "name")] for each in deployments]
+        counted = [await self.usage.custom_resources(uid, name) for uid, name in installed]
         return denial_of(protector, [entry for counts in counted for entry in counts])
 
     async def _is_fresh(self) -> bool:

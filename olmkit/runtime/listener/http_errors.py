@@ -15,6 +15,7 @@ import orjson
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from olmkit.errors import encodable
 from olmkit.runtime.listener.connections import connection_of
 
 RETRY_AFTER_HEADER = {"Retry-After": "2"}
@@ -32,7 +33,7 @@ class HTTPError(Exception):
 
     def response(self) -> web.Response:
         """The response with the message as JSON."""
-        text = orjson.dumps({"error": self.message}) + b"\n"
+        text = orjson.dumps({"error": encodable(self.message)}) + b"\n"
         return web.Response(body=text, status=self.status, headers=self.headers, content_type="application/json")
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+import ssl
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import aiohttp
 import pytest
 
 from olmkit.api import bundledeployments, operators
@@ -14,12 +17,30 @@ from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, OWNER_UID_LABEL
 from olmkit.api.meta import controller_reference
 from olmkit.errors import Forbidden, Unavailable
 from olmkit.runtime.client import Client
+from rukpak.admission.setup import BUNDLE_DEPLOYMENT_PATH, BUNDLE_PATH, DEFINITION_PATH, NAMESPACE_PATH, OPERATOR_PATH
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
 from tests.cluster.rukpak.admission.conftest import Object, Place
 from tests.cluster.rukpak.harness import READY, definition, gone, kind_of, namespace, plain, thing
 
 ANNOTATION = "operators.operatorframework.io/deletion-protection"
 DELETE = ("delete", "operators.operators.operatorframework.io")
+
+
+MISSING = object()
+
+
+def replaced(value: Any, place: Sequence[str | int], new: object) -> Any:
+    """The JSON value with another one, or with none, at the place."""
+    step: Any = place[0]
+    rest = place[1:]
+    changed: Any = list(value) if isinstance(value, list) else dict(value)
+    if rest:
+        changed[step] = replaced(value[step], rest, new)
+    elif new is not MISSING:
+        changed[step] = new
+    elif isinstance(changed, list) or step in changed:
+        del changed[step]
+    return changed
 
 
 def annotated(value: str | None) -> Object:
@@ -121,6 +142,38 @@ async def test_a_protected_operator_with_the_longest_annotations_is_not_deleted(
     await fleet.protect(None)
     await fleet.client.delete(operators.KIND, fleet.name)
     await fleet.place.at.until(gone)
+
+
+async def test_a_forged_review_is_answered_and_never_an_unexpected_error(
+    fleet: Fleet, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Anyone in the cluster reaches the port. Wrong types stand in each place that a webhook reads."""
+    metadata = {"name": "a", "uid": "u", "annotations": {ANNOTATION: "true"}}
+    owner = {"kind": "Operator", "name": "a", "uid": "u", "controller": True, "apiVersion": "v1"}
+    spec = {"install": {"deletionPolicy": "Cascade"}, "deletionPolicy": "Cascade", "source": {"type": "image"}}
+    old = {"metadata": {**metadata, "ownerReferences": [owner]}, "spec": spec}
+    places = [
+        ("metadata",), ("metadata", "name"), ("metadata", "uid"), ("metadata", "annotations"), ("metadata", "ownerReferences"),
+        ("metadata", "annotations", ANNOTATION), ("metadata", "labels"), ("metadata", "managedFields"), ("spec",),
+        ("spec", "install"), ("spec", "install", "deletionPolicy"),
+        ("spec", "deletionPolicy"), ("spec", "source"), ("metadata", "deletionTimestamp"),
+        *(("metadata", "ownerReferences", 0, name) for name in owner), ("metadata", "ownerReferences", 0),
+    ]  # fmt: skip
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    statuses = set()
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls)) as session:
+        for path in (BUNDLE_PATH, BUNDLE_DEPLOYMENT_PATH, OPERATOR_PATH, DEFINITION_PATH, NAMESPACE_PATH):
+            for place in places:
+                for wrong in (MISSING, None, True, 7, "x", [], [7], {}, {"a": 7}):
+                    forged = replaced(old, place, wrong)
+                    for objects in ({"oldObject": forged}, {"object": forged}, {"object": forged, "oldObject": old}):
+                        body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
+                        review = {**body, "request": {"uid": "u", **objects}}
+                        async with session.post(f"https://{fleet.place.address}{path}", json=review) as answer:
+                            statuses.add(answer.status)
+    assert statuses == {200, 400}
+    assert [record for record in caplog.records if record.exc_info] == []
 
 
 async def test_its_bundle_deployment_is_not_deleted_either(fleet: Fleet) -> None:

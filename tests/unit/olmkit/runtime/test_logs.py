@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,3 +59,13 @@ def test_an_exception_becomes_error_and_stacktrace() -> None:
 )
 def test_extra_fields_of_any_type_are_written(value: object) -> None:
     assert "thing" in line(thing=value)
+
+
+def test_a_lone_surrogate_anywhere_does_not_lose_the_line() -> None:
+    """It stands for a byte of a file name that is no UTF-8."""
+    try:
+        raise ValueError("name \udcff")
+    except ValueError:
+        found = line("hello \udcff", path="\udcff", more={"\udcff": ["\ud800", 7, None]}, other=Path("/\udcff"))
+    assert (found["msg"], found["path"], found["error"]) == ("hello \\udcff", "\\udcff", "name \\udcff")
+    assert (found["more"], found["other"]) == ({"\\udcff": ["\\ud800", 7, None]}, "/\\udcff")
