@@ -182,7 +182,7 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
     rules = ProgressRules(enqueue_after, frozenset({"history", "installNamespace", "leftOut"}))
     publisher = Publisher(client, bundledeployments.KIND, FIELD_MANAGER, informers.deployments, rules)
     usage = UsageReader(client, rest_mapper, informers.crds, limit)
-    checker = ExistingObjectsChecker(client, rest_mapper, render_cache, memory, enqueue)
+    checker = ExistingObjectsChecker(client, render_cache, memory, enqueue)
     manager.on_close(checker.close)
     return BundleDeploymentReconciler(
         client,
@@ -195,7 +195,9 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
         CrdChangeReader(client, render_cache, limit),
         EndpointProbe(client),
         BundleDeploymentActions(
-            Applier(client, rest_mapper, render_cache, inventory, informers, event_mapper.name_of, limit),
+            Applier(
+                client, rest_mapper, render_cache, inventory, informers, event_mapper.name_of, checker.confirm, limit
+            ),
             CertificateSecrets(client, inventory, event_mapper.name_of, limit),
             Deleter(client, rest_mapper, informers, limit, usage),
             inventory,

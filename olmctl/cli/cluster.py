@@ -93,13 +93,31 @@ def install(**given: Any) -> int:
     "--channel", type=CHANNEL, metavar="CHANNEL", help="The channel to follow; '' follows the package's default."
 )
 @click.option(
-    "--force", is_flag=True, help="Also if no catalog has the channel or version, or others manage the same fields."
+    "--crd-policy",
+    type=click.Choice(("IfUsed", "Enforce", "None")),
+    help="What refuses an upgrade that changes CustomResourceDefinitions.  [default: IfUsed]",
+)
+@click.option(
+    "--ignore-crd-rule",
+    "crd_rules",
+    metavar="RULE",
+    multiple=True,
+    help="A rule about CustomResourceDefinitions that refuses nothing; '' for none. May be repeated.",
+)
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Also if no catalog has the channel or version, others manage the same fields, or the upgrade would be refused.",
 )
 @wait_options
+@image_options
 @connection_options
 @reports_errors
 def upgrade(**given: Any) -> int:
-    """Upgrade OPERATOR: set the version or channel that is asked for; without them, approve the version that waits."""
+    """Upgrade OPERATOR: set what is asked for; without that, approve the version that waits.
+
+    An approval looks first whether the upgrade would be refused; the image of the version is pulled for it.
+    """
     from olmctl.cluster.upgrade import upgrade as run
 
     return run(**given)
@@ -176,11 +194,17 @@ def tree(**given: Any) -> int:
 @click.command("approve")
 @click.argument("operator", type=OPERATOR)
 @click.option("--version", metavar="VERSION", help="Refuse if another version waits.")
+@click.option("--force", is_flag=True, help="Do not look whether the upgrade would be refused.")
 @wait_options
+@image_options
 @connection_options
 @reports_errors
 def approve(**given: Any) -> int:
-    """Approve the version that waits for approval of OPERATOR, which has `approval: Manual`."""
+    """Approve the version that waits for approval of OPERATOR, which has `approval: Manual`.
+
+    The image of the version is pulled by this command: if the upgrade would be refused, nothing is approved, and what would
+    be refused is said.
+    """
     from olmctl.cluster.approve import approve as run
 
     return run(**given)

@@ -6,7 +6,6 @@ on the cluster. Changes nothing. Ends as `kubectl diff` does: 0 without a differ
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,21 +13,17 @@ from olmctl.cluster.diff_output import Difference, as_value, print_text
 from olmctl.cluster.installed_objects import bundle_deployment_of
 from olmctl.cluster.output import print_object
 from olmctl.cluster.planned_bundle import Cluster, current_spec, rendered, running_bundle, wanted_bundle, wanted_spec
+from olmctl.cluster.planned_definitions import definitions_of, planned_definitions
 from olmctl.cluster.session import Session, on_cluster
-from olmctl.commands import FAILED, CommandError, status_of, warn
-from olmctl.terminal import clean
-from olmkit.api import customresourcedefinitions, operators
-from olmkit.api.meta import Object
-from olmkit.errors import ApiError, NotFound, OlmError
-from rukpak.changes.definitions import definition_changes
+from olmctl.commands import FAILED, CommandError, status_of
+from olmkit.api import operators
+from olmkit.errors import ApiError, OlmError
 from rukpak.changes.objects import object_changes
 from rukpak.changes.permissions import gained, permissions
 from rukpak.format.objects import BundleObject
 
 DIFFERENT, ERROR = 1, 2
 """Exit statuses; others are those of all commands."""
-MAX_CONCURRENT_READS = 8
-_CRD = customresourcedefinitions.KIND.group_kind
 
 
 @on_cluster
@@ -59,7 +54,7 @@ async def _difference(session: Session, name: str, version: str | None, options:
         old = await rendered(running.image, current_spec(deployment), name, cluster, options)
         before = old.ready.manifests
     after = new.ready.manifests
-    live = await _live_definitions(session, before, after)
+    planned = await planned_definitions(session, definitions_of(after), spec.crd_upgrade_safety, definitions_of(before))
     was, will = permissions(before), permissions(after)
     return Difference(
         operator=name,
@@ -70,32 +65,5 @@ async def _difference(session: Session, name: str, version: str | None, options:
         objects=tuple(object_changes(before, after)),
         gained=tuple(gained(was, will)),
         lost=tuple(gained(will, was)),
-        definitions=tuple(definition_changes(live, _definitions(after), spec.crd_upgrade_safety)),
+        definitions=planned.changes,
     )
-
-
-def _definitions(objects: Sequence[BundleObject]) -> dict[str, Mapping[str, Any]]:
-    return {item.name: item.body for item in objects if item.key[:2] == _CRD}
-
-
-async def _live_definitions(
-    session: Session, before: Sequence[BundleObject], after: Sequence[BundleObject]
-) -> dict[str, Mapping[str, Any]]:
-    """The CustomResourceDefinitions of the new bundle that are on the cluster; one that cannot be read is that of the old one."""
-    limit, old = asyncio.Semaphore(MAX_CONCURRENT_READS), _definitions(before)
-
-    async def live(name: str) -> Object | Mapping[str, Any] | None:
-        try:
-            async with limit:
-                return await session.client.get(customresourcedefinitions.KIND, name)
-        except NotFound:
-            return None
-        except ApiError as error:
-            warn(
-                f"CustomResourceDefinition {clean(name)} is compared with the bundle that runs: {clean(error.message)}"
-            )
-            return old.get(name)
-
-    names = sorted(_definitions(after))
-    found = await asyncio.gather(*map(live, names))
-    return {name: body for name, body in zip(names, found, strict=True) if body is not None}

@@ -88,7 +88,10 @@ def _summary(found: Difference) -> Iterator[str]:
 
 def _facts(definition: DefinitionChange) -> Iterator[str]:
     yield from definition.changes
-    yield from (f"refused: {problem}" for problem in definition.refused)
+    reason = f" ({definition.reason})" if definition.reason else ""
+    yield from (f"refused: {problem}{reason}" for problem in definition.refused)
+    yield from (f"refused: {each.rule.value}: {each.object}" for each in definition.objects)
+    yield from (f"concerns no custom resource: {problem}" for problem in definition.noticeable)
     yield from (f"ignored: {problem}" for problem in definition.ignored)
 
 
@@ -110,6 +113,17 @@ def _definition(definition: DefinitionChange) -> Object:
         "changes": list(definition.changes),
         "refused": _problems(definition.refused),
         "ignored": _problems(definition.ignored),
+        "noticeable": _problems(definition.noticeable),
+        "reason": definition.reason or None,
+        "customResources": [
+            {
+                "rule": each.rule.value,
+                "namespace": each.object.namespace or None,
+                "name": each.object.name,
+                "problem": each.object.problem,
+            }
+            for each in definition.objects
+        ],
     }
 
 

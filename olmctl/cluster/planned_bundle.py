@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from olmctl.bundle.folder import read_folder
-from olmctl.catalog.images import unpacked
+from olmctl.catalog.images import NoFolder, unpacked
 from olmctl.cluster.catalog_offers import offered_entries
 from olmctl.cluster.catalogd import CatalogReadError, read_catalog
 from olmctl.cluster.operator_state import condition, part, text_at
@@ -130,7 +130,10 @@ async def rendered(
 
 def _pulled(image: str, options: Mapping[str, Any]) -> Bundle:
     given = options["registries_conf"], options["pull_cas_dir"], options["allow_source_cidr"]
-    with unpacked(image, *given) as found:
-        if found.is_catalog:
-            raise CommandError(FAILED, f"{image} is the image of a catalog")
-        return read_folder(found.root)
+    try:
+        with unpacked(image, *given) as found:
+            if found.is_catalog:
+                raise CommandError(FAILED, f"{image} is the image of a catalog")
+            return read_folder(found.root)
+    except NoFolder as error:
+        raise CommandError(FAILED, str(error)) from error

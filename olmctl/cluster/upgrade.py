@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
-from olmctl.cluster.approve import approve_version
+import click
+
+from olmctl.cluster.approve import approve_version, check_approval
 from olmctl.cluster.install import TAKEN_OVER, apply_operator
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.offered_versions import check_upgrade, check_version, pinned_version
@@ -14,6 +18,7 @@ from olmctl.cluster.operator_state import (
     condition,
     installed,
     is_observed,
+    part,
     refusal,
     text_at,
 )
@@ -24,6 +29,7 @@ from olmctl.cluster.waiting import wait_for_operator
 from olmctl.commands import REFUSED, CommandError
 from olmctl.terminal import clean
 from olmkit.api import operators
+from olmkit.api.crd_upgrade_safety import CrdUpgradeRule
 from olmkit.api.meta import Object
 from olmkit.api.operators import ConditionType, Reason
 from operator_controller.resolve.answer import KeptOutBy
@@ -35,8 +41,10 @@ _OTHER_VERSION = "choose another version with --version, or '' to follow the cha
 
 @on_cluster
 async def upgrade(session: Session, operator: str, force: bool, **options: Any) -> int:
-    """Upgrade OPERATOR: set the version or channel that is asked for; without them, approve the version that waits."""
+    """Upgrade OPERATOR: set the version, the channel or the rules that are asked for; without them, approve the version that
+    waits."""
     found = await session.client.get(operators.KIND, operator)
+    safety = _safety(found, options["crd_policy"], options["crd_rules"])
     changes = {key: options[key] for key in ("version", "channel") if options[key] is not None}
     changes = {key: value for key, value in changes.items() if value != text_at(found, "spec", key)}
     if any(changes.values()) and not force:
@@ -45,12 +53,15 @@ async def upgrade(session: Session, operator: str, force: bool, **options: Any) 
         await check_version(session, entries, changes.get("version"), found)
         await check_upgrade(session, entries, {**found, "spec": {**found["spec"], **changes}})
     version = ""
-    if changes:
-        await _change(session, found, changes, is_forced=force)
-        shown = ", ".join(_change_text(found, key, value) for key, value in changes.items())
+    if changes or safety:
+        await _change(session, found, changes, safety, is_forced=force)
+        texts = [_change_text(found, key, value) for key, value in changes.items()]
+        shown = ", ".join([*texts, *(f"crdUpgradeSafety.{key} {_shown(value)}" for key, value in safety.items())])
         print(f"{RESOURCE}/{operator} configured: {shown}{f'; {TAKEN_OVER}' if is_dependency(found) else ''}")
     elif awaits_approval(found):
         version = available_version(found)
+        if not force:
+            await check_approval(session, found, options)
         await approve_version(session, found, version)
         print(f"{RESOURCE}/{operator} approved: version {clean(version)}")
     else:
@@ -58,8 +69,28 @@ async def upgrade(session: Session, operator: str, force: bool, **options: Any) 
     return await wait_for_operator(session, operator, options["seconds"], version) if options["wait"] else 0
 
 
-async def _change(session: Session, found: Object, changes: dict[str, str], *, is_forced: bool) -> None:
-    """Set these fields of the spec; "" removes one. Raises CommandError if others manage them and it is not forced."""
+def _safety(found: Object, policy: str | None, rules: Sequence[str]) -> dict[str, Any]:
+    """The fields of spec.install.crdUpgradeSafety that are asked for and differ. Raises UsageError if there is no such rule."""
+    known_rules = {rule.value for rule in CrdUpgradeRule}
+    if unknown := sorted({rule for rule in rules if rule} - known_rules):
+        raise click.UsageError(f"there is no rule {', '.join(map(clean, unknown))}: {', '.join(sorted(known_rules))}")
+    asked: dict[str, Any] = {"policy": policy} if policy else {}
+    asked |= {"ignoredRules": [rule for rule in dict.fromkeys(rules) if rule]} if rules else {}
+    known = part(found, "spec", "install", "crdUpgradeSafety") or {}
+    return {key: value for key, value in asked.items() if value != known.get(key)}
+
+
+def _shown(value: str | Sequence[str]) -> str:
+    return value if isinstance(value, str) else ", ".join(value) or "removed"
+
+
+async def _change(
+    session: Session, found: Object, changes: dict[str, str], safety: dict[str, Any], *, is_forced: bool
+) -> None:
+    """Set these fields of the spec, and of how CustomResourceDefinitions are checked; "" removes one.
+
+    Raises CommandError if others manage them and it is not forced.
+    """
     name, own = found["metadata"]["name"], _own_fields(found)
     foreign = {key: None for key, value in changes.items() if value == "" and f"f:{key}" not in own}
     if foreign and not is_forced:
@@ -69,7 +100,7 @@ async def _change(session: Session, found: Object, changes: dict[str, str], *, i
         )
     if foreign:
         await session.client.patch(operators.KIND, name, {"spec": foreign})
-    await apply_operator(session, changed(found, changes), is_forced=is_forced)
+    await apply_operator(session, changed(found, changes, safety), is_forced=is_forced)
 
 
 def _change_text(found: Object, field: str, value: str) -> str:
@@ -77,13 +108,25 @@ def _change_text(found: Object, field: str, value: str) -> str:
     return f"{field} {clean(value) or 'removed'}" + (f" (before: {before})" if before not in ("", value) else "")
 
 
-def changed(found: Object, changes: dict[str, str]) -> Object:
-    """What to apply so that exactly these fields of the spec change: with the fields that `olm` manages already."""
-    own = _own_fields(found)
-    kept = {key: value for key, value in found["spec"].items() if f"f:{key}" in own}
+def changed(found: Object, changes: dict[str, str], safety: Mapping[str, Any] = MappingProxyType({})) -> Object:
+    """What to apply so that exactly these fields of the spec change, and these of install.crdUpgradeSafety: with the fields that
+    `olm` manages already."""
+    kept = _owned(found["spec"], _own_fields(found))
     spec = {key: value for key, value in {**kept, **changes}.items() if value != ""}
+    if safety:
+        install = spec.get("install") or {}
+        spec["install"] = {**install, "crdUpgradeSafety": {**(install.get("crdUpgradeSafety") or {}), **safety}}
     metadata = {"name": found["metadata"]["name"], "uid": found["metadata"]["uid"]}
     return {"apiVersion": operators.KIND.api_version, "kind": "Operator", "metadata": metadata, "spec": spec}
+
+
+def _owned(value: Object, fields: Object) -> Object:
+    """The fields of an object that are among the managed ones, at any depth."""
+    return {
+        key: _owned(entry, fields[f"f:{key}"]) if isinstance(entry, dict) and fields[f"f:{key}"] else entry
+        for key, entry in value.items()
+        if f"f:{key}" in fields
+    }
 
 
 def _own_fields(found: Object) -> Object:

@@ -56,24 +56,29 @@ class CrdUpgradeRule(DescribedEnum):
     UNHANDLED_CHANGE = "unhandled-change", "any other difference, such as one in anyOf, that no rule understands"
     EXISTING_OBJECT_INVALID = (
         "existing-object-invalid",
-        "a custom resource on the cluster is not valid by the new schema; checked if another rule is broken and ignored",
+        "a custom resource on the cluster is not valid by the new schema",
+    )
+    EXISTING_OBJECT_LOSES_DATA = (
+        "existing-object-loses-data",
+        "a custom resource on the cluster has a value in a field that the new schema drops",
     )
 
 
 class CrdUpgradeSafety(Model):
     """How changes of CustomResourceDefinitions are checked before a bundle is installed over another one."""
 
-    policy: Literal["Enforce", "None"] | None = Field(
+    policy: Literal["IfUsed", "Enforce", "None"] | None = Field(
         default=None,
         description=(
-            "Enforce: a bundle is not installed if it changes a CustomResourceDefinition in a way that may break custom"
-            " resources or clients. None: it is installed without these checks. Default: Enforce."
+            "IfUsed: a bundle is not installed if it changes a CustomResourceDefinition in a way that a custom resource on the"
+            " cluster does not survive: one loses data, or is not valid by the new schema. Enforce: it is not installed if a rule"
+            " is broken, whether custom resources exist or not. None: it is installed without these checks. Default: IfUsed."
         ),
     )
     ignored_rules: Annotated[list[CrdUpgradeRule], Field(max_length=len(CrdUpgradeRule))] | None = Field(
         default=None,
         description=(
             "Rules that do not prevent the installation. If one of them is broken, the custom resources on the cluster are"
-            " checked against the new schema instead, unless existing-object-invalid is ignored too."
+            " still validated by the new schema, unless existing-object-invalid is ignored too."
         ),
     )

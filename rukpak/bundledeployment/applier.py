@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -71,6 +71,8 @@ class Applier:
     informers: Informers
     name_of: Callable[[str], str]
     """The name of the BundleDeployment of a uid, empty when there is none."""
+    confirm: Callable[[World, Collection[RenderedObject]], Awaitable[None]]
+    """Called before CustomResourceDefinitions are replaced: raises Waiting if that has to be decided again."""
     limit: asyncio.Semaphore
 
     async def update_inventory(self, world: World, plan: UpdateInventory) -> Object:
@@ -122,6 +124,8 @@ class Applier:
         for step in plan.steps:
             if plan.has_dry_run(step):
                 await self._each(current, step, dry_run=True)
+            if plan.content is world.content:
+                await self.confirm(world, step.items)
             await self._each(current, step, dry_run=False)
         return Done(plan, timedelta(), applied=frozenset(current.applied), changes=tuple(sorted(current.changes)))
 

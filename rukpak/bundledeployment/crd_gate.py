@@ -1,8 +1,8 @@
 """Whether the CustomResourceDefinitions of a bundle may replace those on the cluster, before anything of the bundle is applied.
 
-Called by evaluate, decide and reconciler. The rules of rukpak.crd_safety decide about the schemas. If a rule is broken and
-ignored, the custom resources on the cluster are checked against the new schema, in another process. A repair of what others
-changed is no upgrade, and is not checked. Pure.
+Called by evaluate, decide and reconciler. The rules of rukpak.crd_safety decide which custom resources are checked against the
+new schemas, in another process, and what they showed decides about the upgrade. A repair of what others changed is no upgrade,
+and is not checked. Pure.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from rukpak.bundledeployment.plan import CheckExistingObjects
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle, RenderedObject
 from rukpak.bundledeployment.waiting import UNREACHABLE_RETRY_DELAY
 from rukpak.bundledeployment.world import CRD, ApplyRejected, ExistingObjects, World
+from rukpak.crd_safety.evidence import Form
+from rukpak.crd_safety.forms import wanted_forms
 from rukpak.crd_safety.problem import Problem
-from rukpak.crd_safety.refusal import counted, is_enforced, objects_refusal, refusal, versions_to_check
+from rukpak.crd_safety.refusal import ignored_rules, is_enforced
+from rukpak.crd_safety.verdict import judge, noticed
 from rukpak.format.text import list_names
 
 CHECK_AGAIN_AFTER = timedelta(minutes=2)
@@ -73,40 +76,42 @@ def blocker(world: World) -> OlmError | None:
             Reason.RETRYING, f"CustomResourceDefinitions cannot be read now: {texts}", UNREACHABLE_RETRY_DELAY
         )
     settings, problems = world.deployment.spec.crd_upgrade_safety, _problems(world)
-    refused = counted(problems, settings)
-    if refused:
-        return Blocked(Reason.BLOCKED, refusal(refused))
-    versions = versions_to_check(problems, settings)
-    if not versions:
-        return None
-    names = list_names({name for name, _ in versions})
-    state = _current_check(world, versions)
+    forms = wanted_forms(problems, settings)
+    if not forms:
+        refused = judge(problems, {}, settings).refusal
+        return Blocked(Reason.BLOCKED, refused) if refused else None
+    names = list_names({form.definition for form in forms})
+    state = _current_check(world, forms)
     if state is None or state.is_running:
         text = f"checking the custom resources on the cluster against the new schemas of {names}"
         return Waiting(Reason.RETRYING, text, RUNNING_DELAY)
-    if state.error:
-        text = f"the custom resources of {names} cannot be checked against the new schemas: {state.error}"
+    verdict = judge(problems, state.evidence, settings)
+    if not state.error and verdict.refusal:
+        return ApplyRejected(Reason.BLOCKED, verdict.refusal, CHECK_AGAIN_AFTER)
+    if failed := state.error or verdict.failed:
+        text = f"the custom resources of {names} cannot be checked against the new schemas: {failed}"
         return Waiting(Reason.RETRYING, text, CHECK_AGAIN_AFTER)
-    if state.invalid:
-        return ApplyRejected(Reason.BLOCKED, objects_refusal(state.invalid, state.invalid_count), CHECK_AGAIN_AFTER)
     return None
 
 
 def next_check(world: World) -> CheckExistingObjects | None:
     """The check of custom resources that is to be started; None when there is none to do, or it runs or has ended."""
-    problems, settings = _problems(world), world.deployment.spec.crd_upgrade_safety
-    if counted(problems, settings):
+    forms = wanted_forms(_problems(world), world.deployment.spec.crd_upgrade_safety)
+    if not forms or _current_check(world, forms) is not None:
         return None
-    versions = versions_to_check(problems, settings)
-    if not versions or _current_check(world, versions) is not None:
-        return None
-    return CheckExistingObjects(_identity(world, versions), tuple(versions))
+    return CheckExistingObjects(_identity(world, forms), tuple(forms))
 
 
-def unchecked(world: World) -> str:
-    """A sentence about what the last check of custom resources left out; empty: nothing."""
-    state = world.existing_objects
-    return "; ".join(state.notes) if state is not None and not state.is_running else ""
+def remarks(world: World) -> str:
+    """Sentences about what only clients may notice of the upgrade, and about what the last check of custom resources left out;
+    empty: nothing."""
+    settings, problems = world.deployment.spec.crd_upgrade_safety, _problems(world)
+    forms = wanted_forms(problems, settings)
+    state = _current_check(world, forms) if forms else None
+    if forms and (state is None or state.is_running):
+        return ""
+    verdict = judge(problems, state.evidence if state is not None else {}, settings)
+    return "" if verdict.refusal else "; ".join(filter(None, (noticed(verdict.noticeable), *verdict.notes)))
 
 
 def _problems(world: World) -> dict[str, tuple[Problem, ...]]:
@@ -114,16 +119,18 @@ def _problems(world: World) -> dict[str, tuple[Problem, ...]]:
     return {name: problems for name, problems in known if not isinstance(problems, ApiError) and problems}
 
 
-def _current_check(world: World, versions: list[tuple[str, str]]) -> ExistingObjects | None:
-    """The check of these versions, unless it failed or refused some time ago."""
+def _current_check(world: World, forms: list[Form]) -> ExistingObjects | None:
+    """The check of these forms, unless it failed or refused some time ago."""
     state = world.existing_objects
-    if state is None or state.identity != _identity(world, versions):
+    if state is None or state.identity != _identity(world, forms):
         return None
-    is_due = (state.error or state.invalid) and world.now - state.at >= CHECK_AGAIN_AFTER
-    return None if is_due else state
+    is_repeated = not state.is_running and world.now - state.at >= CHECK_AGAIN_AFTER
+    verdict = judge(_problems(world), state.evidence, world.deployment.spec.crd_upgrade_safety)
+    return None if is_repeated and (state.error or verdict.failed or verdict.refusal) else state
 
 
-def _identity(world: World, versions: list[tuple[str, str]]) -> str:
-    """Digest of what is checked: the bundle, and the versions."""
+def _identity(world: World, forms: list[Form]) -> str:
+    """Digest of what is checked: the bundle, the forms, and what is asked of them."""
     content = world.content.content if isinstance(world.content, RenderedBundle) else ""
-    return hashlib.sha256(repr((content, versions)).encode()).hexdigest()[:16]
+    asked = sorted(ignored_rules(world.deployment.spec.crd_upgrade_safety))
+    return hashlib.sha256(repr((content, forms, asked, _problems(world))).encode()).hexdigest()[:16]

@@ -24,8 +24,8 @@ class Evaluation:
 
     blocker: OlmError | None = None
     """Why the desired Bundle cannot be installed, as far as that is known without a request to the API server."""
-    unchecked: str = ""
-    """What a check of custom resources against the new schemas left out; empty: nothing, or there was none."""
+    remarks: str = ""
+    """What only clients may notice of new schemas, and what a check of custom resources against them left out; empty: nothing."""
     irreversible: str = ""
     """What the upgrade to the desired Bundle changes for good; empty: nothing."""
     rollback_obstacle: str = ""
@@ -42,7 +42,7 @@ def evaluate(world: World) -> Evaluation:
     if world.deployment.metadata.deleting:
         return Evaluation(foreign_objects=_foreign_objects(world), deletion_hold=_deletion_hold(world))
     blocker = _unpack_blocker(world) or _content_blocker(world) or crd_gate.blocker(world)
-    return Evaluation(blocker, crd_gate.unchecked(world), irreversible(world), obstacle(world))
+    return Evaluation(blocker, crd_gate.remarks(world), irreversible(world), obstacle(world))
 
 
 def irreversible(world: World) -> str:

@@ -17,6 +17,7 @@ from rukpak.bundledeployment.rendered_bundle import RenderedBundle, RenderedObje
 from rukpak.bundledeployment.retention import Retention
 from rukpak.bundledeployment.world import CustomResource, LabeledObject
 from rukpak.certificates.serving_certificate import Step
+from rukpak.crd_safety.evidence import Form
 from rukpak.format.objects import ObjectKey
 from rukpak.render.endpoints import Endpoint
 
@@ -75,8 +76,7 @@ class CheckExistingObjects:
 
     identity: str
     """Digest of what is checked."""
-    versions: tuple[tuple[str, str], ...]
-    """(CustomResourceDefinition, version)."""
+    forms: tuple[Form, ...]
 
 
 @dataclass(frozen=True)

@@ -39,9 +39,7 @@ def ready_message(
     if isinstance(outcome, Done):
         if not is_installing:
             return "; ".join([f"Instantiated bundle {active} successfully", *_warnings(world)])
-        return "; ".join(
-            filter(None, [_progress(world, outcome, active), evaluation.irreversible, evaluation.unchecked])
-        )
+        return "; ".join(filter(None, [_progress(world, outcome, active), evaluation.irreversible, evaluation.remarks]))
     reason = str(outcome) if isinstance(outcome, OlmError) else f"{type(outcome).__name__}: {outcome}"
     if not is_installing:
         return _no_repair(outcome, reason, is_repair_pending=is_repair_pending)

@@ -18,7 +18,7 @@ from olmkit.api.bundledeployments import (
     Reason,
     RejectedBundle,
 )
-from olmkit.api.conditions import DesiredCondition, PendingEvent, StatusReport, find_condition, merge_conditions
+from olmkit.api.conditions import DesiredCondition, StatusReport, find_condition, merge_conditions
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
 from rukpak.bundledeployment import created_namespaces
@@ -28,6 +28,7 @@ from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.history import next_history
 from rukpak.bundledeployment.install import has_pending
 from rukpak.bundledeployment.notes import reported
+from rukpak.bundledeployment.pass_events import pass_events
 from rukpak.bundledeployment.plan import (
     Activate,
     Announce,
@@ -48,7 +49,7 @@ from rukpak.bundledeployment.plan import (
 from rukpak.bundledeployment.progress import MORE, HealthEvaluation, evaluate_health
 from rukpak.bundledeployment.ready_message import Outcome, is_under_way, ready_message, work_condition
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
-from rukpak.bundledeployment.repairs import MAX_SENTENCES_SHOWN, losses, new_losses, repairs
+from rukpak.bundledeployment.repairs import MAX_SENTENCES_SHOWN, losses, new_losses
 from rukpak.bundledeployment.rollback import with_rollback
 from rukpak.bundledeployment.world import CRD, NAMESPACE, ApplyRejected, BriefWait, DeletedWorld, World
 from rukpak.format.objects import ObjectKey
@@ -56,8 +57,6 @@ from rukpak.format.text import list_names
 
 MAX_SILENT_WAIT = timedelta(seconds=30)
 """A BriefWait is reported only after this long."""
-NAMESPACE_NOT_EMPTY = "NamespaceNotEmpty"
-"""Reason of the Event about objects of others that are deleted with a Namespace."""
 _REPORTED_FIRST = (Announce, BeginRevision, ForgetNotes, RecordNamespaces, RollBack)
 """Plans whose status is written before the writes that depend on it."""
 _KEPT_WHILE_REMOVING = (ConditionType.HAS_VALID_BUNDLE, ConditionType.INSTALLED, ConditionType.HEALTHY)
@@ -101,7 +100,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
     status = world.deployment.status
     generation = world.deployment.metadata.generation
     waiting_since = (world.brief_wait_since or world.now) if isinstance(outcome, BriefWait) else None
-    events = (*repairs(world, outcome), *_foreign_objects_warning(evaluation, outcome))
+    events = pass_events(world, evaluation, outcome)
     is_new = isinstance(outcome, BriefWait) and status.observed_generation < 0
     if isinstance(outcome, Conflict) or (
         _is_passing(world, outcome)
@@ -147,13 +146,6 @@ def _is_passing(world: World, outcome: Outcome) -> bool:
     return isinstance(outcome, Done) and isinstance(
         outcome.plan, UpdateInventory | CheckExistingObjects | WriteCertificates
     )
-
-
-def _foreign_objects_warning(evaluation: Evaluation, outcome: Outcome) -> tuple[PendingEvent, ...]:
-    """One Warning before a Namespace is deleted with objects of others."""
-    is_announced = isinstance(outcome, Done) and isinstance(outcome.plan, Announce)
-    sentence = evaluation.foreign_objects if is_announced else ""
-    return (PendingEvent("Warning", NAMESPACE_NOT_EMPTY, sentence, "Remove"),) if sentence else ()
 
 
 def _conditions(world: World, evaluation: Evaluation, outcome: Outcome, active: str | None) -> list[DesiredCondition]:

@@ -34,7 +34,8 @@ from rukpak.bundledeployment.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent
 from rukpak.bundledeployment.target import Target, fallback_of, options_of, revisions_of, target_of
 from rukpak.certificates.serving_certificate import ServingCertificate
-from rukpak.crd_safety.problem import InvalidObject, Problem
+from rukpak.crd_safety.evidence import Evidence, Form
+from rukpak.crd_safety.problem import Problem
 from rukpak.format.objects import ObjectKey
 from rukpak.render.install_options import InstallOptions
 
@@ -164,13 +165,8 @@ class ExistingObjects:
     at: datetime
     """When it began; when it ended, if it has."""
     is_running: bool = False
-    count: int = 0
-    """Custom resources that were checked."""
-    invalid: Mapping[tuple[str, str], tuple[InvalidObject, ...]] = field(default_factory=dict)
-    """The first custom resources that are not valid, by CustomResourceDefinition and version."""
-    invalid_count: int = 0
-    notes: tuple[str, ...] = ()
-    """What was not checked."""
+    evidence: Mapping[Form, Evidence] = field(default_factory=dict)
+    """What custom resources showed."""
     error: str = ""
     """Why it failed; empty: it did not."""
 

@@ -1,17 +1,25 @@
 """What changes in the CustomResourceDefinitions that two bundles have, and whether that prevents an upgrade.
 
-Called by olmctl.cluster.diff. Pure.
+Called by olmctl.cluster.planned_definitions and diff. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
+from olmkit.api.crd_upgrade_safety import CrdUpgradeRule
 from rukpak.crd_safety.compare import Definition, compare
-from rukpak.crd_safety.problem import Problem
-from rukpak.crd_safety.refusal import counted
+from rukpak.crd_safety.problem import InvalidObject, Problem
+from rukpak.crd_safety.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class ConcernedObject:
+    """A custom resource that prevents the upgrade by this rule: it is not valid by the new schema, or loses data."""
+
+    rule: CrdUpgradeRule
+    object: InvalidObject
 
 
 @dataclass(frozen=True)
@@ -25,21 +33,47 @@ class DefinitionChange:
     """Broken rules that prevent the upgrade."""
     ignored: tuple[Problem, ...]
     """Broken rules that the settings ignore."""
+    noticeable: tuple[Problem, ...] = ()
+    """Broken rules that concern no custom resource."""
+    objects: tuple[ConcernedObject, ...] = ()
+    """The first custom resources that prevent the upgrade."""
+    reason: str = ""
+    """Why custom resources count as concerned though not all were checked; empty: they were, or the rules alone decide."""
+
+
+def broken_rules(old: Mapping[str, Definition], new: Mapping[str, Definition]) -> dict[str, tuple[Problem, ...]]:
+    """What breaks a rule, of the CustomResourceDefinitions that both have, by name. `old` are those on the cluster."""
+    found = {name: compare(old[name], new[name]) for name in sorted(old.keys() & new.keys())}
+    return {name: problems for name, problems in found.items() if problems}
 
 
 def definition_changes(
-    old: Mapping[str, Definition], new: Mapping[str, Definition], settings: CrdUpgradeSafety | None
+    old: Mapping[str, Definition],
+    new: Mapping[str, Definition],
+    problems: Mapping[str, Sequence[Problem]],
+    verdict: Verdict,
 ) -> list[DefinitionChange]:
-    """The CustomResourceDefinitions that both have, by name, where something is to be said. `old` are those on the cluster."""
+    """The CustomResourceDefinitions that both have, by name, where something is to be said. `problems` are broken_rules(),
+    which the verdict is about."""
     found = []
     for name in sorted(old.keys() & new.keys()):
-        problems = compare(old[name], new[name])
-        refused = tuple(counted({name: problems}, settings).get(name, ()))
-        ignored = tuple(problem for problem in problems if problem not in refused)
-        change = DefinitionChange(name, tuple(_sentences(old[name], new[name])), refused, ignored)
-        if change.changes or problems:
-            found.append(change)
+        refused, noticeable = (tuple(each.get(name, ())) for each in (verdict.refused, verdict.noticeable))
+        ignored = tuple(each for each in problems.get(name, ()) if each not in (*refused, *noticeable))
+        sentences, objects = tuple(_sentences(old[name], new[name])), tuple(_concerned(name, verdict))
+        if sentences or name in problems:
+            reason = verdict.reasons.get(name, "")
+            found.append(DefinitionChange(name, sentences, refused, ignored, noticeable, objects, reason))
     return found
+
+
+def _concerned(name: str, verdict: Verdict) -> Iterator[ConcernedObject]:
+    lists = (
+        (CrdUpgradeRule.EXISTING_OBJECT_LOSES_DATA, verdict.lossy),
+        (CrdUpgradeRule.EXISTING_OBJECT_INVALID, verdict.invalid),
+    )
+    for rule, objects in lists:
+        entries = {entry for (definition, _), known in objects.items() if definition == name for entry in known}
+        yield from (ConcernedObject(rule, entry) for entry in sorted(entries))
 
 
 def _sentences(old: Definition, new: Definition) -> Iterator[str]:

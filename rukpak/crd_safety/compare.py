@@ -19,7 +19,7 @@ from olmkit.api.crd_upgrade_safety import OPT_OUT_ANNOTATION
 from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
 from rukpak.crd_safety.constraints import Schema
 from rukpak.crd_safety.problem import Problem
-from rukpak.crd_safety.schemas import PathFinding, compare_schemas
+from rukpak.crd_safety.schemas import PRESERVES, PathFinding, compare_schemas
 
 Definition = Mapping[str, Any]
 """A CustomResourceDefinition of apiextensions.k8s.io/v1 as JSON."""
@@ -45,9 +45,9 @@ def compare(old: Definition, new: Definition) -> tuple[Problem, ...]:
 
 
 def schemas(definition: Definition) -> dict[str, Schema]:
-    """The schema of each version, without status if that is a subresource."""
+    """The schema of each version; that of status permits anything if it is a subresource."""
     return {
-        name: _without_status(schema) if is_apart else schema for name, (schema, is_apart) in _all(definition).items()
+        name: _with_any_status(schema) if is_apart else schema for name, (schema, is_apart) in _all(definition).items()
     }
 
 
@@ -70,6 +70,11 @@ def _without_status(schema: Schema) -> Schema:
         "properties": fields,
         "required": [name for name in schema.get("required") or () if name != "status"],
     }
+
+
+def _with_any_status(schema: Schema) -> Schema:
+    found = _without_status(schema)
+    return {**found, "properties": {**found["properties"], "status": {PRESERVES: True}}}
 
 
 def _compared(old: tuple[Schema, bool], new: tuple[Schema, bool]) -> Iterator[PathFinding]:

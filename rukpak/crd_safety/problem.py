@@ -33,9 +33,9 @@ class Problem:
         return ": ".join(filter(None, (self.version, self.path, self.rule.value, self.change)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class InvalidObject:
-    """A custom resource that is not valid. `problem` never has a value of it: that may be a secret."""
+    """A custom resource that is not valid, or that loses data. `problem` never has a value of it: that may be a secret."""
 
     namespace: str
     name: str

@@ -1,14 +1,16 @@
 """Which broken rules count, and the messages about them.
 
-Called by rukpak.bundledeployment.crd_gate and by those who show a plan. Pure.
+Called by rukpak.crd_safety.forms and verdict. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from types import MappingProxyType
 
 from olmkit.api.crd_upgrade_safety import CrdUpgradeRule, CrdUpgradeSafety
+from rukpak.crd_safety.evidence import MAX_OBJECTS_SHOWN
 from rukpak.crd_safety.problem import InvalidObject, Problem
 from rukpak.format.text import list_names
 
@@ -17,7 +19,6 @@ MAX_PROBLEMS_SHOWN = 30
 """Problems of all CustomResourceDefinitions together."""
 MAX_BYTES = 800
 """The message of Ready has 1,024, and begins with the names of the versions. What comes last says what to do."""
-MAX_OBJECTS_SHOWN = 5
 NOT_PERMITTED = frozenset({
     CrdUpgradeRule.SCOPE_CHANGED, CrdUpgradeRule.KIND_CHANGED, CrdUpgradeRule.STORED_VERSION_REMOVED,
 })  # fmt: skip
@@ -30,6 +31,11 @@ Problems = Mapping[str, Sequence[Problem]]
 def is_enforced(settings: CrdUpgradeSafety | None) -> bool:
     """Whether changes of CustomResourceDefinitions are checked."""
     return settings is None or settings.policy != "None"
+
+
+def is_checked_by_use(settings: CrdUpgradeSafety | None) -> bool:
+    """Whether a broken rule prevents an installation only if it concerns a custom resource: the default."""
+    return settings is None or settings.policy in (None, "IfUsed")
 
 
 def ignored_rules(settings: CrdUpgradeSafety | None) -> frozenset[CrdUpgradeRule]:
@@ -46,14 +52,15 @@ def counted(problems: Problems, settings: CrdUpgradeSafety | None) -> Problems:
     return {name: found for name, found in left.items() if found}
 
 
-def refusal(problems: Problems) -> str:
-    """The message about at least one problem. As many are named as have room, of each definition one first."""
+def refusal(problems: Problems, reasons: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The message about at least one problem. As many are named as have room, of each definition one first. `reasons`: why the
+    rules count for a definition, if custom resources could have decided."""
     end = f"; {_advice({problem.rule for found in problems.values() for problem in found})}"
     each = max(1, MAX_PROBLEMS_SHOWN // min(len(problems), MAX_DEFINITIONS_SHOWN))
     sizes = [(MAX_DEFINITIONS_SHOWN, number) for number in range(each, 0, -1)]
     sizes += [(number, 1) for number in range(MAX_DEFINITIONS_SHOWN - 1, 0, -1)]
-    texts = (_named(problems, definitions, number) + end for definitions, number in sizes)
-    return next((text for text in texts if len(text.encode()) <= MAX_BYTES), _named(problems, 1, 1) + end)
+    texts = (_named(problems, reasons, definitions, number) + end for definitions, number in sizes)
+    return next((text for text in texts if len(text.encode()) <= MAX_BYTES), _named(problems, reasons, 1, 1) + end)
 
 
 def _advice(rules: AbstractSet[CrdUpgradeRule]) -> str:
@@ -62,37 +69,27 @@ def _advice(rules: AbstractSet[CrdUpgradeRule]) -> str:
     return f"if this is safe, name these rules in crdUpgradeSafety.ignoredRules: {', '.join(sorted(rules))}"
 
 
-def _named(problems: Problems, definitions: int, each: int) -> str:
+def _named(problems: Problems, reasons: Mapping[str, str], definitions: int, each: int) -> str:
     """The problems of so many definitions, of each so many, and how many more there are."""
     texts = [
         f'validating upgrade for CRD "{name}": {list_names(map(str, found), "; ", each)}'
+        + (f" ({reasons[name]})" if name in reasons else "")
         for name, found in sorted(problems.items())
     ]
     return list_names(texts, "; ", definitions)
 
 
-def objects_refusal(invalid: Mapping[tuple[str, str], Sequence[InvalidObject]], count: int) -> str:
-    """The message about custom resources that are not valid, by CustomResourceDefinition and version. `count`: of all."""
+def objects_refusal(
+    rule: CrdUpgradeRule, objects: Mapping[tuple[str, str], Sequence[InvalidObject]], count: int
+) -> str:
+    """The message about custom resources that are not valid, or that lose data, by CustomResourceDefinition and version.
+    `count`: of all."""
     texts = [
-        f'validating upgrade for CRD "{name}": {version}: {CrdUpgradeRule.EXISTING_OBJECT_INVALID}: '
-        f"{list_names(map(str, found), ', ', MAX_OBJECTS_SHOWN)}"
-        for (name, version), found in sorted(invalid.items())
+        f'validating upgrade for CRD "{name}": {version}: {rule}: {list_names(map(str, found), ", ", MAX_OBJECTS_SHOWN)}'
+        for (name, version), found in sorted(objects.items())
     ]
-    noun = "custom resource is" if count == 1 else "custom resources are"
-    return f"{count} {noun} not valid by the new schema: {list_names(texts, '; ', MAX_DEFINITIONS_SHOWN)}"
-
-
-def versions_to_check(problems: Problems, settings: CrdUpgradeSafety | None) -> list[tuple[str, str]]:
-    """(CustomResourceDefinition, version) whose custom resources are checked because a rule about the schema is ignored."""
-    ignored = ignored_rules(settings)
-    if not is_enforced(settings) or CrdUpgradeRule.EXISTING_OBJECT_INVALID in ignored:
-        return []
-    return sorted(set(_versions(problems, ignored)))
-
-
-def _versions(problems: Problems, ignored: frozenset[CrdUpgradeRule]) -> Iterable[tuple[str, str]]:
-    for name, found in problems.items():
-        for problem in found:
-            version = problem.version.rpartition(" ")[2]
-            if version and problem.rule in ignored - {CrdUpgradeRule.STORED_VERSION_REMOVED}:
-                yield name, version
+    is_one, loses = count == 1, rule == CrdUpgradeRule.EXISTING_OBJECT_LOSES_DATA
+    says = ("loses" if is_one else "lose") + " data" if loses else ("is" if is_one else "are") + " not valid"
+    noun = f"custom resource{'' if is_one else 's'}"
+    advice = f"change {'it' if is_one else 'them'}, or name {rule} in crdUpgradeSafety.ignoredRules"
+    return f"{count} {noun} {says} by the new schema: {list_names(texts, '; ', MAX_DEFINITIONS_SHOWN)}; {advice}"

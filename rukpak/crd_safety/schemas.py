@@ -14,6 +14,7 @@ from rukpak.crd_safety.problem import change_of
 
 PRESERVES = "x-kubernetes-preserve-unknown-fields"
 _CHILDREN = ("properties", "items", "additionalProperties")
+_SCALARS = ("string", "integer", "number", "boolean")
 _OTHER_KEYS = frozenset({
     "allOf", "anyOf", "oneOf", "not", "uniqueItems", "additionalItems", "patternProperties", "dependencies", "definitions",
     "$ref",
@@ -30,14 +31,20 @@ def compare_schemas(old: Schema, new: Schema) -> Iterator[PathFinding]:
         path, before, after = pending.pop()
         for rule, change in _findings(before, after):
             yield path, rule, change
-        kept = bool(after.get(PRESERVES)) or after.get("additionalProperties") is True
         others = children(after)
         for name, child in children(before).items():
             place = join(path, name)
             if name in others:
                 pending.append((place, child, others[name]))
-            elif not kept or _has_default(child):
+            elif not _is_kept(after, child) or _has_default(child):
                 yield place, Rule.FIELD_REMOVED, "the field is removed"
+
+
+def _is_kept(schema: Schema, child: Schema) -> bool:
+    """Whether the values of a field that the schema does not name are kept. `additionalProperties: true` keeps no fields of
+    them."""
+    is_any = schema.get("additionalProperties") is True
+    return (is_any and child.get("type") in _SCALARS) or (not is_any and bool(schema.get(PRESERVES)))
 
 
 def children(schema: Schema) -> dict[str, Schema]:

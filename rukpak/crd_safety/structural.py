@@ -1,7 +1,7 @@
 """Structural schemas of Kubernetes as JSON schemas, and their defaults.
 
-Called by rukpak.bundledeployment.validate_job and existing_objects. Not part of the JSON schema: format, and what only the API
-server evaluates (x-kubernetes-validations, the keys of lists). Pure.
+Called by rukpak.crd_safety.page and verdict. Not part of the JSON schema: format, what only the API server evaluates
+(x-kubernetes-validations), and the keys of lists, which `repeated` checks. Pure.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PLAIN = (
     "pattern", "minItems", "maxItems", "minProperties", "maxProperties",
 )  # fmt: skip
 _SETS, _LISTS, _ONE = ("enum", "required"), ("allOf", "anyOf", "oneOf"), ("items", "not")
-UNCHECKED = ("format", "x-kubernetes-validations", "x-kubernetes-list-type")
+UNCHECKED = ("format", "x-kubernetes-validations")
 """Keys of a schema that are not evaluated."""
 
 
@@ -81,13 +81,47 @@ def with_defaults(schema: Schema, value: Any) -> Any:
     return {name: with_defaults(fields.get(name, others), entry) for name, entry in result.items()}
 
 
+def repeated(schema: Schema, obj: Any) -> Iterator[str]:
+    """The lists of the object that have an item or a key twice, and may not: `spec.ports: repeated item`."""
+    pending: list[tuple[str, Schema, Any]] = [("", schema, obj)]
+    while pending:
+        path, known, value = pending.pop()
+        if isinstance(value, list):
+            keys = _keys(known, value)
+            if len(set(keys)) < len(keys):
+                yield f"{path}: repeated item"
+            items = known.get("items")
+            if isinstance(items, Mapping):
+                pending += [(f"{path}[{number}]", items, entry) for number, entry in enumerate(value)]
+        elif isinstance(value, Mapping):
+            fields, others = known.get("properties") or {}, known.get("additionalProperties")
+            others = others if isinstance(others, Mapping) else {}
+            pending += [
+                (f"{path}.{name}".removeprefix("."), fields.get(name, others), each) for name, each in value.items()
+            ]
+
+
+def _keys(schema: Schema, items: Sequence[Any]) -> list[bytes]:
+    """What no two items of a set or a map may have in common; none for another list."""
+    if schema.get("x-kubernetes-list-type") == "set":
+        return [orjson.dumps(item, option=orjson.OPT_SORT_KEYS) for item in items]
+    if schema.get("x-kubernetes-list-type") != "map":
+        return []
+    names = schema.get("x-kubernetes-list-map-keys") or ()
+    return [
+        orjson.dumps([item.get(name) for name in names], option=orjson.OPT_SORT_KEYS)
+        for item in items
+        if isinstance(item, Mapping)
+    ]
+
+
 def _replaces_null(schema: Schema) -> bool:
     return schema.get("default") is not None and not schema.get("nullable")
 
 
 def unchecked(schema: Schema) -> frozenset[str]:
     """The keys in the schema, at any depth, that are not evaluated."""
-    return frozenset(key for entry in _mappings(schema) for key in UNCHECKED if entry.get(key) not in (None, "atomic"))
+    return frozenset(key for entry in _mappings(schema) for key in UNCHECKED if entry.get(key) is not None)
 
 
 def _mappings(schema: Schema) -> Iterator[Mapping[str, Any]]:

@@ -128,6 +128,14 @@ def changed(folder: Path, name: str, change: Callable[[dict[str, Any]], None]) -
     return Content(folder / "catalog", folder / "bundles")
 
 
+LONG = {
+    "apiVersion": "hello.example.com/v1alpha1",
+    "kind": "Greeting",
+    "metadata": {"name": "long", "namespace": "default"},
+    "spec": {"message": "a message that is longer than twenty characters"},
+}
+
+
 def tighten(crd: dict[str, Any]) -> None:
     """Limit the length of messages."""
     fields = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
@@ -148,7 +156,7 @@ def test_a_version_that_needs_a_newer_kubernetes_says_so(stage: Stage, tmp_path:
     assert (status, [line for line in out.splitlines() if line.startswith(needed)] != []) == (1, True)
 
 
-def test_an_upgrade_that_tightens_a_schema_is_announced_and_refused_until_its_rule_is_ignored(
+def test_an_upgrade_that_tightens_a_schema_is_announced_and_refused_for_a_custom_resource_until_that_is_ignored(
     stage: Stage, tmp_path: Path
 ) -> None:
     stage.publish(changed(tmp_path, "hello.example.com_greetings.yaml", tighten), [PACKAGE])
@@ -157,12 +165,28 @@ def test_an_upgrade_that_tightens_a_schema_is_announced_and_refused_until_its_ru
     stage.ready_operator(name, "0.1.0")
     definition = "# CustomResourceDefinition greetings.hello.example.com:"
     status, out, _ = person.diff("0.2.0", operator=name)
-    assert (status, f"{definition} refused: {RULE}" in out.splitlines()) == (1, True)
+    assert (status, f"{definition} concerns no custom resource: {RULE}" in out.splitlines()) == (1, True)
 
-    stage.patch_operator(name, {"version": "0.2.0"})
+    stage.cluster.kubectl("create", "-f", "-", input=yaml.safe_dump(LONG))
+    invalid = "existing-object-invalid: default/long: spec.message: maxLength"
+    status, out, _ = person.diff("0.2.0", operator=name)
+    assert (status, f"{definition} refused: {invalid}" in out.splitlines()) == (1, True)
+
+    stage.patch_operator(name, {"approval": "Manual", "version": "0.2.0"})
+    stage.operator_when(name, "0.2.0 waits", lambda o: (o["status"].get("available") or {}).get("version") == "0.2.0")
+    registry = ["--registries-conf", str(stage.cluster.registries_conf), "--allow-source-cidr", "127.0.0.0/8"]
+    status, out, err = person.olm("approve", name, *registry)
+    assert (status, out, f"the upgrade of {name} would be refused: 1 custom resource is not valid" in err) == (
+        5,
+        "",
+        True,
+    )
+
+    assert person.olm("approve", name, "--force")[0] == 0
     refused = stage.operator_when(name, "its upgrade is refused", lambda o: is_true(o, "Stalled"))
-    assert f'validating upgrade for CRD "greetings.hello.example.com": {RULE}' in triple(refused, "Ready")[2]
+    assert invalid.partition(": ")[2] in triple(refused, "Ready")[2]
     assert installed_version(refused) == "0.1.0"
 
-    stage.patch_operator(name, {"install": {"crdUpgradeSafety": {"ignoredRules": ["max-length-tightened"]}}})
+    assert person.olm("upgrade", name, "--ignore-crd-rule", "existing-object-invalid")[0] == 0
     stage.ready_operator(name, "0.2.0")
+    stage.cluster.kubectl("delete", "greetings.hello.example.com", "long", "-n", "default")

@@ -44,6 +44,23 @@ def test_what_is_pinned_says_so(desk: Desk) -> None:
     assert "unchanged: it is pinned" in desk.olm("upgrade", name, "--version", "1.0.0")[1]
 
 
+def test_how_definitions_are_checked_is_set_beside_what_others_manage(desk: Desk) -> None:
+    name = desk.operator("a", install={"certificates": "None"})
+    rules = ["--ignore-crd-rule", "field-removed", "--ignore-crd-rule", "enum-added"]
+    out = desk.olm("upgrade", name, "--crd-policy", "Enforce", *rules)[1]
+    said = "crdUpgradeSafety.policy Enforce, crdUpgradeSafety.ignoredRules field-removed, enum-added"
+    assert out.endswith(f" configured: {said}\n")
+    safety = {"policy": "Enforce", "ignoredRules": ["field-removed", "enum-added"]}
+    assert spec(desk, name)["install"] == {"certificates": "None", "crdUpgradeSafety": safety}
+    assert " unchanged: " in desk.olm("upgrade", name, "--crd-policy", "Enforce", *rules)[1]
+    assert desk.olm("upgrade", name, "--ignore-crd-rule", "")[1].endswith(" crdUpgradeSafety.ignoredRules removed\n")
+    assert spec(desk, name)["install"]["crdUpgradeSafety"] == {"policy": "Enforce", "ignoredRules": []}
+    assert desk.olm("upgrade", name, "--channel", "beta", "--force")[0] == 0
+    assert spec(desk, name)["install"]["crdUpgradeSafety"]["policy"] == "Enforce"
+    with pytest.raises(SystemExit, match="2"):
+        desk.olm("upgrade", name, "--ignore-crd-rule", "no-rule")
+
+
 REFUSED = {**RUNS, "conditions": [condition("Resolved", "False", "ResolutionFailed", "no upgrade edge leads there")]}
 STALLED = {**RUNS, "conditions": [condition("Stalled", "True", "Blocked", "it has webhooks")]}
 
@@ -93,15 +110,16 @@ def test_nothing_waits_for_approval(desk: Desk) -> None:
 
 
 def available(reason: str) -> Any:
-    offered = {"version": "1.1.0", "bundle": "a", "image": "i", "catalog": "c", "channel": "stable"}
+    offered = {"version": "1.1.0", "bundle": "a", "image": "127.0.0.1:1/a:v1", "catalog": "c", "channel": "stable"}
     return {**RUNS, "available": {**offered, "reason": reason, "message": "for a reason"}}
 
 
 @pytest.mark.parametrize("command", ["approve", "upgrade"])
 def test_the_version_that_waits_is_approved(command: str, desk: Desk) -> None:
     name = desk.operator("a", available("ApprovalRequired"), approval="Manual")
-    status, out, _ = desk.olm(command, name)
+    status, out, err = desk.olm(command, name)
     assert (status, out.endswith(f"/{name} approved: version 1.1.0\n")) == (0, True)
+    assert "whether the upgrade would be refused is not known: " in err  # its image cannot be pulled
     annotations = desk.get(OPERATORS, name)["metadata"]["annotations"]
     assert annotations["operators.operatorframework.io/approved-version"] == "1.1.0"
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
 
 import orjson
 
+from devcluster.cluster import Cluster
 from olmkit.api import bundledeployments
 from olmkit.api.crd_upgrade_safety import OPT_OUT_ANNOTATION
+from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
-from rukpak.bundledeployment.rest_mapper import CRDS
+from olmkit.runtime.recorder import EVENT
+from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     READY,
@@ -22,6 +26,7 @@ from tests.cluster.rukpak.harness import (
     kind_of,
     namespace,
     plain,
+    rukpak,
     says,
     thing,
 )
@@ -60,13 +65,13 @@ async def live_size(at: Harness) -> Any:
     return crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["size"]
 
 
-async def test_an_upgrade_that_breaks_a_rule_changes_nothing_until_the_rule_is_ignored(
+async def test_an_upgrade_that_breaks_a_rule_changes_nothing_by_the_policy_enforce_until_the_rule_is_ignored(
     at: Harness, running: Client
 ) -> None:
     await at.install(bundle(at, "v1", NUMBER))
     active = (await at.until(READY))["status"]["activeBundle"]
     ref = bundle(at, "v2", {**NUMBER, "maximum": 9})
-    await at.install(ref)
+    await configure(at, ref, policy="Enforce")
     said = f'validating upgrade for CRD "boats.{at.group}": v1: spec.size: maximum-tightened: none -> 9'
     raw = await at.until(says("Stalled", "True", "Blocked", said))
     assert raw["status"]["activeBundle"] == active
@@ -74,17 +79,116 @@ async def test_an_upgrade_that_breaks_a_rule_changes_nothing_until_the_rule_is_i
     assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"v": "v1"}
     assert await live_size(at) == NUMBER
 
-    await configure(at, ref, ignoredRules=["maximum-tightened"])
+    await configure(at, ref, policy="Enforce", ignoredRules=["maximum-tightened"])
     await at.until(READY)
     assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"v": "v2"}
     assert await live_size(at) == {**NUMBER, "maximum": 9}
 
 
+async def test_an_upgrade_that_breaks_a_rule_goes_on_by_default_if_no_custom_resource_is_concerned(
+    at: Harness, running: Client
+) -> None:
+    await at.install(bundle(at, "v1", NUMBER))
+    await at.until(READY)
+    await at.install(bundle(at, "v2", {**NUMBER, "maximum": 9, "x-kubernetes-validations": [{"rule": "self > 1"}]}))
+    await at.until(READY)
+    await at.create(kind_of(at.group), boat(at, "ark", color="red"))  # without a size
+    await at.install(bundle(at, "v3", {**NUMBER, "minimum": 7, "x-kubernetes-validations": [{"rule": "self > 2"}]}))
+    await at.until(READY)
+    assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"v": "v3"}
+    rules = "minimum-tightened, validation-rule-added"
+    said = f"no custom resource is concerned by the changes of boats.{at.group} ({rules}), clients may be"
+    event = await at.when_any(EVENT, "default", lambda event: event["message"] == said)
+    assert (event["type"], event["reason"], event["involvedObject"]["name"]) == (
+        "Warning",
+        "DefinitionChanged",
+        at.name,
+    )
+
+    await at.client.patch(kind_of(at.group), "ark", {"spec": {"size": 7}}, at.name)
+    await at.install(bundle(at, "v4", {**NUMBER, "x-kubernetes-validations": [{"rule": "self > 3"}]}))
+    said = 'validation-rule-added: "self > 3" (custom resources exist, and only the API server evaluates this)'
+    await at.until(says("Stalled", "True", "Blocked", f"v1: spec.size: {said}"))
+
+
+def moved(at: Harness, tag: str, fields: Sequence[str], **facts: Any) -> str:
+    """An image with boats that have a size and a color in v1, and these fields in v2, which is that of the storage."""
+    crd = boats(at.group, NUMBER)
+    (old,) = crd["spec"]["versions"]
+    kept = {"size": NUMBER, "color": {"type": "string"}}
+    spec = {"type": "object", "properties": {name: kept[name] for name in fields}}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    new = {**old, "name": "v2", "schema": schema, **facts}
+    crd["spec"]["versions"] = [{**old, "storage": False}, new]
+    return at.push(plain(namespace(at.name), crd, config_map("log", at.name, v=tag)), tag)
+
+
+async def test_a_storage_version_without_a_field_is_refused_while_a_custom_resource_has_a_value_in_it(
+    at: Harness, running: Client
+) -> None:
+    kind = kind_of(at.group)
+    await at.install(bundle(at, "v1", NUMBER))
+    await at.until(READY)
+    await at.create(kind, boat(at, "ark", size=7, color="red"))
+    ref = moved(at, "v2", ["color"], served=False)
+    await at.install(ref)
+    said = (
+        f'1 custom resource loses data by the new schema: validating upgrade for CRD "boats.{at.group}": v2: '
+        f"existing-object-loses-data: {at.name}/ark: spec.size is dropped"
+    )
+    await at.until(says("Stalled", "True", "Blocked", said))
+    await configure(at, ref, ignoredRules=["type-changed"])  # concerns nothing here
+    await at.until(says("Stalled", "True", "Blocked", said))
+    assert (await at.client.get(CRDS, f"boats.{at.group}"))["status"]["storedVersions"] == ["v1"]
+
+    await configure(at, ref, ignoredRules=["field-removed"])
+    await at.until(READY)
+    await at.client.patch(kind, "ark", {"metadata": {"labels": {"written": "true"}}}, at.name)
+    assert (await at.client.get(kind, "ark", at.name))["spec"] == {"color": "red"}  # it is what was refused
+
+
+class Latecomer(Client):
+    """rukpak's client. Once, when a CustomResourceDefinition was dry-run, somebody else creates a custom resource."""
+
+    late: ClassVar[tuple[Kind, Object] | None] = None
+
+    async def request(self, method: str, path: str, **options: Any) -> Any:
+        answer = await super().request(method, path, **options)
+        is_dry_run = (options.get("query") or {}).get("dryRun") is not None
+        if Latecomer.late is not None and is_dry_run and "/customresourcedefinitions/" in path:
+            (kind, body), Latecomer.late = Latecomer.late, None
+            await self.create(kind, body)
+        return answer
+
+
+async def test_a_custom_resource_that_is_created_after_the_check_is_checked_before_its_definition_is_replaced(
+    at: Harness, cluster: Cluster, tmp_path: Path
+) -> None:
+    def two(tag: str, size: Mapping[str, Any]) -> str:
+        """A single object is not dry-run."""
+        ship = definition(at.group, "Ship")
+        ship["metadata"]["annotations"] = {"example.com/version": tag}
+        return at.push(plain(namespace(at.name), boats(at.group, size), ship), tag)
+
+    async with rukpak(cluster, tmp_path, Latecomer):
+        await at.install(two("v1", NUMBER))
+        await at.until(READY)
+        await at.create(kind_of(at.group), boat(at, "raft", size=3))
+        Latecomer.late = kind_of(at.group), boat(at, "ark", size=7)
+        await at.install(two("v2", {**NUMBER, "maximum": 5}))
+        await at.until(
+            says("Stalled", "True", "Blocked", f"existing-object-invalid: {at.name}/ark: spec.size: maximum")
+        )
+        assert Latecomer.late is None
+        assert await live_size(at) == NUMBER
+
+
 async def test_the_installed_bundle_is_repaired_while_its_upgrade_is_refused(at: Harness, running: Client) -> None:
     await at.install(bundle(at, "v1", NUMBER))
     await at.until(READY)
+    await at.create(kind_of(at.group), boat(at, "ark", size=7))
     await at.install(bundle(at, "v2", {"type": "string"}))
-    await at.until(says("Stalled", "True", "Blocked", "spec.size: type-changed: integer -> string"))
+    await at.until(says("Stalled", "True", "Blocked", f"existing-object-invalid: {at.name}/ark: spec.size: type"))
     await at.client.delete(CONFIG_MAPS, "log", at.name)
     assert data(await at.when(CONFIG_MAPS, "log", at.name, lambda found: found is not None)) == {"v": "v1"}
 
@@ -92,8 +196,9 @@ async def test_the_installed_bundle_is_repaired_while_its_upgrade_is_refused(at:
 async def test_a_refusal_is_lifted_by_a_template_that_breaks_no_rule(at: Harness, running: Client) -> None:
     await at.install(bundle(at, "v1", {**NUMBER, "description": "metres"}))
     await at.until(READY)
+    await at.create(kind_of(at.group), boat(at, "ark", size=7))
     await at.install(bundle(at, "v2", {"type": "string"}))
-    await at.until(says("Stalled", "True", "Blocked", "type-changed"))
+    await at.until(says("Stalled", "True", "Blocked", "spec.size: type"))
     await at.install(bundle(at, "v3", {**NUMBER, "description": "feet"}))
     await at.until(READY)
     assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"v": "v3"}
@@ -103,7 +208,7 @@ async def test_a_refusal_is_lifted_by_a_change_of_the_definition_on_the_cluster(
     await at.install(bundle(at, "v1", {**NUMBER, "minimum": 1}))
     await at.until(READY)
     wanted = {**NUMBER, "minimum": 2}
-    await at.install(bundle(at, "v2", wanted))
+    await configure(at, bundle(at, "v2", wanted), policy="Enforce")
     await at.until(says("Stalled", "True", "Blocked", "minimum-tightened: 1 -> 2"))
     crd = boats(at.group, wanted)
     await at.client.apply(CRDS, crd, "a-person")
@@ -158,7 +263,7 @@ async def test_a_released_definition_is_compared_by_who_takes_it_over(at: Harnes
     await at.until(READY)
     other = f"{at.name}-b"
     await at.install(at.push(plain(boats(at.group, {"type": "string"})), "b1"), other)
-    await at.until(says("Stalled", "True", "Blocked", "spec.size: type-changed: integer -> string"), other)
+    await at.until(says("Stalled", "True", "Blocked", f"{at.name}/ark: spec.size: type"), other)
     await at.client.apply(CRDS, boats(at.group, {"type": "string"}), "a-person")
     await at.until(READY, other)
 
@@ -167,10 +272,13 @@ async def test_a_definition_that_nobody_manages_is_compared_before_it_is_taken_o
     at: Harness, running: Client
 ) -> None:
     await at.create(CRDS, boats(at.group, NUMBER))
+    await at.create(NAMESPACES, namespace(at.name))
+    await at.read(kind_of(at.group))
+    await at.create(kind_of(at.group), boat(at, "ark", size=7))
     body = at.body(bundle(at, "v1", {"type": "string"}))
     body["spec"]["adoptionPolicy"] = "IfUnowned"
     await at.client.apply(bundledeployments.KIND, body, "test")
-    await at.until(says("Stalled", "True", "Blocked", "spec.size: type-changed: integer -> string"))
+    await at.until(says("Stalled", "True", "Blocked", f"{at.name}/ark: spec.size: type"))
     assert await live_size(at) == NUMBER
     body["spec"]["crdUpgradeSafety"] = {"policy": "None"}
     await at.client.apply(bundledeployments.KIND, body, "test")
@@ -189,6 +297,9 @@ async def test_a_custom_resource_that_cannot_be_checked_is_reported_and_does_not
     body = orjson.dumps(boat(at, "deep", size=0)).replace(b'"size":0', b'"size":' + nested)
     await at.client.request("POST", kind.path(at.name), body=body)
     ref = bundle(at, "v2", {**free, "minProperties": 1})
+    await at.install(ref)
+    said = "min-properties-tightened: none -> 1 (RecursionError)"
+    await at.until(says("Stalled", "True", "Blocked", said))
     await configure(at, ref, ignoredRules=["min-properties-tightened"])
     await at.until(says("Reconciling", "True", "Retrying", "cannot be checked against the new schemas: RecursionError"))
 

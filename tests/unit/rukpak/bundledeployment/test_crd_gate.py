@@ -14,6 +14,7 @@ from olmkit.errors import Blocked, Unavailable, Waiting
 from rukpak.bundledeployment.crd_gate import CHECK_AGAIN_AFTER, candidates
 from rukpak.bundledeployment.plan import Apply, CheckExistingObjects, Done
 from rukpak.bundledeployment.world import CRD, ApplyRejected, ExistingObjects, World
+from rukpak.crd_safety.evidence import Evidence, Form
 from rukpak.crd_safety.problem import InvalidObject, Problem
 from tests.conditions import triple
 from tests.unit.rukpak.bundledeployment.worlds import (
@@ -42,10 +43,10 @@ def names(seen: World) -> list[str]:
     return [item.key.name for item in candidates(seen)]
 
 
-def refused(seen: World | None = None, **settings: Any) -> World:
-    """An upgrade whose CRD breaks a rule."""
-    seen = replace(seen or upgrading(), crd_problems={NAME_OF_CRD: (SIZE,)})
-    return with_settings(seen, **settings) if settings else seen
+def refused(seen: World | None = None, *problems: Problem, **settings: Any) -> World:
+    """An upgrade whose CRD breaks a rule, by the policy Enforce."""
+    seen = replace(seen or upgrading(), crd_problems={NAME_OF_CRD: problems or (SIZE,)})
+    return with_settings(seen, **(settings or {"policy": "Enforce"}))
 
 
 def test_a_definition_of_ours_is_compared_before_an_upgrade() -> None:
@@ -138,27 +139,33 @@ def test_a_rule_is_switched_off_by_policy() -> None:
 
 # --- custom resources on the cluster
 
-IGNORED: dict[str, Any] = {"ignoredRules": ["type-changed"]}
+IGNORED: dict[str, Any] = {"policy": "Enforce", "ignoredRules": ["type-changed"]}
+IF_USED: dict[str, Any] = {"ignoredRules": []}
+FORM = Form(NAME_OF_CRD, "v1", "v1")
 
 
-def check() -> CheckExistingObjects:
-    plan = plan_of(refused(**IGNORED))
+def check(settings: dict[str, Any] = IGNORED) -> CheckExistingObjects:
+    plan = plan_of(refused(**settings))
     assert isinstance(plan, CheckExistingObjects)
     return plan
 
 
-def checked(**facts: Any) -> World:
+def checked(settings: dict[str, Any] = IGNORED, shown: Evidence | None = None, **facts: Any) -> World:
     """The check of the upgrade has ended, unless it is running."""
-    state = ExistingObjects(check().identity, NOW, **facts)
-    return replace(refused(**IGNORED), existing_objects=state)
+    evidence = {FORM: shown} if shown is not None else {}
+    state = ExistingObjects(check(settings).identity, NOW, evidence=evidence, **facts)
+    return replace(refused(**settings), existing_objects=state)
 
 
-def test_custom_resources_are_checked_when_a_broken_rule_is_ignored() -> None:
-    assert check().versions == ((NAME_OF_CRD, "v1"),)
+@pytest.mark.parametrize("settings", [IGNORED, IF_USED], ids=["a broken rule is ignored", "the policy is the default"])
+def test_custom_resources_are_checked_when(settings: dict[str, Any]) -> None:
+    assert check(settings).forms == (FORM,)
 
 
 def test_custom_resources_are_not_checked_when_that_is_ignored_too() -> None:
-    assert isinstance(plan_of(refused(ignoredRules=["type-changed", "existing-object-invalid"])), Apply)
+    assert isinstance(
+        plan_of(refused(policy="Enforce", ignoredRules=["type-changed", "existing-object-invalid"])), Apply
+    )
 
 
 def test_an_upgrade_waits_for_a_check_that_runs() -> None:
@@ -169,36 +176,59 @@ def test_an_upgrade_waits_for_a_check_that_runs() -> None:
 
 
 def test_an_upgrade_begins_when_all_custom_resources_are_valid() -> None:
-    assert isinstance(plan_of(checked(count=7)), Apply)
+    assert isinstance(plan_of(checked(shown=Evidence(7))), Apply)
+    assert isinstance(plan_of(checked(IF_USED, Evidence(7))), Apply)
 
 
-INVALID = {(NAME_OF_CRD, "v1"): (InvalidObject("harbour", "dinghy", "spec.size: type"),)}
+DINGHY = InvalidObject("harbour", "dinghy", "spec.size: type")
+INVALID = Evidence(7, invalid=(DINGHY,), invalid_count=1)
 
 
-def test_custom_resources_that_are_not_valid_stop_the_upgrade() -> None:
-    with pytest.raises(ApplyRejected, match=r"^1 custom resource is not valid .* harbour/dinghy: spec.size: type$"):
-        plan_of(checked(count=7, invalid=INVALID, invalid_count=1))
+@pytest.mark.parametrize("settings", [IGNORED, IF_USED], ids=["an ignored rule", "the default policy"])
+def test_custom_resources_that_are_not_valid_stop_the_upgrade_with(settings: dict[str, Any]) -> None:
+    with pytest.raises(ApplyRejected, match=r"^1 custom resource is not valid .* harbour/dinghy: spec.size: type;"):
+        plan_of(checked(settings, INVALID))
 
 
 def test_custom_resources_are_checked_again_after_some_time() -> None:
-    seen = checked(count=7, invalid=INVALID, invalid_count=1)
-    later = replace(seen, now=NOW + CHECK_AGAIN_AFTER)
+    later = replace(checked(shown=INVALID), now=NOW + CHECK_AGAIN_AFTER)
     assert plan_of(later) == check()
 
 
-def test_a_check_that_failed_is_waited_for_and_repeated() -> None:
-    seen = checked(error="no answer")
+def test_a_check_that_runs_long_is_not_started_again() -> None:
+    seen = replace(checked(is_running=True), now=NOW + 2 * CHECK_AGAIN_AFTER)
+    with pytest.raises(Waiting, match=r"^checking the custom resources"):
+        plan_of(seen)
+
+
+def test_what_the_api_server_refuses_anyway_is_refused_without_a_check() -> None:
+    scope = Problem("", "", Rule.SCOPE_CHANGED, "Namespaced -> Cluster")
+    with pytest.raises(Blocked, match=r"scope-changed: Namespaced -> Cluster; the API server does not permit this"):
+        plan_of(refused(None, SIZE, scope, **IF_USED))
+
+
+def test_a_default_that_changes_needs_no_check_and_is_said() -> None:
+    seen = refused(None, Problem("v1", "spec.size", Rule.DEFAULT_CHANGED, "1 -> 2"), **IF_USED)
+    ready = triple({"status": report_of(seen, Done(plan_of(seen))).status.dump()}, "Ready")
+    said = f"no custom resource is concerned by the changes of {NAME_OF_CRD} (default-changed), clients may be"
+    assert ready[2].endswith(f"; {said}")
+
+
+@pytest.mark.parametrize(
+    "seen", [checked(error="no answer"), checked(shown=Evidence(failed="no answer"))], ids=["all", "one"]
+)
+def test_a_check_that_failed_is_waited_for_and_repeated(seen: World) -> None:
     with pytest.raises(Waiting, match="cannot be checked against the new schemas: no answer"):
         plan_of(seen)
     assert plan_of(replace(seen, now=NOW + CHECK_AGAIN_AFTER + timedelta(seconds=1))) == check()
 
 
 def test_a_check_of_another_bundle_does_not_count() -> None:
-    other = replace(checked(count=7), existing_objects=ExistingObjects("other", NOW, count=7))
+    other = replace(checked(), existing_objects=ExistingObjects("other", NOW))
     assert plan_of(other) == check()
 
 
 def test_what_was_not_checked_is_said_while_the_upgrade_goes_on() -> None:
-    seen = checked(count=7, notes=("boats.example.com v1: not checked in custom resources: format",))
+    seen = checked(shown=Evidence(7, unchecked=frozenset({"format"})))
     ready = triple({"status": report_of(seen, Done(plan_of(seen))).status.dump()}, "Ready")
-    assert ready[2].endswith("; boats.example.com v1: not checked in custom resources: format")
+    assert ready[2].endswith(f"; {NAME_OF_CRD} v1: not checked in custom resources: format")

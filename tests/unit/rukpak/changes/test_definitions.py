@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from olmkit.api.crd_upgrade_safety import CrdUpgradeRule, CrdUpgradeSafety
-from rukpak.changes.definitions import DefinitionChange, definition_changes
-from rukpak.crd_safety.problem import Problem
+from rukpak.changes.definitions import ConcernedObject, DefinitionChange, broken_rules, definition_changes
+from rukpak.crd_safety.evidence import Evidence, Form
+from rukpak.crd_safety.problem import InvalidObject, Problem
+from rukpak.crd_safety.verdict import judge
 from tests.unit.rukpak.crd_safety.definitions import definition, schema
 
 TEXT, NUMBER = schema({"type": "string"}), schema({"type": "integer"})
@@ -14,9 +17,14 @@ TYPE = Problem("v1", "spec.size", CrdUpgradeRule.TYPE_CHANGED, "string -> intege
 
 
 def changes(
-    old: dict[str, Any], new: dict[str, Any], settings: CrdUpgradeSafety | None = None
+    old: dict[str, Any],
+    new: dict[str, Any],
+    settings: CrdUpgradeSafety | None = None,
+    evidence: Mapping[Form, Evidence] | None = None,
 ) -> list[DefinitionChange]:
-    return definition_changes({"boats": old, "old": old}, {"boats": new, "new": new}, settings)
+    before, after = {"boats": old, "old": old}, {"boats": new, "new": new}
+    problems = broken_rules(before, after)
+    return definition_changes(before, after, problems, judge(problems, evidence or {}, settings))
 
 
 def sentences(old: dict[str, Any], new: dict[str, Any]) -> tuple[str, ...]:
@@ -52,13 +60,24 @@ def test_a_conversion_that_changes_is_named_with_its_service() -> None:
 
 def test_broken_rules_are_refused_or_ignored_as_the_settings_say() -> None:
     old, new = definition({"v1": TEXT}), definition({"v1": NUMBER})
-    assert changes(old, new) == [DefinitionChange("boats", (), (TYPE,), ())]
-    ignoring = CrdUpgradeSafety(ignored_rules=[CrdUpgradeRule.TYPE_CHANGED])
+    enforced = CrdUpgradeSafety(policy="Enforce")
+    assert changes(old, new, enforced) == [DefinitionChange("boats", (), (TYPE,), ())]
+    ignoring = CrdUpgradeSafety(policy="Enforce", ignored_rules=[CrdUpgradeRule.TYPE_CHANGED])
     for settings in (ignoring, CrdUpgradeSafety(policy="None")):
         assert changes(old, new, settings) == [DefinitionChange("boats", (), (), (TYPE,))]
+
+
+def test_custom_resources_say_whether_a_broken_rule_concerns_any() -> None:
+    old, new, form = definition({"v1": TEXT}), definition({"v1": NUMBER}), Form("boats", "v1", "v1")
+    assert changes(old, new, evidence={form: Evidence(3)}) == [DefinitionChange("boats", (), (), (), (TYPE,))]
+    ark = InvalidObject("", "ark", "spec.size: type")
+    (change,) = changes(old, new, evidence={form: Evidence(3, invalid=(ark,), invalid_count=1)})
+    assert change.objects == (ConcernedObject(CrdUpgradeRule.EXISTING_OBJECT_INVALID, ark),)
+    (change,) = changes(old, new, evidence={form: Evidence(unknown="they cannot be listed")})
+    assert (change.refused, change.reason) == ((TYPE,), "they cannot be listed")
 
 
 def test_a_default_that_changes_is_named() -> None:
     old, new = (definition({"v1": schema({"type": "string", "default": each})}) for each in "ab")
     (change,) = changes(old, new)
-    assert [str(problem) for problem in change.refused] == ['v1: spec.size: default-changed: "a" -> "b"']
+    assert [str(problem) for problem in change.noticeable] == ['v1: spec.size: default-changed: "a" -> "b"']

@@ -198,6 +198,11 @@ def test_a_field_that_is_removed_is_named_alone_and_not_what_is_below_it() -> No
     assert problems(old, definition({"v1": schema()})) == ["v1: spec.size: field-removed: the field is removed"]
 
 
+def test_a_map_of_values_of_any_kind_keeps_no_fields_of_them() -> None:
+    old, new = {**OBJECT, "properties": {"a": STRING, "b": OBJECT}}, {**OBJECT, "additionalProperties": True}
+    assert of_field(old, new) == ["v1: spec.size.b: field-removed: the field is removed"]
+
+
 def test_a_default_that_is_removed_with_its_field_is_a_removal_though_its_value_is_kept() -> None:
     old = {**OBJECT, "properties": {"a": {**OBJECT, "properties": {"b": {**STRING, "default": "c"}}}}}
     assert of_field(old, {**OBJECT, **ANY}) == ["v1: spec.size.a: field-removed: the field is removed"]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
 from rukpak.crd_safety.problem import InvalidObject, Problem
-from rukpak.crd_safety.refusal import MAX_BYTES, counted, objects_refusal, refusal, versions_to_check
+from rukpak.crd_safety.refusal import MAX_BYTES, counted, objects_refusal, refusal
 
 SIZE = Problem("v1", "spec.size", Rule.TYPE_CHANGED, "integer -> string")
 COLOR = Problem("v1 -> v2", "spec.color", Rule.ENUM_ADDED, 'any value -> ["red"]')
@@ -29,10 +27,8 @@ def test_problems_of_ignored_rules_do_not_count() -> None:
     assert counted({"boats": (SIZE,)}, ignoring(Rule.TYPE_CHANGED)) == {}
 
 
-def test_nothing_counts_and_nothing_is_checked_when_the_policy_is_none() -> None:
-    off = CrdUpgradeSafety(policy="None", ignored_rules=[Rule.TYPE_CHANGED])
-    assert counted(ALL, off) == {}
-    assert versions_to_check(ALL, off) == []
+def test_nothing_counts_when_the_policy_is_none() -> None:
+    assert counted(ALL, CrdUpgradeSafety(policy="None")) == {}
 
 
 def test_every_problem_of_every_definition_is_named_with_the_rules_to_ignore() -> None:
@@ -76,25 +72,26 @@ def test_one_problem_is_named_however_long_it_is() -> None:
     assert str(long) in refusal({"boats": (long, long)})
 
 
-@pytest.mark.parametrize(
-    ("rules", "versions"),
-    [
-        pytest.param([], [], id="none when no rule is ignored"),
-        pytest.param([Rule.TYPE_CHANGED], [("boats", "v1")], id="the version of an ignored problem"),
-        pytest.param([Rule.ENUM_ADDED], [("boats", "v2")], id="the newer one of two versions"),
-        pytest.param([Rule.SCOPE_CHANGED, Rule.STORED_VERSION_REMOVED], [], id="none for what no schema says"),
-        pytest.param(
-            [Rule.TYPE_CHANGED, Rule.EXISTING_OBJECT_INVALID], [], id="none when invalid objects are ignored too"
-        ),
-    ],
-)
-def test_versions_whose_objects_are_checked(rules: list[Rule], versions: list[tuple[str, str]]) -> None:
-    assert versions_to_check(ALL, ignoring(*rules)) == versions
+def test_why_rules_count_is_said_of_each_definition() -> None:
+    assert refusal({"boats": (SIZE,)}, {"boats": "they cannot be listed"}).startswith(
+        'validating upgrade for CRD "boats": v1: spec.size: type-changed: integer -> string (they cannot be listed); if this'
+    )
+
+
+FIRST = (InvalidObject("harbour", "dinghy", "spec.size: type"), InvalidObject("", "ark", "required spec"))
 
 
 def test_objects_that_are_not_valid_are_named_with_their_count() -> None:
-    first = (InvalidObject("harbour", "dinghy", "spec.size: type"), InvalidObject("", "ark", "required spec"))
-    assert objects_refusal({("boats", "v1"): first}, 7) == (
-        "7 custom resources are not valid by the new schema: "
-        'validating upgrade for CRD "boats": v1: existing-object-invalid: ark: required spec, harbour/dinghy: spec.size: type'
+    assert objects_refusal(Rule.EXISTING_OBJECT_INVALID, {("boats", "v1"): FIRST}, 7) == (
+        '7 custom resources are not valid by the new schema: validating upgrade for CRD "boats": v1: existing-object-invalid: '
+        "ark: required spec, harbour/dinghy: spec.size: type; "
+        "change them, or name existing-object-invalid in crdUpgradeSafety.ignoredRules"
+    )
+
+
+def test_one_object_that_loses_data_is_named() -> None:
+    lost = InvalidObject("", "ark", "spec.size is dropped")
+    assert objects_refusal(Rule.EXISTING_OBJECT_LOSES_DATA, {("boats", "v1"): (lost,)}, 1) == (
+        '1 custom resource loses data by the new schema: validating upgrade for CRD "boats": v1: existing-object-loses-data: '
+        "ark: spec.size is dropped; change it, or name existing-object-loses-data in crdUpgradeSafety.ignoredRules"
     )

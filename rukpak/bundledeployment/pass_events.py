@@ -1,0 +1,41 @@
+"""The Events of a pass that are no transition of a condition: repairs, objects of others that are deleted, schemas that change.
+
+Called by rukpak.bundledeployment.report. Pure.
+"""
+
+from __future__ import annotations
+
+from olmkit.api.conditions import PendingEvent
+from rukpak.bundledeployment.evaluate import Evaluation
+from rukpak.bundledeployment.plan import Announce, BeginRevision, Done
+from rukpak.bundledeployment.ready_message import Outcome
+from rukpak.bundledeployment.repairs import repairs
+from rukpak.bundledeployment.world import World
+
+NAMESPACE_NOT_EMPTY = "NamespaceNotEmpty"
+"""Reason of the Event about objects of others that are deleted with a Namespace."""
+DEFINITION_CHANGED = "DefinitionChanged"
+"""Reason of the Event about changes of CustomResourceDefinitions that clients may notice."""
+
+
+def pass_events(world: World, evaluation: Evaluation, outcome: Outcome) -> tuple[PendingEvent, ...]:
+    """The Events, in the order in which they are reported."""
+    return (
+        *repairs(world, outcome),
+        *_foreign_objects_warning(evaluation, outcome),
+        *_definition_warning(evaluation, outcome),
+    )
+
+
+def _foreign_objects_warning(evaluation: Evaluation, outcome: Outcome) -> tuple[PendingEvent, ...]:
+    """One Warning before a Namespace is deleted with objects of others."""
+    is_announced = isinstance(outcome, Done) and isinstance(outcome.plan, Announce)
+    sentence = evaluation.foreign_objects if is_announced else ""
+    return (PendingEvent("Warning", NAMESPACE_NOT_EMPTY, sentence, "Remove"),) if sentence else ()
+
+
+def _definition_warning(evaluation: Evaluation, outcome: Outcome) -> tuple[PendingEvent, ...]:
+    """One Warning, when an upgrade begins, about what clients may notice of new schemas."""
+    is_begun = isinstance(outcome, Done) and isinstance(outcome.plan, BeginRevision)
+    sentence = evaluation.remarks if is_begun else ""
+    return (PendingEvent("Warning", DEFINITION_CHANGED, sentence, "Upgrade"),) if sentence else ()

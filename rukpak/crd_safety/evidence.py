@@ -1,0 +1,73 @@
+"""What the custom resources on the cluster tell about broken rules, as values.
+
+A form is a version that custom resources are read in, and the version whose new schema they have to fit. Made of problems by
+rukpak.crd_safety.forms, gathered by rukpak.crds.collector, judged by rukpak.crd_safety.verdict. Values of custom resources are
+never part of it. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from rukpak.crd_safety.problem import InvalidObject
+
+MAX_OBJECTS_SHOWN = 5
+PATTERN = "pattern "
+"""The beginning of the name of a pattern that was not evaluated."""
+
+
+class Form(NamedTuple):
+    """What custom resources are checked for: their version `source` by the schema of the version `target`; both are empty if it
+    only counts whether there are any."""
+
+    definition: str
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """How a page of custom resources is evaluated for one form."""
+
+    schema: dict[str, Any] | None
+    """The new schema; None: they are only counted."""
+    before: dict[str, Any]
+    """The schema that dropped fields until now: what it drops is not lost by the upgrade."""
+    watched: tuple[str, ...] = ()
+    """Fields, as rules name them, of which is asked whether any custom resource has a value there."""
+    permitted: tuple[str, ...] = ()
+    """Fields whose values may be dropped."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What custom resources showed. The first ones that are not valid or lose a field are named."""
+
+    count: int = 0
+    invalid: tuple[InvalidObject, ...] = ()
+    invalid_count: int = 0
+    lossy: tuple[InvalidObject, ...] = ()
+    lossy_count: int = 0
+    present: frozenset[str] = frozenset()
+    """Watched fields that have a value."""
+    unchecked: frozenset[str] = frozenset()
+    """Keys and patterns of the schema that were not evaluated."""
+    unknown: str = ""
+    """Why not all custom resources were checked; empty: they were."""
+    failed: str = ""
+    """Why the check failed, and may succeed later; empty: it did not."""
+
+    def __add__(self, other: Evidence) -> Evidence:
+        """What both showed, of different custom resources."""
+        return Evidence(
+            self.count + other.count,
+            (self.invalid + other.invalid)[: MAX_OBJECTS_SHOWN + 1],
+            self.invalid_count + other.invalid_count,
+            (self.lossy + other.lossy)[: MAX_OBJECTS_SHOWN + 1],
+            self.lossy_count + other.lossy_count,
+            self.present | other.present,
+            self.unchecked | other.unchecked,
+            self.unknown or other.unknown,
+            self.failed or other.failed,
+        )

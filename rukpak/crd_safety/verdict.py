@@ -1,0 +1,146 @@
+"""Whether the rules that a new CustomResourceDefinition breaks, and the custom resources on the cluster, prevent an installation.
+
+Called by rukpak.bundledeployment.crd_gate and rukpak.changes. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
+from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
+from rukpak.crd_safety.evidence import PATTERN, Evidence, Form
+from rukpak.crd_safety.forms import PATTERNS, UNEVALUATED, form_of, is_refused_anyway, rules_of
+from rukpak.crd_safety.problem import InvalidObject, Problem
+from rukpak.crd_safety.refusal import (
+    NOT_PERMITTED,
+    Problems,
+    counted,
+    ignored_rules,
+    is_checked_by_use,
+    objects_refusal,
+    refusal,
+)
+from rukpak.format.text import list_names
+
+MAX_UNCHECKED_SHOWN = 10
+NOT_EVALUATED = "custom resources exist, and only the API server evaluates this"
+
+
+Objects = Mapping[tuple[str, str], Sequence[InvalidObject]]
+"""Custom resources, by CustomResourceDefinition and version."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What prevents an installation, and what is said about it."""
+
+    refused: Problems = field(default_factory=dict)
+    """The problems that prevent it."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Why custom resources count as concerned though they were not all checked, by definition."""
+    invalid: Objects = field(default_factory=dict)
+    """The first custom resources that prevent it because they are not valid."""
+    invalid_count: int = 0
+    lossy: Objects = field(default_factory=dict)
+    """The first custom resources that prevent it because they lose data."""
+    lossy_count: int = 0
+    noticeable: Problems = field(default_factory=dict)
+    """The problems that concern no custom resource: only clients may notice them."""
+    notes: tuple[str, ...] = ()
+    """What was not checked, of what does not prevent it."""
+    failed: str = ""
+    """Why custom resources could not be checked, where this has to be waited for; empty: they were."""
+
+    @property
+    def refusal(self) -> str:
+        """The message; empty if nothing prevents the installation."""
+        parts = [refusal(self.refused, self.reasons)] if self.refused else []
+        if self.lossy:
+            parts.append(objects_refusal(Rule.EXISTING_OBJECT_LOSES_DATA, self.lossy, self.lossy_count))
+        if self.invalid:
+            parts.append(objects_refusal(Rule.EXISTING_OBJECT_INVALID, self.invalid, self.invalid_count))
+        return "; ".join(parts)
+
+
+def judge(problems: Problems, evidence: Mapping[Form, Evidence], settings: CrdUpgradeSafety | None) -> Verdict:
+    """The verdict, given the evidence for all of wanted_forms()."""
+    left, ignored = counted(problems, settings), ignored_rules(settings)
+    if is_refused_anyway(problems, settings):
+        return Verdict(_not_permitted(left) if is_checked_by_use(settings) else left)
+    refused: dict[str, list[Problem]] = {}
+    noticeable: dict[str, list[Problem]] = {}
+    reasons: dict[str, str] = {}
+    for name, found in left.items():
+        for problem in found:
+            reason = _reason(problem, evidence.get(form_of(name, problem), Evidence()))
+            if reason:
+                refused.setdefault(name, []).append(problem)
+                reasons.setdefault(name, reason)
+            else:
+                noticeable.setdefault(name, []).append(problem)
+    used = {form_of(name, problem) for name, found in left.items() for problem in found}
+    others = {form: shown for form, shown in evidence.items() if form not in used}
+    invalid = {} if Rule.EXISTING_OBJECT_INVALID in ignored else {form: each.invalid for form, each in evidence.items()}
+    lossy = {form: each.lossy for form, each in evidence.items()}
+    return Verdict(
+        refused,
+        reasons,
+        _by_version(invalid),
+        _count({form: evidence[form].invalid_count for form in invalid}),
+        _by_version(lossy),
+        _count({form: each.lossy_count for form, each in evidence.items()}),
+        noticeable,
+        tuple(_notes(others)),
+        list_names({shown.failed for shown in others.values() if shown.failed}, "; "),
+    )
+
+
+def _not_permitted(problems: Problems) -> Problems:
+    found = {name: [each for each in known if each.rule in NOT_PERMITTED] for name, known in problems.items()}
+    return {name: known for name, known in found.items() if known}
+
+
+def _count(counts: Mapping[Form, int]) -> int:
+    """How many custom resources there are at least: those of one definition are the same ones in each form."""
+    most: dict[str, int] = {}
+    for form, count in counts.items():
+        most[form.definition] = max(count, most.get(form.definition, 0))
+    return sum(most.values())
+
+
+def _by_version(found: Mapping[Form, Sequence[InvalidObject]]) -> Objects:
+    """A custom resource that is read in several versions is named once."""
+    objects: dict[tuple[str, str], set[InvalidObject]] = {}
+    for form, entries in found.items():
+        if entries:
+            objects.setdefault((form.definition, form.target), set()).update(entries)
+    return {key: sorted(entries) for key, entries in objects.items()}
+
+
+def _notes(evidence: Mapping[Form, Evidence]) -> Iterator[str]:
+    """What was not checked where ignored rules are broken."""
+    for form, shown in sorted(evidence.items()):
+        place = f"{form.definition} {form.target}"
+        if shown.unknown:
+            yield f"{place}: its custom resources were not all checked: {shown.unknown}"
+        if shown.unchecked:
+            yield f"{place}: not checked in custom resources: {list_names(shown.unchecked, limit=MAX_UNCHECKED_SHOWN)}"
+
+
+def _reason(problem: Problem, shown: Evidence) -> str:
+    """Why the problem counts though no custom resource is known that it concerns; empty: it does not count."""
+    if shown.unknown or shown.failed:
+        return shown.unknown or shown.failed
+    has_left_out = any(entry.startswith(PATTERN) for entry in shown.unchecked)
+    is_evaluated = problem.rule not in UNEVALUATED and not (problem.rule in PATTERNS and has_left_out)
+    return NOT_EVALUATED if not is_evaluated and problem.path in shown.present else ""
+
+
+def noticed(problems: Problems) -> str:
+    """The sentence about what only clients may notice; empty if there is nothing."""
+    if not problems:
+        return ""
+    names = f"{list_names(problems)} ({list_names(rules_of(problems), limit=len(Rule))})"
+    return f"no custom resource is concerned by the changes of {names}, clients may be"

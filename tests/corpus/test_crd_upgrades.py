@@ -1,0 +1,105 @@
+"""How many upgrades of real packages are refused for their CustomResourceDefinitions: docs/crd-upgrades.md says it.
+
+An upgrade is a step from one version of a package to the next one that the corpus has. Custom resources are none at all, or the
+samples of the older version (alm-examples), as if somebody had created each of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from semantic_version import Version
+
+from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
+from rukpak.changes.definitions import broken_rules
+from rukpak.crd_safety.compare import storage_version
+from rukpak.crd_safety.evidence import Evidence
+from rukpak.crd_safety.forms import check_of, is_concerned, wanted_forms
+from rukpak.crd_safety.page import evaluate
+from rukpak.crd_safety.verdict import judge
+from rukpak.format import BadBundle, RegistryBundle, read_registry
+from rukpak.render.renderer import RenderOptions, render
+
+pytestmark = pytest.mark.corpus
+
+PAGE = Path(__file__).parents[2] / "docs" / "crd-upgrades.md"
+NAMESPACES = ("", "system", "other")
+"""Namespaces to watch, of which one suits each bundle: all, the operator's own, another one."""
+Object = Mapping[str, Any]
+Contents = tuple[dict[str, Object], list[Object]]
+"""The CustomResourceDefinitions of a bundle, by name, and its samples."""
+
+
+def read(folder: Path) -> Contents | None:
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    bundle = read_registry(files)
+    assert isinstance(bundle, RegistryBundle)
+    samples = json.loads(bundle.csv_annotations.get("alm-examples") or "[]")
+    definitions = rendered(bundle)  # no API server serves v1beta1 any more
+    return ({crd["metadata"]["name"]: crd for crd in definitions}, samples) if definitions is not None else None
+
+
+def rendered(bundle: RegistryBundle) -> Sequence[Object] | None:
+    """The definitions with their conversion webhooks; None if the bundle cannot be installed."""
+    for namespace in NAMESPACES:
+        try:
+            objects = [item.body for item in render(bundle, RenderOptions("system", (namespace,)))]
+        except BadBundle:
+            continue
+        definitions = [body for body in objects if body["kind"] == "CustomResourceDefinition"]
+        return definitions if all(body["apiVersion"].endswith("/v1") for body in definitions) else None
+    return None
+
+
+def steps(corpus: Path) -> Iterator[tuple[str, Contents, Contents]]:
+    for package in sorted((corpus / "bundles").iterdir()):
+        folders = sorted(package.iterdir(), key=lambda folder: Version.coerce(folder.name.split("_")[0]))
+        versions = map(read, folders)
+        yield from ((package.name, old, new) for old, new in pairwise(versions) if old is not None and new is not None)
+
+
+def live(crd: Object) -> Object:
+    """As the API server has it after the installation."""
+    return {**crd, "status": {"storedVersions": [storage_version(crd)]}}
+
+
+def is_refused(old: Contents, new: Contents, policy: Any, *, with_samples: bool) -> bool:
+    settings = CrdUpgradeSafety(policy=policy)
+    before, after = {name: live(crd) for name, crd in old[0].items()}, new[0]
+    problems = broken_rules(before, after)
+    evidence = {}
+    for form in wanted_forms(problems, settings):
+        crd, evidence[form] = before[form.definition], Evidence()
+        kind = crd["spec"]["group"], crd["spec"]["names"]["kind"]
+        objects = [sample for sample in old[1] if (sample["apiVersion"].split("/")[0], sample["kind"]) == kind]
+        if with_samples and is_concerned(form, after[form.definition]):
+            check = check_of(form, problems[form.definition], crd, after[form.definition], settings)
+            evidence[form] = evaluate(check, objects)
+    return bool(judge(problems, evidence, settings).refusal)
+
+
+def test_the_page_tells_how_many_upgrades_of_real_packages_are_refused(corpus: Path) -> None:
+    packages, count = set(), 0
+    refused: dict[str, list[str]] = {"Enforce": [], "IfUsed": [], "samples": []}
+    for package, old, new in steps(corpus):
+        packages.add(package)
+        count += 1
+        for policy in ("Enforce", "IfUsed"):
+            refused[policy] += [package] * is_refused(old, new, policy, with_samples=False)
+        refused["samples"] += [package] * is_refused(old, new, "IfUsed", with_samples=True)
+    text = " ".join(PAGE.read_text().split())
+    figures = re.search(
+        r"Of (\d+) upgrades of (\d+) packages, (\d+) \((\d+) packages\) are refused by `Enforce`, (\d+) by `IfUsed` while "
+        r"no custom resource exists, and (\d+) \((\d+) packages\)",
+        text,
+    )
+    found = [count, len(packages), len(refused["Enforce"]), len(set(refused["Enforce"])), len(refused["IfUsed"])]
+    found += [len(refused["samples"]), len(set(refused["samples"]))]
+    assert figures is not None
+    assert [int(figure) for figure in figures.groups()] == found, refused
