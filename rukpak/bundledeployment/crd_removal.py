@@ -22,10 +22,8 @@ def policy_of(deployment: Mapping[str, Any]) -> str:
     return policy
 
 
-def removes_custom_resources(deployment: Mapping[str, Any] | None) -> bool:
+def removes_custom_resources(deployment: Mapping[str, Any]) -> bool:
     """Whether its deletion has begun, is not held, and removes custom resources; not before that, and not after it."""
-    if deployment is None:
-        return False
     metadata = deployment["metadata"]
     is_deleting = "deletionTimestamp" in metadata and FINALIZER in (metadata.get("finalizers") or ())
     is_held = bool((metadata.get("annotations") or {}).get(DELETION_HOLD_ANNOTATION))

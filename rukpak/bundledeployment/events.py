@@ -41,6 +41,11 @@ class EventMapper:
     crds: Informer
     namespaces: Informer
     interests: dict[str, Interests] = field(default_factory=dict)
+    _removing: dict[str, str] = field(default_factory=dict)
+    """uid -> name of the BundleDeployments that are removing their CRDs with all custom resources."""
+
+    def __post_init__(self) -> None:
+        self.deployments.subscribe(self._note_removal)
 
     def name_of(self, uid: str) -> str:
         """The BundleDeployment of a uid; empty when there is none."""
@@ -52,10 +57,16 @@ class EventMapper:
         return filter(None, map(self.name_of, sorted(uids)))
 
     def remover_of(self, crd: CustomResourceDefinition) -> str:
-        """The BundleDeployment that installed the CRD and is removing it with all custom resources; empty: none is."""
-        name = self.name_of(crd.owner_uid)
-        is_owner = bool(name) and crd.is_applied_by(crd.owner_uid, name)
-        return name if is_owner and removes_custom_resources(self.deployments.get(name)) else ""
+        """The BundleDeployment that installed the CRD and is removing it with all custom resources; empty: none is. Threads that
+        render may call it."""
+        name = self._removing.get(crd.owner_uid, "")
+        return name if name and crd.is_applied_by(crd.owner_uid, name) else ""
+
+    def _note_removal(self, change: Change) -> None:
+        for obj in filter(None, (change.old, change.new)):  # with the name, another one may have come
+            self._removing.pop(obj["metadata"]["uid"], None)
+        if change.new is not None and removes_custom_resources(change.new):
+            self._removing[change.new["metadata"]["uid"]] = change.new["metadata"]["name"]
 
     def keys_of_deployment(self, change: Change) -> Iterator[str]:
         """The BundleDeployment itself. When it starts or stops removing its CRDs: those with objects of their kinds. When one is
@@ -65,8 +76,9 @@ class EventMapper:
         yield obj["metadata"]["name"]
         yield from self._successors(change)
         yield from self._predecessors(change)
-        if removes_custom_resources(change.old) != removes_custom_resources(change.new):
-            found = map(definition_of, self.crds.by_index(OWNER_INDEX, obj["metadata"]["uid"]))
+        removals = [each for each in filter(None, (change.old, change.new)) if removes_custom_resources(each)]
+        if len(removals) == 1:
+            found = map(definition_of, self.crds.by_index(OWNER_INDEX, removals[0]["metadata"]["uid"]))
             kinds = {crd.group_kind for crd in found if crd is not None}
             yield from (name for name, known in list(self.interests.items()) if known.kinds & kinds)
         if change.new is None:

@@ -11,11 +11,9 @@ from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change, Informer
 from tests.cluster.rukpak.harness import (
-    CONFIG_MAPS,
     READY,
     Harness,
     Object,
-    config_map,
     definition,
     gone,
     kind_of,
@@ -33,11 +31,10 @@ async def test_custom_resources_are_not_created_again_while_their_definition_is_
 ) -> None:
     boats, other, late = kind_of(at.group), f"{at.name}-b", f"{at.name}-c"
     fleet = at.push(plain(namespace(at.name), definition(at.group)))
-    await at.install(fleet)
-    await at.until(READY)
-    brought = (namespace(other), thing(boats, "brought", other), config_map("log", other))
-    await at.install(at.push(plain(*brought), "b"), other)
-    await at.until(READY, other)
+    brought = (namespace(other), thing(boats, "brought", other))
+    for name, ref in ((at.name, fleet), (other, at.push(plain(*brought), "b"))):
+        await at.install(ref, name)
+        await at.until(READY, name)
     removed = f"its CustomResourceDefinition is being removed with BundleDeployment {at.name}"
     async with created_in(at, boats, other) as created:
         await hold(at, "party needs it")
@@ -51,18 +48,20 @@ async def test_custom_resources_are_not_created_again_while_their_definition_is_
         await hold(at, None)
         await at.until(says("Ready", "False", "Removing", "test.example.com/hold"))
         await at.until(says("Ready", "False", "WaitingForKind", f"Boat ({at.group}/v1): {removed}"), other)
-        await at.when(boats, "brought", other, gone)
         await at.install(at.push(plain(namespace(late), thing(boats, "late", late)), "c"), late)
         await at.until(says("Reconciling", "True", "WaitingForKind", removed), late)
-        await at.client.delete(CONFIG_MAPS, "log", other)  # begins a pass
+        await hold(at, "picnic needs it")
+        await at.until(READY, other)  # the event of the hold is enough
+        await hold(at, None)
+        await at.until(says("Ready", "False", "WaitingForKind", removed), other)
+        await at.when(boats, "brought", other, gone)
         await at.client.patch(boats, "held", {"metadata": {"finalizers": None}}, at.name)
         await at.until(gone)
         await at.until(lambda raw: raw is not None and triple(raw, "Ready")[2].endswith(f"({at.group}/v1)"), other)
-        assert len(created) == 2, "with its bundle, and once while the deletion was held"
+        assert len(created) == 3, "with its bundle, and once in each of the times in which the deletion was held"
     await at.install(fleet)
     for name in (at.name, other, late):
         await at.until(READY, name)
-    assert await at.find(boats, "brought", other) is not None
 
 
 async def hold(at: Harness, text: str | None) -> None:

@@ -20,7 +20,6 @@ def deployment(metadata: dict[str, Any], **spec: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("raw", "is_so"),
     [
-        pytest.param(None, False, id="there is none"),
         pytest.param(deployment({"finalizers": [FINALIZER]}), False, id="it is not being deleted"),
         pytest.param(deployment(REMOVING), True, id="it is being deleted"),
         pytest.param(deployment(REMOVING, deletionPolicy="Cascade"), True, id="by the policy that is the default"),
@@ -40,5 +39,5 @@ def deployment(metadata: dict[str, Any], **spec: str) -> dict[str, Any]:
         ),
     ],
 )
-def test_when_custom_resources_are_being_removed(raw: dict[str, Any] | None, is_so: bool) -> None:
+def test_when_custom_resources_are_being_removed(raw: dict[str, Any], is_so: bool) -> None:
     assert removes_custom_resources(raw) is is_so
