@@ -29,6 +29,8 @@ from olmkit.api.meta import Object
 from olmkit.api.names import pluralize
 from olmkit.api.operators import ConditionType
 
+ORPHAN = "Orphan"
+"""The deletionPolicy that keeps everything."""
 _SHOWN_FIRST = ("Namespace", "CustomResourceDefinition")
 """Kinds whose objects are named one by one."""
 
@@ -71,8 +73,11 @@ async def _removal(session: Session, found: Object) -> Removal:
     deployments, _ = await session.client.list(bundledeployments.KIND, metadata_only=True)
     required = RequiredOperators([*listed, found], deployments)
     contents = {name: await _contents(session, found)}
-    for each in required.deleted_with(name):
-        contents[each] = await _contents(session, required.operators[each])
+    candidates = required.deleted_with(name)
+    removed = {each for each in (name, *candidates) if _policy(required.operators[each]) != ORPHAN}
+    leaving = [each for each in deployments if each["metadata"]["name"] in removed]
+    for each in candidates:
+        contents[each] = await _contents(session, required.operators[each], leaving)
     in_use = {each: found.in_use for each, found in contents.items() if each != name and found.in_use}
     deleted = required.deleted_with(name, in_use)
     lines = [f"Operator {name} ({_runs(found)}) will be deleted.", *consequences(*contents[name])]
@@ -155,13 +160,19 @@ class _Contents(NamedTuple):
         return ", ".join(clean(str(each)) for each in self.counts if each.count != 0)
 
 
-async def _contents(session: Session, found: Object) -> _Contents:
+def _policy(found: Object) -> str:
+    policy: str = part(found, "spec", "install", "deletionPolicy") or "Cascade"
+    return policy
+
+
+async def _contents(session: Session, found: Object, leaving: Sequence[Object] = ()) -> _Contents:
+    """What is deleted with an Operator, without custom resources that the BundleDeployments `leaving` take along before."""
     deployment = await bundle_deployment_of(session, found)
     if deployment is None:
         return _Contents(InstalledObjects((), ()), ())
     objects = await installed_objects(session, deployment)
-    policy = part(found, "spec", "install", "deletionPolicy") or "Cascade"
-    return _Contents(objects, await custom_resources(session, objects.objects, [deployment]), policy)
+    counts = await custom_resources(session, objects.objects, [deployment, *leaving])
+    return _Contents(objects, counts, _policy(found))
 
 
 def consequences(
@@ -170,7 +181,7 @@ def consequences(
     """The lines about the objects of a bundle."""
     found = objects.objects
     by_crd = {each.crd: each for each in counts}
-    if policy == "Orphan":
+    if policy == ORPHAN:
         number = pluralize(len(found), "object")
         yield f"  Everything of it ({number}) will stay in the cluster, and will not be managed: deletionPolicy is Orphan"
         return

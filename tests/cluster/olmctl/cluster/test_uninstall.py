@@ -87,7 +87,9 @@ def test_dependencies_go_or_stay_and_the_preview_says_why(desk: Desk) -> None:
     uid = desk.bundle_deployment(others["used"], CRD)
     crd = desk.definition(uid, "things")
     desk.custom_resource("things", "one")
+    empty = desk.definition(desk.bundle_deployment(others["gone"], CRD), "empties")
     name = desk.operator("a", runs(*desk.requiring(*others.values())))
+    desk.custom_resource("empties", "brought", uid=desk.bundle_deployment(name))  # it is deleted before
     other = desk.operator("b", runs(*desk.requiring(others["shared"])))
     status, out, _ = desk.olm("uninstall", name, "--dry-run")
     runs_now = "(1.0.0 from catalog c, channel stable)"
@@ -96,6 +98,7 @@ def test_dependencies_go_or_stay_and_the_preview_says_why(desk: Desk) -> None:
         [
             f"Operator {name} {runs_now} will be deleted.",
             f"Operator {others['gone']} {runs_now}, a dependency of it, will be deleted after it.",
+            f"  CustomResourceDefinition {empty}, which has no custom resources",
             f"Operator {others['shared']} will stay: {other} requires it.",
             f"Operator {others['used']} will stay: it is in use, by 1 {crd}.",
             f"Operator {others['own']} will stay: it was not installed as a dependency.",
