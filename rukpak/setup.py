@@ -41,6 +41,7 @@ from rukpak.bundledeployment.informers import Informers
 from rukpak.bundledeployment.inventory import Inventory
 from rukpak.bundledeployment.pod_watch import PodWatch
 from rukpak.bundledeployment.reconciler import BundleDeploymentReconciler
+from rukpak.bundledeployment.refusal_watch import RefusalWatch
 from rukpak.bundledeployment.render_cache import RenderCache
 from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES, RestMapper
 from rukpak.bundledeployment.usage import UsageReader
@@ -203,6 +204,7 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
             inventory,
             event_mapper,
             ConflictWatch(manager, enqueue),
+            RefusalWatch(manager, enqueue_after),
             render_cache,
             PodWatch(manager, client, enqueue),
             checker,

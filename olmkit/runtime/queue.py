@@ -19,8 +19,8 @@ from typing import NamedTuple
 from olmkit.runtime import metrics
 from olmkit.runtime.backoff import Backoff
 
-KEY_BACKOFF = Backoff(first=0.05, cap=300)
-"""A key that failed: 50 ms, doubled each time, at most 5 minutes."""
+KEY_BACKOFF = Backoff(first=0.05, cap=60)
+"""A key that failed: 50 ms, doubled each time, at most a minute."""
 MAX_COSTLY_WAIT_SECONDS = 120.0
 """A key that has waited for that long is next, whatever it costs."""
 

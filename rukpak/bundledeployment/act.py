@@ -40,6 +40,7 @@ from rukpak.bundledeployment.plan import (
     WriteCertificates,
 )
 from rukpak.bundledeployment.pod_watch import PodWatch
+from rukpak.bundledeployment.refusal_watch import RefusalWatch
 from rukpak.bundledeployment.render_cache import RenderCache
 from rukpak.bundledeployment.world import (
     ApplyRejected,
@@ -114,6 +115,7 @@ class BundleDeploymentActions:
     inventory: Inventory
     event_mapper: EventMapper
     conflicts: ConflictWatch
+    refusals: RefusalWatch
     render_cache: RenderCache
     pods: PodWatch
     existing_objects: ExistingObjectsChecker
@@ -128,11 +130,14 @@ class BundleDeploymentActions:
         try:
             done = await self._act(world, plan, memory)
         except ApplyRejected as error:
-            memory.rejection = Rejection.next(memory.rejection, world, error)
+            last = None if self.refusals.take_change(world.name) else memory.rejection
+            memory.rejection = Rejection.next(last, world, error)
             is_deleted = await self.conflicts.watch(world.name, error.conflicting_objects)
+            await self.refusals.watch(world.name, error.refused_in)
             error.after = RECHECK_DELAY if is_deleted else memory.rejection.after
             raise
         await self.conflicts.forget(world.name)
+        await self.refusals.forget(world.name)
         return done
 
     async def _release(self, name: str) -> None:
@@ -141,6 +146,7 @@ class BundleDeploymentActions:
         self.render_cache.drop_bodies(name)
         self.existing_objects.forget(name)
         await self.conflicts.forget(name)
+        await self.refusals.forget(name)
         await self.pods.forget(name)
         if memory is not None:
             await self.inventory.forget(memory.uid)

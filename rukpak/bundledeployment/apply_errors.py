@@ -37,11 +37,14 @@ from rukpak.format.text import list_names
 CHANGED_RETRY_DELAY = timedelta(seconds=1)
 NOT_FOUND_RETRY_DELAY = timedelta(seconds=5)
 CONFLICT_RETRY_DELAY = timedelta(minutes=1)
-REJECTED_RETRY_DELAY = timedelta(minutes=5)
-MAX_RETRY_DELAY = timedelta(minutes=10)
-"""A rejected apply is retried at least this often."""
-RETRIED = f"it is retried, at most {MAX_RETRY_DELAY // timedelta(minutes=1)} minutes apart"
-"""The end of the message about a rejected apply: no event reports when the API server would accept it."""
+REJECTED_RETRY_DELAY = timedelta(seconds=2)
+MAX_RETRY_DELAY = timedelta(seconds=60)
+"""A rejected apply is retried at least this often: not all that may reject one is watched."""
+RETRIED = (
+    "it is tried again when an admission policy, a webhook configuration or a quota changes, and at least every "
+    f"{MAX_RETRY_DELAY // timedelta(seconds=1)} seconds"
+)
+"""The end of the message about an apply that was rejected, and not because of an object that is watched."""
 DELETE_IT = "delete it, and the object of the bundle is installed"
 SET_POLICY = "set adoptionPolicy to IfUnowned to take it over"
 IS_TAKEN_OVER = "it is taken over"
@@ -81,7 +84,10 @@ class ApplyErrors:
         if isinstance(error, Unavailable) and not (error.status == 500 and not error.reason):
             return ""
         await self._explain_namespace(key)
-        raise ApplyRejected(Reason.BLOCKED, f"{key}: {error.message}", REJECTED_RETRY_DELAY) from error
+        text = f"{key}: {error.message}"
+        raise ApplyRejected(
+            Reason.BLOCKED, text, REJECTED_RETRY_DELAY, refused_in=frozenset({key.namespace})
+        ) from error
 
     async def _explain_precondition(self, uid: str, kind: Kind, body: Object) -> str:
         """Raise the error if the object with this key is another one than was observed; its uid if it is to be taken over."""
@@ -171,9 +177,9 @@ def combine(failed: Mapping[ObjectKey, Exception], applied: frozenset[ObjectKey]
         sentences += [f"and {more} more"] if more > 0 else []
         sentences += [RETRIED] if any(not error.conflicting_objects for error in named) else []
         conflicting = frozenset(item for error in named for item in error.conflicting_objects)
-        return ApplyRejected(
-            rejected[0].reason, "; ".join(sentences), min(error.after for error in rejected), applied, conflicting
-        )
+        refused_in = frozenset(namespace for error in rejected for namespace in error.refused_in)
+        after = min(error.after for error in rejected)
+        return ApplyRejected(rejected[0].reason, "; ".join(sentences), after, applied, conflicting, refused_in)
     waiting = [error for error in ordered if isinstance(error, OlmError)]
     return (waiting or ordered)[0]
 

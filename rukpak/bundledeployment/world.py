@@ -53,10 +53,8 @@ class ConflictingObject:
 
 
 class ApplyRejected(Waiting):
-    """User action is required. The apply is retried after `after`, and when one of the `conflicting_objects` changes.
-
-    `applied` holds what the same pass had applied before.
-    """
+    """User action is required. The apply is retried after `after`, and when one of the `conflicting_objects` changes, or what may
+    refuse objects in the namespaces `refused_in` ("": those without one). `applied`: what the same pass had applied before."""
 
     def __init__(
         self,
@@ -65,10 +63,12 @@ class ApplyRejected(Waiting):
         after: timedelta,
         applied: frozenset[ObjectKey] = frozenset(),
         conflicting_objects: frozenset[ConflictingObject] = frozenset(),
+        refused_in: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__(reason, message, after)
         self.applied = applied
         self.conflicting_objects = conflicting_objects
+        self.refused_in = refused_in
 
 
 class BriefWait(Waiting):

@@ -13,6 +13,7 @@ from olmkit.api.bundledeployments import (
     VERSION_ANNOTATION,
 )
 from olmkit.runtime.client import Client
+from rukpak.bundledeployment.apply_errors import RETRIED
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
 from rukpak.bundledeployment.target import bundle_name
 from tests.cluster.rukpak.harness import (
@@ -145,7 +146,7 @@ async def test_a_first_installation_that_is_rejected_is_reported(at: Harness, ru
     body["dat"] = {"a": "b"}
     await at.install(at.push(plain(namespace(at.name), body)))
     raw = await at.until(says("Stalled", "True", "Blocked", "field not declared in schema"))
-    assert triple(raw, "Ready")[2].endswith("; it is retried, at most 10 minutes apart")
+    assert triple(raw, "Ready")[2].endswith(f"; {RETRIED}")
     assert triple(raw, "Installed")[:2] == ("False", "InstallFailed")
     assert triple(raw, "Ready")[:2] == ("False", "Blocked")
     assert "activeBundle" not in raw["status"]
