@@ -71,7 +71,7 @@ def test_the_protection_of_an_operator_is_named_while_it_refuses_the_deletion(de
     assert "protected" not in desk.olm("uninstall", name, "--dry-run")[1]
     desk.custom_resource("things", "one")
     line = (
-        "It is protected: the deletion is refused as long as there are custom resources. To remove the protection: "
+        "It is protected: the deletion will be refused as long as there are custom resources. To remove the protection: "
         f"kubectl annotate {OPERATORS} {name} {annotation}-"
     )
     assert desk.olm("uninstall", name, "--dry-run")[1].splitlines()[2:] == [line]
@@ -110,7 +110,7 @@ def test_an_operator_whose_requirements_are_not_known_makes_it_uncertain(desk: D
     gone = desk.label_as_dependency(desk.operator("gone", runs()))
     name = desk.operator("a", runs(*desk.requiring(gone)))
     other = desk.operator("b", {**runs(), "conditions": [condition("Resolved", "False", "ResolutionFailed", "no")]})
-    text = f"Not resolved at present: {other}. If what runs there requires a dependency, it stays."
+    text = f"Not resolved at present: {other}. If what runs there requires a dependency, it will stay."
     assert desk.olm("uninstall", name, "--dry-run")[1].splitlines()[-1] == text
     status, out, _ = desk.olm("uninstall", name, "--yes", "--wait")
     assert (status, out) == (0, f"{RESOURCE}/{name} deleted\n")
