@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from rukpak.bundledeployment.applier import Applier
-from rukpak.bundledeployment.apply_errors import MAX_RETRY_DELAY
 from rukpak.bundledeployment.certificate_secrets import CertificateSecrets, Known
 from rukpak.bundledeployment.conflict_watch import ConflictWatch
 from rukpak.bundledeployment.deleter import Deleter
@@ -42,6 +41,7 @@ from rukpak.bundledeployment.plan import (
 from rukpak.bundledeployment.pod_watch import PodWatch
 from rukpak.bundledeployment.refusal_watch import RefusalWatch
 from rukpak.bundledeployment.render_cache import RenderCache
+from rukpak.bundledeployment.waiting import MAX_RETRY_DELAY
 from rukpak.bundledeployment.world import (
     ApplyRejected,
     CustomResourceCounts,

@@ -38,13 +38,6 @@ CHANGED_RETRY_DELAY = timedelta(seconds=1)
 NOT_FOUND_RETRY_DELAY = timedelta(seconds=5)
 CONFLICT_RETRY_DELAY = timedelta(minutes=1)
 REJECTED_RETRY_DELAY = timedelta(seconds=2)
-MAX_RETRY_DELAY = timedelta(seconds=60)
-"""A rejected apply is retried at least this often: not all that may reject one is watched."""
-RETRIED = (
-    "it is tried again when an admission policy, a webhook configuration or a quota changes, and at least every "
-    f"{MAX_RETRY_DELAY // timedelta(seconds=1)} seconds"
-)
-"""The end of the message about an apply that was rejected, and not because of an object that is watched."""
 DELETE_IT = "delete it, and the object of the bundle is installed"
 SET_POLICY = "set adoptionPolicy to IfUnowned to take it over"
 IS_TAKEN_OVER = "it is taken over"
@@ -175,7 +168,6 @@ def combine(failed: Mapping[ObjectKey, Exception], applied: frozenset[ObjectKey]
         named, more = rejected[:MAX_REJECTIONS_SHOWN], len(rejected) - MAX_REJECTIONS_SHOWN
         sentences = [error.message for error in named]
         sentences += [f"and {more} more"] if more > 0 else []
-        sentences += [RETRIED] if any(not error.conflicting_objects for error in named) else []
         conflicting = frozenset(item for error in named for item in error.conflicting_objects)
         refused_in = frozenset(namespace for error in rejected for namespace in error.refused_in)
         after = min(error.after for error in rejected)

@@ -15,6 +15,7 @@ from rukpak.bundledeployment.evaluate import Evaluation
 from rukpak.bundledeployment.plan import Apply, Done
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.shared_namespaces import namespace_warnings
+from rukpak.bundledeployment.waiting import RETRIED
 from rukpak.bundledeployment.world import ApplyRejected, World
 from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names
@@ -41,6 +42,8 @@ def ready_message(
             return "; ".join([f"Instantiated bundle {active} successfully", *_warnings(world)])
         return "; ".join(filter(None, [_progress(world, outcome, active), evaluation.irreversible, evaluation.remarks]))
     reason = str(outcome) if isinstance(outcome, OlmError) else f"{type(outcome).__name__}: {outcome}"
+    if isinstance(outcome, ApplyRejected) and outcome.refused_in:
+        reason = f"{reason}; {RETRIED}"
     if not is_installing:
         return _no_repair(outcome, reason, is_repair_pending=is_repair_pending)
     if active is None:

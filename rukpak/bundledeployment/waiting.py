@@ -17,6 +17,14 @@ WATCHED_RETRY_DELAY = timedelta(minutes=10)
 UNREACHABLE_RETRY_DELAY = timedelta(seconds=20)
 """The delay while the API server of a kind is unavailable."""
 CONTENT_RETRY_DELAY = timedelta(seconds=30)
+MAX_RETRY_DELAY = timedelta(seconds=60)
+"""A rejected apply is retried at least this often: not all that may reject one is watched."""
+RETRIED = (
+    "it is tried again when an admission policy, a webhook configuration or a quota changes, and at least every "
+    f"{MAX_RETRY_DELAY // timedelta(seconds=1)} seconds"
+)
+"""What Stalled says of an apply that was rejected, and not because of an object that is watched. No revision that has failed
+says it: nothing is retried of one that was rolled back."""
 WEBHOOK_RETRY_DELAY = timedelta(seconds=2)
 """The delay until rukpak looks again whether its webhook answers: a dry run a second for all BundleDeployments, at most."""
 SYNC_POLL_DELAY = timedelta(seconds=2)

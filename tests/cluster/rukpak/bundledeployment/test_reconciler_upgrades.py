@@ -13,9 +13,9 @@ from olmkit.api.bundledeployments import (
     VERSION_ANNOTATION,
 )
 from olmkit.runtime.client import Client
-from rukpak.bundledeployment.apply_errors import RETRIED
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
 from rukpak.bundledeployment.target import bundle_name
+from rukpak.bundledeployment.waiting import RETRIED
 from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     CONFIG_MAPS,

@@ -13,9 +13,9 @@ import pytest
 from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, Conflict
 from rukpak.bundledeployment import apply_errors
-from rukpak.bundledeployment.apply_errors import RETRIED
 from rukpak.bundledeployment.refusal_watch import ADMISSION_KINDS, NAMESPACED_KINDS
 from rukpak.bundledeployment.rest_mapper import NAMESPACES
+from rukpak.bundledeployment.waiting import RETRIED
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     READY,

@@ -13,6 +13,7 @@ from olmkit.api import bundledeployments
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
+from rukpak.bundledeployment.waiting import RETRIED
 from rukpak.setup import build
 from tests.cluster import killable_process
 from tests.cluster.killable_process import KillSwitch, first
@@ -136,6 +137,7 @@ async def test_an_upgrade_that_is_rejected_is_rolled_back(at: Harness, running: 
     await install(at, at.push(bad, "v2"))
     raw = await at.until(rolled_back)
     assert "(revision 2) failed: Deployment.apps" in triple(raw, "Ready")[2]
+    assert RETRIED not in str(raw["status"]), "nothing is retried of what was rolled back"
     assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"v": "1"}
     assert raw["status"]["revision"] == 1
     await install(at, at.push(bad, "v2"), progressDeadline="4s")  # spec asks for something else: it is tried again

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from olmkit.api.bundledeployments import Reason
 from rukpak.bundledeployment.act import Rejection
-from rukpak.bundledeployment.apply_errors import MAX_RETRY_DELAY
+from rukpak.bundledeployment.waiting import MAX_RETRY_DELAY
 from rukpak.bundledeployment.world import ApplyRejected
 from tests.unit.rukpak.bundledeployment.worlds import NOW, unpacked, upgrading
 
