@@ -27,6 +27,7 @@ from olmkit.errors import Blocked, Waiting
 from olmkit.gocompat.durations import parse_duration
 from olmkit.sources.errors import BadContent, BadReference
 from olmkit.sources.oci.reference import parse
+from olmkit.stored_times import time_left
 
 IMMEDIATELY = timedelta(0)
 DEFAULT_POLL_INTERVAL = timedelta(minutes=10)
@@ -84,7 +85,7 @@ def _time_to_check(world: World, desired: DesiredSource | None) -> timedelta | N
             return None
     if poll is None:
         return None
-    return IMMEDIATELY if world.last_checked is None else world.last_checked + poll - world.now
+    return IMMEDIATELY if world.last_checked is None else time_left(world.last_checked, poll, world.now)
 
 
 def time_to_recover(world: World, desired: DesiredSource | None) -> timedelta | None:

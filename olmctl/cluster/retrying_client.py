@@ -8,17 +8,19 @@ what that means.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import re
 from typing import Any
 
 from olmkit.api.meta import Object
 from olmkit.errors import Unavailable
+from olmkit.runtime.backoff import Backoff, retry_delay
 from olmkit.runtime.client import Client
 
-MAX_RETRIES = 10
-"""Per request, as in kubectl."""
-MAX_RETRY_AFTER_SECONDS = 30
-"""A request that should be repeated only after a longer time fails at once."""
+MAX_WAIT_SECONDS = 60.0
+"""The time that one request waits for in all. One that should be repeated only after a longer time fails at once."""
+BACKOFF = Backoff(first=0.1, cap=1.0)
+"""The delay before a request is repeated, if Retry-After is shorter."""
 JSON_PATCH = "application/json-patch+json"
 _TOO_MANY_REQUESTS = 429
 """Sent before the request is carried out, also for a kind of which the CRD has just been created."""
@@ -31,18 +33,21 @@ class RetryingClient(Client):
     idempotent ones also after a 5xx."""
 
     async def request(self, method: str, path: str, **options: Any) -> Object:
-        """As Client.request. Raises Unavailable when MAX_RETRIES are used up."""
-        for _ in range(MAX_RETRIES):
+        """As Client.request. Raises Unavailable when a repetition would come after MAX_WAIT_SECONDS."""
+        waited = 0.0
+        for failures in itertools.count(1):
             try:
                 return await super().request(method, path, **options)
             except Unavailable as error:
-                if not _may_repeat(error, method, path, options.get("content_type")):
+                delay = retry_delay(error, BACKOFF.delay(failures))
+                waited += delay
+                if waited > MAX_WAIT_SECONDS or not _may_repeat(error, method, path, options.get("content_type")):
                     raise
-                await asyncio.sleep(error.retry_after or 0)
-        return await super().request(method, path, **options)
+            await asyncio.sleep(delay)
+        raise AssertionError("a request is repeated without end")
 
 
 def _may_repeat(error: Unavailable, method: str, path: str, content_type: str | None) -> bool:
-    if error.retry_after is None or error.retry_after > MAX_RETRY_AFTER_SECONDS or _PROXIED.search(path):
+    if error.retry_after is None or error.retry_after > MAX_WAIT_SECONDS or _PROXIED.search(path):
         return False
     return error.status == _TOO_MANY_REQUESTS or (method, content_type) not in _NOT_IDEMPOTENT

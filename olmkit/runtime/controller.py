@@ -219,11 +219,11 @@ class Controller:
         except Conflict as error:
             result = "requeue"
             log.debug("the object was changed by another client, trying again", extra={"error": str(error)})
-            queue.retry(key)
+            queue.retry(key, error)
         except Exception as error:  # whatever a pass raises, other keys are still processed
             result = "error"
             self._failed(error, timed_out=limit.expired(), failures=queue.failures(key))
-            queue.retry(key)
+            queue.retry(key, error)
         else:
             result = "success" if after is None else "requeue_after"
             queue.forget(key)

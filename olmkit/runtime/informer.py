@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, Gone, NotFound
-from olmkit.runtime.backoff import Backoff
+from olmkit.runtime.backoff import Backoff, retry_delay
 from olmkit.runtime.client import PAGE_SIZE, Client
 from olmkit.runtime.informer_store import Change, InformerStore, ObjectName
 
@@ -179,7 +179,7 @@ class Informer:
                     self._resume_version = ""
                     self._set_fresh(True)
                 self._failed(error)
-                await self._pause()
+                await self._pause(error)
             else:
                 await self._pause()
 
@@ -312,6 +312,7 @@ class Informer:
         await asyncio.sleep(ABSENT_KIND_RECHECK_SECONDS)
         self._set_fresh(False)
 
-    async def _pause(self) -> None:
+    async def _pause(self, error: ApiError | None = None) -> None:
         self._failures += 1
-        await asyncio.sleep(WATCH_BACKOFF.delay(self._failures))
+        delay = WATCH_BACKOFF.delay(self._failures)
+        await asyncio.sleep(delay if error is None else retry_delay(error, delay))

@@ -17,7 +17,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from olmkit.runtime import metrics
-from olmkit.runtime.backoff import Backoff
+from olmkit.runtime.backoff import Backoff, retry_delay
 
 KEY_BACKOFF = Backoff(first=0.05, cap=60)
 """A key that failed: 50 ms, doubled each time, at most a minute."""
@@ -123,11 +123,11 @@ class Queue:
             known.timer.cancel()
         self._delayed[key] = _Delayed(when, loop.call_at(when, self._on_timer, key))
 
-    def retry(self, key: str) -> None:
-        """Enqueue the key after a delay that doubles with each retry since the last forget()."""
+    def retry(self, key: str, error: Exception) -> None:
+        """Enqueue the key after a delay that doubles with each retry since the last forget(), and is as long as `error` asks."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         metrics.QUEUE_RETRIES.labels(self.name).inc()
-        self.add_after(key, timedelta(seconds=self._backoff.delay(failures)))
+        self.add_after(key, timedelta(seconds=retry_delay(error, self._backoff.delay(failures))))
 
     def forget(self, key: str) -> None:
         """The next retry() of this key starts from the shortest delay."""

@@ -17,10 +17,9 @@ import errno
 import logging
 import os
 import stat
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 
@@ -37,6 +36,7 @@ from olmkit.store.checksums import (
     failed_check,
 )
 from olmkit.store.folders import create_locked_folder, remove_if_unlocked, remove_tree
+from olmkit.stored_times import has_passed
 
 STAGING_FOLDER = ".staging"
 CONTENT_FOLDER = "content"
@@ -198,7 +198,8 @@ class Store:
         removed = set()
         for digest in sorted(self.digests() - keep):
             try:
-                if time.time() - self._home(digest).stat().st_ctime >= older_than.total_seconds():
+                stored = datetime.fromtimestamp(self._home(digest).stat().st_ctime, UTC)
+                if has_passed(stored, older_than, datetime.now(UTC)):
                     self.remove(digest)
                     removed.add(digest)
             except (OSError, OlmError) as error:

@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from olmkit.stored_times import MAX_CLOCK_SKEW
 from olmkit.tls.key_pair import BadKeyPair, KeyPair, general_names, names_of, read_certificates
 
 CA_LIFETIME = timedelta(days=3650)
@@ -32,9 +33,6 @@ RENEWAL_FRACTION = 0.6
 """The fraction of its lifetime after which a certificate is replaced."""
 CA_OVERLAP = timedelta(days=1)
 """The time that an old and a new CA are both trusted at each step. Replicas and clients follow within minutes."""
-MAX_CLOCK_SKEW = timedelta(minutes=5)
-"""Certificates are valid from this long before their creation, because clocks differ."""
-
 _CERTIFICATE, _KEY = "tls.crt", "tls.key"
 
 
@@ -80,11 +78,19 @@ def create(names: Iterable[str], now: datetime, trusted: bytes = b"") -> Certifi
 
 
 def rotate(current: CertificateSet, names: Iterable[str], now: datetime, published: bytes) -> CertificateSet:
-    """The next step of the rotation; the same object when none is due. `published` is the PEM of the CAs that clients trust."""
+    """The next step of the rotation; the same object when none is due. `published` is the PEM of the CAs that clients trust.
+
+    A certificate that is not valid now, because it has expired or not begun, is replaced at any step.
+    """
     wanted = tuple(sorted(set(names)))
     ca, next_ca = current.ca, current.next_ca
     if not ca.is_valid(now):
         return create(wanted, now, current.ca_bundle())
+    if not current.leaf.is_valid(now):  # a leader with a wrong clock may have issued it for a time that is far away
+        current = replace(current, leaf=issue(ca, wanted, now))
+    if next_ca is not None and not next_ca.is_valid(now):
+        next_ca = make_ca(now)
+        current = replace(current, next_ca=next_ca)
     if current.old_ca and _age(current.leaf, now) >= CA_OVERLAP:
         return replace(current, old_ca=b"")
     if next_ca is not None and _age(next_ca, now) >= CA_OVERLAP and contains_ca(published, next_ca):
@@ -197,7 +203,7 @@ def _builder(
         .issuer_name(issuer)
         .public_key(public)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - MAX_CLOCK_SKEW)
+        .not_valid_before(now - MAX_CLOCK_SKEW)  # clocks differ
         .not_valid_after(now + lifetime)
     )
 

@@ -3,7 +3,7 @@
 The Secret is in the namespace of the suite's own keys, apart from the Secrets that Catalogs may name.
 
 The first replica creates the Secret; the leader rotates the certificate and the CA, each step decided by
-olmkit.tls.certificate_authority.rotate, and maintains the ConfigMap. Both are polled every minute and not
+olmkit.tls.certificate_authority.rotate, and maintains the ConfigMap. Both are polled every ten seconds and not
 watched, because a watch requires permission to list all Secrets of the namespace. While the API server is unavailable, the
 current certificate is served; a copy in the cache folder is served after a restart. Constructed by setup.py.
 """
@@ -29,7 +29,7 @@ from olmkit.tls.key_pair import BadKeyPair, KeyPair, names_of
 from olmkit.tls.server_tls import ServerTls
 from olmkit.tls.service import CA_KEY, CONFIG_MAP, TlsService
 
-SYNC_SECONDS = 60.0
+SYNC_SECONDS = 10.0
 RETRY_SECONDS = 5.0
 """The delay after a sync that failed, or that another replica has to complete."""
 FIRST_SYNC_TIMEOUT_SECONDS = 10.0

@@ -17,6 +17,7 @@ from olmkit.api.conditions import truncate
 from olmkit.api.meta import apply_precondition
 from olmkit.api.operators import INSTALLED_FOR_LABEL, MAX_DEPENDENCIES, Reason, RequiredPackage
 from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.stored_times import has_passed
 from operator_controller.operator.timing import RESOLUTION_GRACE_PERIOD, RESYNC_DELAY
 from operator_controller.operator.world import (
     HOLD_PREFIX,
@@ -159,7 +160,7 @@ def is_answer_outstanding(world: World) -> bool:
     resolution = world.resolution
     if resolution is None or resolution.answer is not None or resolution.error is not None:
         return False
-    return resolution.since is None or world.now - resolution.since < RESOLUTION_GRACE_PERIOD
+    return resolution.since is None or not has_passed(resolution.since, RESOLUTION_GRACE_PERIOD, world.now)
 
 
 def hold_plan(world: World, *, is_held: bool = True) -> HoldDeletion | None:

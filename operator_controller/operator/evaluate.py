@@ -15,6 +15,7 @@ from olmkit.api.conditions import DesiredCondition
 from olmkit.api.operators import ConditionType, Reason, RequiredPackage
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.versions import BadRange
+from olmkit.stored_times import has_passed
 from operator_controller.operator.approval import Hold, find_hold
 from operator_controller.operator.blockers import (
     awaited_content,
@@ -197,7 +198,7 @@ def _unanswered(world: World, resolution: AnswerState) -> Evaluation:
         return _unresolved(message, Waiting(Reason.RETRYING, message, RESYNC_DELAY))
     is_reported = world.operator.status.observed_generation == world.operator.metadata.generation
     grace_period = REPORTED_GRACE_PERIOD if is_reported else RESOLUTION_GRACE_PERIOD
-    if resolution.since is None or world.now - resolution.since < grace_period:
+    if resolution.since is None or not has_passed(resolution.since, grace_period, world.now):
         return _unresolved("", WaitingUnreported(Reason.RESOLVING, RESOLUTION_IN_PROGRESS, RESOLUTION_GRACE_PERIOD))
     resolved = DesiredCondition(ConditionType.RESOLVED, "Unknown", Reason.RESOLUTION_UNKNOWN, RESOLUTION_IN_PROGRESS)
     blocker = Waiting(Reason.RESOLVING, RESOLUTION_IN_PROGRESS, RESYNC_DELAY)
@@ -222,7 +223,7 @@ def _missing_bundle(world: World) -> OlmError | None:
     name = world.missing_bundle
     if not name:
         return None
-    if world.missing_since is None or world.now - world.missing_since < MISSING_BUNDLE_GRACE_PERIOD:
+    if world.missing_since is None or not has_passed(world.missing_since, MISSING_BUNDLE_GRACE_PERIOD, world.now):
         return WaitingUnreported(
             Reason.RETRYING, f'the installed Bundle "{name}" is not visible yet', MISSING_BUNDLE_RETRY_DELAY
         )

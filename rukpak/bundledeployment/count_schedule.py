@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from olmkit.api.bundledeployments import COUNT_ANNOTATION, MAX_COUNT_REQUEST_LENGTH, BundleDeployment
+from olmkit.stored_times import time_left
 from rukpak.bundledeployment.world import CustomResourceCounts
 
 MIN_COUNT_INTERVAL = timedelta(minutes=1)
@@ -36,11 +37,11 @@ def time_to_count(deployment: BundleDeployment, last: CustomResourceCounts | Non
     if not is_count_wanted(deployment):
         return None
     is_deleting = deployment.metadata.deleting
-    if last is None or now < last.at or (is_deleting and not last.is_deleting):  # clocks are set back
+    if last is None or (is_deleting and not last.is_deleting):
         return NO_DELAY
     is_known = all(entry.count is not None for entry in last.counts)
     if is_deleting and is_known and not any(entry.count for entry in last.counts):
         return None  # nothing is left to count
     is_in_use = 0 < sum(entry.count or 0 for entry in last.counts) <= MAX_WATCHED_CUSTOM_RESOURCES
     is_current = is_known and not is_in_use and last.request == count_request(deployment) and not is_deleting
-    return max(NO_DELAY, last.at + (COUNT_INTERVAL if is_current else MIN_COUNT_INTERVAL) - now)
+    return time_left(last.at, COUNT_INTERVAL if is_current else MIN_COUNT_INTERVAL, now)

@@ -14,6 +14,7 @@ from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.errors import ApiError, Blocked, OlmError, Waiting
+from olmkit.stored_times import has_passed
 from rukpak.bundledeployment.drift import is_up_to_date
 from rukpak.bundledeployment.plan import CheckExistingObjects
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle, RenderedObject
@@ -124,7 +125,7 @@ def _current_check(world: World, forms: list[Form]) -> ExistingObjects | None:
     state = world.existing_objects
     if state is None or state.identity != _identity(world, forms):
         return None
-    is_repeated = not state.is_running and world.now - state.at >= CHECK_AGAIN_AFTER
+    is_repeated = not state.is_running and has_passed(state.at, CHECK_AGAIN_AFTER, world.now)
     verdict = judge(_problems(world), state.evidence, world.deployment.spec.crd_upgrade_safety)
     return None if is_repeated and (state.error or verdict.failed or verdict.refusal) else state
 

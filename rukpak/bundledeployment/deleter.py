@@ -133,7 +133,7 @@ class Deleter:
             elif result is not None:
                 raise result
         if sentences and not world.abandoned:
-            text = f"the API server does not delete {list_names(sentences, '; ', 3)}; {abandon_hint(world)}"
+            text = f"the API server does not delete {list_names(sentences, '; ', 3)}{abandon_hint(world)}"
             raise Waiting(Reason.REMOVING, text, DELETE_RETRY_DELAY)
 
     async def _leave(self, world: World, namespace: NamespaceInfo) -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from olmkit.api.ownership import manager_name
+from olmkit.stored_times import has_passed
 from rukpak.bundledeployment.rendered_bundle import RenderedObject
 from rukpak.bundledeployment.world import NAMESPACE, LastApplied, World
 from rukpak.format.objects import ObjectKey
@@ -30,7 +31,7 @@ def is_up_to_date(world: World, item: RenderedObject) -> bool:
     live = fields_hash(world, item.key)
     if last is None or last.digest != item.digest or live is None:
         return False
-    return live == last.fields_hash or (last.quick_reverts >= MAX_QUICK_REVERTS and world.now < backs_off_until(last))
+    return live == last.fields_hash or not has_passed(last.at, _backoff(last), world.now)
 
 
 def is_contested(world: World, item: RenderedObject) -> bool:
@@ -42,14 +43,18 @@ def is_contested(world: World, item: RenderedObject) -> bool:
 
 def backs_off_until(last: LastApplied) -> datetime:
     """The time before which an object that others change repeatedly is not reverted."""
+    return last.at + _backoff(last)
+
+
+def _backoff(last: LastApplied) -> timedelta:
     excess = last.quick_reverts - MAX_QUICK_REVERTS
-    return last.at + (REVERT_WINDOW * 2 ** min(excess, MAX_DOUBLINGS) if excess >= 0 else timedelta())
+    return REVERT_WINDOW * 2 ** min(excess, MAX_DOUBLINGS) if excess >= 0 else timedelta()
 
 
 def next_applied(last: LastApplied | None, digest: str, fields_hash: str, now: datetime) -> LastApplied:
     """The record of an apply; `last` is the record of the one before, None if there was none."""
     applied = LastApplied(digest, fields_hash, now)
-    if last is None or digest != last.digest or now - backs_off_until(last) >= REVERT_WINDOW:
+    if last is None or digest != last.digest or has_passed(last.at, _backoff(last) + REVERT_WINDOW, now):
         return applied
     return replace(applied, quick_reverts=last.quick_reverts + 1)
 

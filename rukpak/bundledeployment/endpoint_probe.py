@@ -19,6 +19,7 @@ from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError
 from olmkit.runtime.api_server_addresses import ENDPOINT_SLICES
 from olmkit.runtime.client import Client
+from olmkit.stored_times import has_passed
 from rukpak.bundledeployment.webhook_endpoints import SERVICE_LABEL, is_ready
 from rukpak.bundledeployment.workload_health import replica_failure
 from rukpak.certificates.serving_certificate import ServingCertificate
@@ -87,7 +88,7 @@ async def problem_of(
             f"({_reason(untrusted[0])}): if it brings its own, set certificates to None"
         )
     since = refusals.since.setdefault(endpoint.deployment, now)
-    return "" if now - since >= REFUSAL_PATIENCE else f"Deployment {endpoint.deployment} refuses connections"
+    return "" if has_passed(since, REFUSAL_PATIENCE, now) else f"Deployment {endpoint.deployment} refuses connections"
 
 
 def _no_pod(endpoint: Endpoint) -> str:

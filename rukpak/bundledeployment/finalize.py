@@ -19,11 +19,12 @@ behind. Pure.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from olmkit.api.bundledeployments import ABANDON_ANNOTATION, FINALIZER, ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.errors import OlmError, Waiting
+from olmkit.stored_times import has_passed
 from rukpak.bundledeployment.evaluate import FOREIGN_OBJECTS_WARNING, Evaluation
 from rukpak.bundledeployment.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.plan import (
@@ -117,9 +118,10 @@ def _require_known(world: World) -> None:
     if world.abandoned or not (world.unreachable_kinds or world.custom_resources is None):
         return
     groups = list_names({group for group, _ in world.unreachable_kinds}) or "the CRDs' groups"
+    hint = "" if world.is_server_busy else abandon_hint(world)
     raise Waiting(
         Reason.OBJECT_LOOKUP_FAILURE,
-        f"the API server does not answer for {groups}: its objects cannot be removed; {abandon_hint(world)}",
+        f"the API server does not answer for {groups}: its objects cannot be removed{hint}",
         UNREACHABLE_RETRY_DELAY if world.unreachable_kinds else UNLISTED_RETRY_DELAY,
     )
 
@@ -189,7 +191,7 @@ def _wait_for(world: World, name: str, entries: list[LabeledObject | CustomResou
     is_polled = any(isinstance(entry, CustomResource) for entry in entries)
     until_stuck = [STUCK_AFTER - age for age in ages.values() if age < STUCK_AFTER]
     polled = [poll_delay(world.now, (entry.deletion_timestamp for entry in entries))] if is_polled else []
-    hint = f"; {abandon_hint(world)}" if stuck else ""
+    hint = abandon_hint(world) if stuck else ""
     return Waiting(Reason.REMOVING, text + hint, min([MAX_RECHECK_DELAY, *until_stuck, *polled]))
 
 
@@ -199,8 +201,12 @@ def _describe(words: str, entries: list[LabeledObject | CustomResource]) -> str:
 
 
 def abandon_hint(world: World) -> str:
-    """How to proceed when an object cannot be deleted."""
-    return f"kubectl annotate bundledeployment {world.name} {ABANDON_ANNOTATION}=true leaves it behind"
+    """How to proceed when an object cannot be deleted, as the end of a message. Empty while the deletion is younger than
+    STUCK_AFTER: most of what refuses passes in that time, and what is left behind is never removed."""
+    began = world.deployment.metadata.deletion_timestamp
+    if began is None or not has_passed(datetime.fromisoformat(began), STUCK_AFTER, world.now):
+        return ""
+    return f"; kubectl annotate bundledeployment {world.name} {ABANDON_ANNOTATION}=true leaves it behind"
 
 
 def _remove_namespaces(world: World, evaluation: Evaluation) -> Plan | None:
@@ -265,6 +271,6 @@ def _wait_for_namespaces(world: World, leaving: list[NamespaceInfo]) -> Waiting:
     )
     ages = [world.now - entry.deletion_timestamp for entry in leaving if entry.deletion_timestamp is not None]
     if max(ages) >= STUCK_AFTER:
-        text += f": not deleted for more than 10 minutes; {abandon_hint(world)}"
+        text += f": not deleted for more than 10 minutes{abandon_hint(world)}"
     delay = poll_delay(world.now, (entry.deletion_timestamp for entry in leaving))
     return Waiting(Reason.REMOVING, text, min(MAX_RECHECK_DELAY, delay))

@@ -30,6 +30,7 @@ from olmkit.api.bundledeployments import (
 from olmkit.api.conditions import DesiredCondition, format_timestamp, truncate
 from olmkit.errors import Blocked
 from olmkit.gocompat.text import one_line
+from olmkit.stored_times import has_passed, is_ahead, time_left
 from rukpak.bundledeployment.bundle_info import described
 from rukpak.bundledeployment.health_result import PROGRESS_DEADLINE
 from rukpak.bundledeployment.plan import Activate, BeginRevision, Done, RollBack
@@ -86,8 +87,8 @@ def time_to_deadline(revisions: Sequence[Revision], deadline: timedelta | None, 
     newest = next(iter(revisions), None)
     if newest is None or newest.outcome != RevisionOutcome.IN_PROGRESS or (newest.installed_at and deadline is None):
         return None
-    end = datetime.fromisoformat(newest.installed_at or newest.started_at) + (deadline or PROGRESS_DEADLINE)
-    return end - now if end > now else None
+    since = datetime.fromisoformat(newest.installed_at or newest.started_at)
+    return time_left(since, deadline or PROGRESS_DEADLINE, now) or None
 
 
 def _is_installed(world: World, outcome: Outcome) -> bool:
@@ -160,6 +161,12 @@ def _changed(
         changes["installed_at"] = now
     if revision.outcome not in OPEN:
         return revision.model_copy(update=changes)
+    # Its deadline begins anew if it began at a time that a wrong clock gave: nobody knows how long it has taken.
+    for name in ("started_at", "installed_at"):
+        stored = getattr(revision, name)
+        if stored is not None and is_ahead(datetime.fromisoformat(stored), world.now):
+            changes[name] = now
+    revision = revision.model_copy(update=changes)
     failure = _failure(world, revision, outcome, healthy, is_installed=is_installed)
     if is_installed and healthy is not None and healthy.status == "True":
         changes |= {"outcome": RevisionOutcome.SUCCEEDED, "reason": None, "finished_at": now}
@@ -181,7 +188,7 @@ def _failure(
     since = datetime.fromisoformat(
         revision.installed_at or format_timestamp(world.now) if is_installed else revision.started_at
     )
-    if world.now - since < (deadline or PROGRESS_DEADLINE):
+    if not has_passed(since, deadline or PROGRESS_DEADLINE, world.now):
         return ""
     within = f"within {world.deployment.spec.progress_deadline or DEFAULT_DEADLINE_TEXT}"
     if is_installed:

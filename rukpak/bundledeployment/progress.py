@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.api.meta import Condition
+from olmkit.stored_times import has_passed, is_ahead, time_left
 from rukpak.bundledeployment.drift import is_contested
 from rukpak.bundledeployment.health import has_health
 from rukpak.bundledeployment.health_result import PROGRESS_DEADLINE, Health
@@ -71,8 +72,8 @@ def next_deadline(world: World) -> timedelta | None:
     if since is None:
         return None
     known = [_deadline(world, health) for _, health in _unhealthy(world) if health.status != "False"]
-    ends = [since + deadline for deadline in known if deadline is not None]
-    return min((end - world.now for end in ends if end > world.now), default=None)
+    left = [time_left(since, deadline, world.now) for deadline in known if deadline is not None]
+    return min(filter(None, left), default=None)
 
 
 def _healthy(world: World) -> Condition | None:
@@ -83,14 +84,20 @@ def _in_progress_since(world: World) -> datetime | None:
     known = _healthy(world)
     if known is None or known.status != "Unknown" or known.reason != Reason.PROGRESSING:
         return None
-    return max(datetime.fromisoformat(known.last_transition_time), _installed_since(world))
+    return max(_stored(world, known.last_transition_time), _installed_since(world))
 
 
 def _installed_since(world: World) -> datetime:
     """The time since which the objects are those of the target: what was reported before was about others."""
     newest = next(iter(world.deployment.status.history or ()), None)
     text = (newest.finished_at if world.target.is_rolled_back else newest.installed_at) if newest is not None else None
-    return datetime.fromisoformat(text) if text else _LONG_AGO
+    return min(datetime.fromisoformat(text), world.now) if text else _LONG_AGO
+
+
+def _stored(world: World, text: str) -> datetime:
+    """A time in the status; one that a wrong clock gave does not count."""
+    found = datetime.fromisoformat(text)
+    return _LONG_AGO if is_ahead(found, world.now) else found
 
 
 def _is_overdue(world: World, key: ObjectKey, health: Health, since: datetime | None) -> bool:
@@ -114,7 +121,7 @@ def _was_absent(world: World, key: ObjectKey) -> bool:
 def _has_exceeded(world: World, key: ObjectKey, deadline: timedelta, since: datetime | None) -> bool:
     """An object that was reported to have missed its deadline has failed until it is healthy, also after a restart."""
     if since is not None:
-        return world.now - since >= deadline
+        return has_passed(since, deadline, world.now)
     known = _healthy(world)
     if known is None or known.reason != Reason.UNHEALTHY:
         return False

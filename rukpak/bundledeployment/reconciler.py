@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 
 from olmkit.api import bundles, operators
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment
@@ -18,6 +19,7 @@ from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Reconciler
+from olmkit.stored_times import time_left
 from rukpak.admission.probe import AdmissionProbe
 from rukpak.bundledeployment import crd_gate, inventory, transforms
 from rukpak.bundledeployment.act import BundleDeploymentActions, Memory
@@ -324,8 +326,8 @@ class BundleDeploymentReconciler:
             await self.actions.pods.forget(world.name)
             return world
         memory.unhealthy_since = memory.unhealthy_since or world.now
-        remaining = memory.unhealthy_since + PODS_READ_AFTER - world.now
-        if remaining > timedelta():
+        remaining = time_left(memory.unhealthy_since, PODS_READ_AFTER, world.now)
+        if remaining:
             self.enqueue_after(world.name, remaining)
             return world
         return replace(world, pod_problems=await self.actions.pods.problems(world.name, unhealthy))
@@ -348,8 +350,7 @@ class BundleDeploymentReconciler:
         remaining = [key for key, entry in world.owned.items() if entry.deletion_timestamp is None]
         failed = memory.failed_deletions.items()
         world = replace(
-            world,
-            custom_resources=await self._custom_resources(world, memory),
+            await self._with_custom_resources(world, memory),
             webhooks_without_endpoints=await webhooks_without_endpoints(self.client, remaining),
             foreign_objects=dict(memory.foreign_objects),
             undeletable=frozenset(uid for uid, times in failed if times >= MAX_FAILED_DELETIONS),
@@ -359,11 +360,10 @@ class BundleDeploymentReconciler:
         listed = {entry.uid: await self.usage.foreign_objects(world, entry.name) for entry in unlisted}
         return replace(world, foreign_objects={**world.foreign_objects, **listed})
 
-    async def _custom_resources(self, world: World, memory: Memory) -> tuple[CustomResource, ...] | None:
-        """The custom resources of its CRDs that are deleted with it, listed in each pass until there are none; None when they
-        cannot be listed."""
+    async def _with_custom_resources(self, world: World, memory: Memory) -> World:
+        """The World with the custom resources of its CRDs that are deleted with it, listed in each pass until there are none."""
         if memory.has_no_custom_resources or world.deletion_policy != "Cascade":
-            return ()
+            return replace(world, custom_resources=())
         found: list[CustomResource] = []
         for crd in installed_definitions(self.informers.crds, world.uid, world.name):
             kind = self.rest_mapper.storage_kind(crd.group_kind)
@@ -373,10 +373,11 @@ class BundleDeploymentReconciler:
                 objects, _ = await self.client.list(kind, metadata_only=True)
             except NotFound:
                 continue
-            except ApiError:
-                return None
+            except ApiError as error:
+                is_busy = error.status == HTTPStatus.TOO_MANY_REQUESTS
+                return replace(world, custom_resources=None, is_server_busy=is_busy)
             found += map(transforms.custom_resource, objects)
-        return tuple(found)
+        return replace(world, custom_resources=tuple(found))
 
 
 def _owner_of(bundle: Object) -> str:

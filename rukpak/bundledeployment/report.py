@@ -21,6 +21,7 @@ from olmkit.api.bundledeployments import (
 from olmkit.api.conditions import DesiredCondition, StatusReport, find_condition, merge_conditions
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
+from olmkit.stored_times import has_passed
 from rukpak.bundledeployment import created_namespaces
 from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.count_schedule import is_count_wanted
@@ -138,7 +139,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
 def _is_passing(world: World, outcome: Outcome) -> bool:
     """The next pass follows at once and reports more."""
     if isinstance(outcome, BriefWait):
-        return world.brief_wait_since is None or world.now - world.brief_wait_since < MAX_SILENT_WAIT
+        return world.brief_wait_since is None or not has_passed(world.brief_wait_since, MAX_SILENT_WAIT, world.now)
     if isinstance(outcome, Done) and isinstance(outcome.plan, Apply):
         return outcome.plan.steps[-1].phase == len(outcome.plan.content.phases)
     if isinstance(outcome, Done) and isinstance(outcome.plan, DeleteBundles):

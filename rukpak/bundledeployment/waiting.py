@@ -31,12 +31,14 @@ SYNC_POLL_DELAY = timedelta(seconds=2)
 """The delay after a BriefWait: an event usually ends it earlier."""
 MIN_POLL_DELAY = timedelta(seconds=2)
 """The first delay between two requests for objects that are not watched. It grows with the age of the deletion."""
+MAX_POLLED_AGE = WATCHED_RETRY_DELAY * 10
 
 
 def poll_delay(now: datetime, since: Iterable[datetime | None]) -> timedelta:
-    """The delay until objects that are not watched are read again: a tenth of the time since the latest of the deletions."""
+    """The delay until objects that are not watched are read again: a tenth of the time since the latest of the deletions, at most
+    WATCHED_RETRY_DELAY."""
     ages = [now - moment for moment in since if moment is not None]
-    return max(MIN_POLL_DELAY, min(ages, default=MIN_POLL_DELAY) / 10)
+    return max(MIN_POLL_DELAY, min(*ages, MAX_POLLED_AGE) / 10 if ages else MIN_POLL_DELAY)
 
 
 def describe_deleting(world: World, key: ObjectKey) -> str:

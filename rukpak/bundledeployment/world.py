@@ -222,6 +222,8 @@ class World:
     """The last check of custom resources against the schemas of the bundle; None: there was none."""
     custom_resources: tuple[CustomResource, ...] | None = None
     """Custom resources of its CRDs, while the BundleDeployment is being deleted; None when they cannot be listed."""
+    is_server_busy: bool = False
+    """Whether the API server has refused to list them because it has too many requests."""
     webhooks_without_endpoints: frozenset[ObjectKey] = frozenset()
     """Its webhook configurations that have no endpoints, while the BundleDeployment is being deleted."""
     undeletable: frozenset[str] = frozenset()

@@ -66,6 +66,7 @@ def _read(data: Data, host_names: Iterable[str]) -> ServingCertificate:
         not_before=pair.certificate.not_valid_before_utc,
         not_after=min(pair.not_after, max(each.not_valid_after_utc for each in issuers)),
         has_next=following is not None,
+        next_not_before=following.certificate.not_valid_before_utc if following is not None else None,
         has_old_authority=any(each not in used for each in authorities),
     )
 

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from olmkit.stored_times import is_ahead, time_left
+
 LIFETIME = timedelta(days=730)
 """How long a certificate and its authority are valid, as in OLM v0."""
 ROTATION_LEAD = timedelta(days=30)
@@ -51,6 +53,8 @@ class ServingCertificate:
     not_after: datetime = datetime.max
     has_next: bool = False
     """Whether the next certificate is there, and its authority is trusted."""
+    next_not_before: datetime | None = None
+    """When the next certificate begins to be valid; None if there is none."""
     has_old_authority: bool = False
     """Whether an authority is trusted that issued neither this certificate nor the next one."""
 
@@ -92,8 +96,9 @@ def next_step(known: ServingCertificate, rollout: Rollout, now: datetime) -> Ste
         return Step.ISSUE
     if not known.has_next and not known.has_old_authority:
         return Step.TRUST if now >= known.rotates_at else known.rotates_at - now
+    if known.next_not_before is not None and is_ahead(known.next_not_before, now):
+        return Step.TRUST  # another one: the clock by which it was made was wrong
     step, is_reached = (Step.SWITCH, True) if known.has_next else (Step.DROP, rollout.is_complete)
     if rollout.last_write is None or not is_reached:
         return known.not_after - now
-    settled = rollout.last_write + SETTLE_TIME
-    return step if now >= settled else settled - now
+    return time_left(rollout.last_write, SETTLE_TIME, now) or step

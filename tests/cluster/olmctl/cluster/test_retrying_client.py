@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
+from olmctl.cluster import retrying_client
 from olmctl.cluster.catalogd import MAX_REPLICAS_ASKED, proxy_path
-from olmctl.cluster.retrying_client import JSON_PATCH, MAX_RETRIES, RetryingClient
+from olmctl.cluster.retrying_client import JSON_PATCH, RetryingClient
 from olmctl.main import main
-from olmkit.errors import ApiError
+from olmkit.errors import ApiError, Unavailable
 from olmkit.tls.service import CATALOG_SERVICE
 from tests.cluster import proxy
 from tests.cluster.olmctl.conftest import Desk
@@ -50,7 +51,7 @@ class BusyServer:
     [
         pytest.param(2, b"Retry-After: 0\r\n", 0, 2, id="it waits as Retry-After says and asks again"),
         pytest.param(1, b"", 1, 1, id="without Retry-After the refusal is final"),
-        pytest.param(1000, b"Retry-After: 0\r\n", 1, MAX_RETRIES + 1, id="the number of retries is limited"),
+        pytest.param(11, b"Retry-After: 0\r\n", 0, 11, id="it asks again for many seconds"),
         pytest.param(1, b"Retry-After: 86400\r\n", 1, 1, id="a day is too long to wait"),
     ],
 )
@@ -70,6 +71,21 @@ async def test_a_busy_api_server(
     out, err = capsys.readouterr()
     assert (status, busy.replaced) == (expected_status, expected_replaced), err
     assert ("Too many requests" in err) == (expected_status != 0), (out, err)
+
+
+async def test_the_time_that_a_request_waits_for_is_limited(
+    definitions: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retrying_client, "MAX_WAIT_SECONDS", 0.5)
+    busy = BusyServer(1000, b"Retry-After: 0\r\n")
+    async with (
+        proxy.run(definitions.kubeconfig, tmp_path) as before,
+        RetryingClient(str(before.kubeconfig)) as client,
+    ):
+        before.touch(busy)
+        with pytest.raises(Unavailable, match="Too many requests"):
+            await client.request("GET", CONFIG_MAPS)
+    assert busy.replaced == 3
 
 
 @pytest.mark.parametrize(

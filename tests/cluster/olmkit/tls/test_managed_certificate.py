@@ -159,6 +159,42 @@ async def test_only_the_leader_renews(world: World) -> None:
         assert await each.serves(await world.published()) == der(second)
 
 
+async def test_what_a_leader_with_a_wrong_clock_has_issued_is_replaced_by_the_next_sync(world: World) -> None:
+    leader = await world.replica(leads=True)
+    await world.create_at(NOW - timedelta(days=1))
+    for years, replaced in ((timedelta(days=60), "leaf"), (CA_LIFETIME * 0.61, "next_ca"), (CA_LIFETIME * 1.1, "ca")):
+        await leader.sync(NOW + years)
+        wrong = getattr(await world.certificates(), replaced)
+        assert not wrong.is_valid(NOW), replaced
+        await leader.sync(NOW)
+        await leader.sync(NOW)
+        right = await world.certificates()
+        assert all(each is None or each.is_valid(NOW) for each in (right.leaf, right.ca, right.next_ca)), replaced
+        assert await leader.serves(await world.published()) == der(right)
+
+
+async def test_an_invalid_secret_is_replaced_while_the_process_runs(world: World) -> None:
+    leader = await world.replica(leads=True, seconds=0.1)
+    run = asyncio.create_task(leader.managed.run())
+    try:
+        for data in (
+            {"tls.crt": b"", "tls.key": b""},
+            {"tls.crt": b"-----BEGIN CERTIFICATE-----\nAAAA", "tls.key": b"x"},
+        ):
+            async with asyncio.timeout(60):
+                while leader.tls.pair is None:  # noqa: ASYNC110 there is no event to await
+                    await asyncio.sleep(0.05)
+            before = leader.tls.pair
+            await world.write(data)
+            async with asyncio.timeout(60):
+                while leader.tls.pair == before:  # noqa: ASYNC110 there is no event to await
+                    await asyncio.sleep(0.05)
+            assert await leader.serves(await world.published()) == der(await world.certificates())
+    finally:
+        run.cancel()
+        await asyncio.wait({run})
+
+
 async def test_a_sync_without_changes_writes_nothing(world: World) -> None:
     leader = await world.replica(leads=True)
     await leader.sync()

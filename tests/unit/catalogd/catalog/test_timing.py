@@ -65,7 +65,13 @@ def delay_of(given: World, action: Action | None = None) -> timedelta | None:
     [
         pytest.param(world(), None, IMMEDIATELY, id="a source that was never checked is due"),
         pytest.param(world(last_checked=NOW - MINUTE), None, POLL - MINUTE, id="one that was checked is due later"),
-        pytest.param(world(last_checked=NOW - POLL - MINUTE), None, -MINUTE, id="one that is overdue is due"),
+        pytest.param(world(last_checked=NOW - POLL - MINUTE), None, IMMEDIATELY, id="one that is overdue is due"),
+        pytest.param(
+            world(last_checked=NOW + timedelta(days=1)),
+            None,
+            IMMEDIATELY,
+            id="one that a clock checked that was ahead is due",
+        ),
         pytest.param(world(DIGEST), None, None, id="a digest is never due"),
         pytest.param(world(poll="0s"), None, None, id="nor is a tag with an interval of 0s"),
         pytest.param(world(ref=None), None, None, id="nor is an invalid source"),

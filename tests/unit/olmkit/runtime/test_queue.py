@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.runtime.backoff import Backoff
+from olmkit.errors import Unavailable
+from olmkit.runtime.backoff import MAX_RETRY_AFTER_SECONDS, Backoff
 from olmkit.runtime.queue import Queue, QueueShutDown
 from tests.unit.olmkit.runtime.clock import run
 
@@ -133,7 +134,7 @@ def test_retry_delays_double_until_forget() -> None:
         for _ in range(4):
             await queue.get()
             began = now()
-            queue.retry("a")
+            queue.retry("a", RuntimeError())
             queue.done("a")
             queue.add_after("a", seconds(1000))
             assert await queue.get() == "a"
@@ -146,7 +147,7 @@ def test_retry_delays_double_until_forget() -> None:
         await queue.get()
         queue.done("a")
         began = now()
-        queue.retry("a")
+        queue.retry("a", RuntimeError())
         await queue.get()
         assert now() - began == pytest.approx(0.05)
 
@@ -156,7 +157,7 @@ def test_retry_delays_double_until_forget() -> None:
 def test_add_does_not_wait_for_the_backoff() -> None:
     async def scenario(queue: Queue) -> None:
         for _ in range(12):
-            queue.retry("a")
+            queue.retry("a", RuntimeError())
         queue.add("a")
         assert await queue.get() == "a"
         assert now() == 0
@@ -219,7 +220,8 @@ class QueueModel:
         elif name == "done":
             self.end()
         else:
-            getattr(self.queue, name)(*((key, seconds(5)) if name == "add_after" else (key,)))
+            further: dict[str, object] = {"add_after": seconds(5), "retry": RuntimeError()}
+            getattr(self.queue, name)(key, *([further[name]] if name in further else []))
             self.owed.add(key)
 
     async def take(self) -> None:
@@ -372,5 +374,28 @@ def test_no_key_is_handed_out_while_the_queue_is_not_open() -> None:
         queue.shutdown()
         with pytest.raises(QueueShutDown):
             await getters[2]
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("asked", "waited"),
+    [
+        pytest.param(20, 20, id="it is given the time that it asks for"),
+        pytest.param(86_400, MAX_RETRY_AFTER_SECONDS, id="but no day"),
+        pytest.param(None, 0.05, id="without Retry-After the backoff counts"),
+    ],
+)
+def test_a_retry_waits_for_what_the_api_server_asks_for(asked: int | None, waited: float) -> None:
+    async def main() -> None:
+        queue = Queue("test", retry=Backoff(first=0.05, cap=300, jitter=0))
+        error = Unavailable(429, "TooManyRequests", "")
+        error.retry_after = asked
+        queue.add("a")
+        queue.retry(await queue.get(), error)
+        queue.done("a")
+        began = asyncio.get_running_loop().time()
+        await queue.get()
+        assert asyncio.get_running_loop().time() - began == pytest.approx(waited)
 
     run(main())

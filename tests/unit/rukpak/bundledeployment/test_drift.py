@@ -36,4 +36,5 @@ def test_what_was_applied_again_a_few_times_only_does_not_rest() -> None:
 def test_rest_ends_with_another_manifest_or_after_a_calm_time() -> None:
     contested = LastApplied("v1", "a", NOW, quick_reverts=5)
     assert next_applied(contested, "v2", "a", NOW).quick_reverts == 0
+    assert next_applied(contested, "v1", "a", NOW - timedelta(days=1)).quick_reverts == 0, "the clock was ahead"
     assert next_applied(contested, "v1", "a", backs_off_until(contested) + timedelta(minutes=2)).quick_reverts == 0

@@ -282,6 +282,15 @@ def test_what_has_finalizers_is_named_at_once_and_before_what_is_stuck() -> None
     )
 
 
+def test_a_deletion_that_has_just_begun_is_not_advised_to_leave_anything_behind() -> None:
+    young = replace(deleting(having(), deletionTimestamp="2026-01-01T11:55:00Z"), custom_resources=None)
+    old = replace(having(), custom_resources=None)
+    for seen, is_advised in ((young, False), (old, True), (replace(old, is_server_busy=True), False)):
+        with pytest.raises(Waiting, match="does not answer for the CRDs' groups") as caught:
+            plan_of(seen)
+        assert ("abandon" in str(caught.value)) is is_advised
+
+
 def test_what_a_namespace_waits_for_is_named() -> None:
     seen = having(namespaces=(namespace(deletion_timestamp=ago(seconds=30), finalizers=("d",)),))
     with pytest.raises(Waiting) as caught:

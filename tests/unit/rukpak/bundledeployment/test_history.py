@@ -221,3 +221,10 @@ def test_a_revision_tells_what_it_installs_and_why_it_failed() -> None:
     failed = next(iter(report_of(upgrading(), REJECTED).status.history or ()))
     assert failed.reason == "Secret is immutable"
     assert failed.finished_at == "2026-01-01T12:00:00Z"
+
+
+def test_the_deadline_of_a_revision_that_began_by_a_wrong_clock_begins_anew() -> None:
+    ahead = {"startedAt": "2026-03-02T12:00:00Z"}
+    seen = with_history(upgrading(), {**revision(2, V2, "InProgress"), **ahead}, revision(1, V1))
+    new = next(iter(report_of(seen, Waiting("Retrying", "no quota", MINUTE)).status.history or ()))
+    assert (new.outcome, new.started_at) == ("InProgress", "2026-01-01T12:00:00Z")

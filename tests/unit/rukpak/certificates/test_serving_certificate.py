@@ -15,7 +15,7 @@ from rukpak.certificates.serving_certificate import (
 )
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-SECOND = timedelta(seconds=1)
+SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
 FRESH = ServingCertificate(
     digest="d", authorities="a", not_before=NOW - timedelta(days=1), not_after=NOW + timedelta(days=90)
 )
@@ -38,6 +38,12 @@ ALL = replace(CLIENTS, is_complete=True)
         pytest.param(replace(DUE, not_after=DUE.not_after + SECOND), ALL, SECOND, id="due in a second"),
         pytest.param(TRUSTED, NOBODY, ROTATION_LEAD, id="a client lacks the authorities"),
         pytest.param(TRUSTED, CLIENTS, Step.SWITCH, id="every client trusts the next one"),
+        pytest.param(
+            TRUSTED, replace(CLIENTS, last_write=NOW + 60 * DAY), Step.SWITCH, id="written by a clock that was ahead"
+        ),
+        pytest.param(
+            replace(TRUSTED, next_not_before=NOW + 60 * DAY), ALL, Step.TRUST, id="a next one of the future is replaced"
+        ),
         pytest.param(TRUSTED, replace(CLIENTS, last_write=NOW), SETTLE_TIME, id="a client has just got them"),
         pytest.param(replace(TRUSTED, has_old_authority=True), CLIENTS, Step.SWITCH, id="an authority is left over"),
         pytest.param(SWITCHED, CLIENTS, timedelta(days=90), id="old pods run"),
