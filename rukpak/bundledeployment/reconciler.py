@@ -15,6 +15,7 @@ from olmkit.api import bundles, operators
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition, definition_of
 from olmkit.api.meta import Object
+from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.publish import Publisher
@@ -224,7 +225,7 @@ class BundleDeploymentReconciler:
         interests = self.event_mapper.interests[world.name] = self._interests(world)
         owned = await self.inventory.list(world.uid, world.inventory)
         namespaces = self._namespaces(world, interests.namespaces)
-        crds = {name: crd for name in interests.crds if (crd := self._crd(name)) is not None}
+        crds = {name: crd for name in interests.crds if (crd := self._crd(world, name)) is not None}
         return replace(
             world,
             labeled={key: self.informers.pending_deletions.applied_to(entry) for key, entry in owned.labeled.items()},
@@ -309,8 +310,15 @@ class BundleDeploymentReconciler:
         is_deleting = bundle.is_deleting or bundle.uid in self.informers.pending_deletions
         return replace(bundle, is_deleting=is_deleting)
 
-    def _crd(self, name: str) -> CustomResourceDefinition | None:
-        return definition_of(self.informers.crds.get(name))
+    def _crd(self, world: World, name: str) -> CustomResourceDefinition | None:
+        """A definition. One that a deleted BundleDeployment of this name has applied counts as released by it: the request of a
+        leader that has died may be carried out after everything else was removed."""
+        raw = self.informers.crds.get(name)
+        crd = definition_of(raw)
+        if raw is None or crd is None or not crd.owner_uid or self.event_mapper.name_of(crd.owner_uid):
+            return crd
+        is_left = manager_name(world.name) in raw["labeled"].applied_fields
+        return replace(crd, owner_uid="", released_by=world.name) if is_left else crd
 
     async def _usage(self, world: World) -> dict[str, Usage | ApiError]:
         """The usage of the objects that are pruned next, by uid."""

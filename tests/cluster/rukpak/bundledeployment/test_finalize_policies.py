@@ -1,9 +1,13 @@
 """What the deletion of a BundleDeployment leaves in the real cluster, and what is taken over from it."""
 
+import uuid
+
 import pytest
 
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import RELEASED_ANNOTATION
+from olmkit.api.meta import Kind
+from olmkit.api.ownership import manager_name
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
 from tests.cluster.rukpak.harness import (
@@ -95,6 +99,38 @@ async def test_orphan_leaves_everything_and_another_one_may_take_it_over(at: Har
     await at.remove(other)
     await at.until(gone, name=other)
     assert await at.find(DEPLOYMENTS, "engine", at.name) is None
+
+
+async def test_what_a_deleted_one_of_this_name_applied_late_is_taken_over_with_its_custom_resources(
+    at: Harness, running: Client
+) -> None:
+    boats, other = kind_of(at.group), f"{at.name}-b"
+    late = fleet(at)
+    for body in late:
+        body["metadata"]["labels"] = {**body["metadata"].get("labels", {}), OWNER: str(uuid.uuid4())}
+        await at.client.apply(kind_named(body["kind"]), body, manager_name(at.name))
+    await at.when(CRDS, f"boats.{at.group}", "", is_established)
+    await at.create(boats, thing(boats, "dinghy", at.name))
+    await at.install(at.push(plain(*fleet(at)[:3])), name=other)
+    await at.until(says("Stalled", "True", "Blocked", "a BundleDeployment that does not exist"), name=other)
+    await at.remove(other)
+    await at.until(gone, name=other)
+    await at.install(at.push(plain(*fleet(at))))
+    raw = await at.until(READY)
+    for kind, name in ((CRDS, f"boats.{at.group}"), (DEPLOYMENTS, "engine"), (CONFIG_MAPS, "log")):
+        found = await at.find(kind, name, at.name if kind is not CRDS else "")
+        assert found is not None
+        assert found["metadata"]["labels"][OWNER] == raw["metadata"]["uid"], name
+    assert await at.find(boats, "dinghy", at.name) is not None
+
+
+def is_established(raw: Object | None) -> bool:
+    conditions = ((raw or {}).get("status") or {}).get("conditions") or ()
+    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+
+
+def kind_named(name: str) -> Kind:
+    return next(kind for kind in (NAMESPACES, CRDS, DEPLOYMENTS, CONFIG_MAPS) if kind.kind == name)
 
 
 async def test_only_what_nobody_manages_is_taken_over(at: Harness, running: Client) -> None:
