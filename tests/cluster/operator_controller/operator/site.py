@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,15 @@ from olmkit.api import bundledeployments, catalogs, customresourcedefinitions, o
 from olmkit.api.bundledeployments import PLANNED_BUNDLE_ANNOTATION
 from olmkit.api.meta import Kind
 from olmkit.errors import NotFound
+from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change, Informer
-from olmkit.runtime.manager import Settings
+from olmkit.runtime.manager import Manager, Settings
 from operator_controller.setup import build
 from tests.bundle_properties import package_required
 from tests.cluster.informing_client import InformingClient
 from tests.cluster.killable_process import KillSwitch, first, run_killable
+from tests.cluster.proxy import run_as
+from tests.cluster.refusing_proxy import RefusingProxy
 from tests.conditions import triple
 from tests.e2e.packages import catalog_file, definition, group, package_blobs
 
@@ -227,10 +231,9 @@ class Site:
 
     # --- operator-controller
 
-    @contextlib.asynccontextmanager
-    async def controller(self) -> AsyncIterator[KillSwitch]:
-        """Run operator-controller; it is killed at the end. Its cache remains."""
-        settings = Settings(
+    def settings(self, **changes: Any) -> Settings:
+        """Those of operator-controller: alone, without ports; `changes` are others."""
+        made = Settings(
             cache_dir=self._folder / "cache",
             kubeconfig=str(self._kubeconfig),
             system_namespace=NAMESPACE,
@@ -240,8 +243,36 @@ class Site:
             allow_source_cidr=("127.0.0.0/8",),
             extra=argparse.Namespace(catalogs_ca_file=None, catalogs_token=False, debug_bind_address="0"),
         )
-        async with run_killable("operator-controller", settings, build) as kill_switch:
+        return replace(made, **changes)
+
+    @contextlib.asynccontextmanager
+    async def controller(self) -> AsyncIterator[KillSwitch]:
+        """Run operator-controller; it is killed at the end. Its cache remains."""
+        async with run_killable("operator-controller", self.settings(), build) as kill_switch:
             yield kill_switch
+
+    @contextlib.asynccontextmanager
+    async def replica(self, number: int) -> AsyncIterator[tuple[Manager, RefusingProxy]]:
+        """Run a replica of operator-controller, which stands for election, behind a proxy; it stops in order at the end."""
+        folder = self._folder / f"replica-{number}"
+        await asyncio.to_thread(folder.mkdir)
+        async with (
+            run_as(RefusingProxy, self._kubeconfig, folder) as between,
+            await Client.connect(str(between.kubeconfig)) as client,
+        ):
+            changes = {"kubeconfig": str(between.kubeconfig), "cache_dir": folder / "cache", "leader_elect": True}
+            manager = Manager("operator-controller", self.settings(**changes), client)
+            try:
+                await build(manager)
+                run = asyncio.create_task(manager.run())
+                try:
+                    yield manager, between
+                finally:
+                    between.allow()
+                    manager.stop()
+                    await run
+            finally:
+                await manager.close()
 
     async def walk(self, what: str, holds: Callable[[], bool]) -> int:
         """Run operator-controller until this holds; each process is killed after its first write of something else than a
