@@ -23,6 +23,7 @@ from operator_controller.resolve.candidates import selected_channels
 from operator_controller.resolve.formatting import format_versions
 from operator_controller.resolve.package import InvalidDocument, PackageTooLarge, read_package
 from operator_controller.resolve.snapshot import PackageRequest
+from operator_controller.resolve.suggestions import unreadable_skip_ranges
 from operator_controller.resolve.upgrade_graph import UpgradeStart, direct_upgrades
 from operator_controller.resolve.version_range import MastermindsRange
 
@@ -71,6 +72,7 @@ async def check_upgrade(session: Session, entries: Sequence[PackageEntry], asked
     if wanted is None or wanted.pinned is None or not running.bundle or running.is_unconstrained:
         return
     possible: set[Version] = {running.version} if running.version is not None else set()
+    unreadable: list[str] = []
     for entry in entries:
         try:
             document = await read_catalog(session, entry.catalog, "api/v1/resolution", {"package": entry.name})
@@ -78,6 +80,7 @@ async def check_upgrade(session: Session, entries: Sequence[PackageEntry], asked
         except (CatalogReadError, InvalidDocument, PackageTooLarge):
             return
         channels, _ = selected_channels(content, running.request)
+        unreadable += unreadable_skip_ranges(channels)
         steps = direct_upgrades(channels, UpgradeStart(running.bundle, running.version)).values()
         bundles = (content.bundles.get(name) for name in frozenset[str]().union(*steps))
         possible.update(each.version for each in bundles if each is not None and each.version is not None)
@@ -89,6 +92,7 @@ async def check_upgrade(session: Session, entries: Sequence[PackageEntry], asked
         if others
         else "no upgrade leads from there"
     )
+    where = "; ".join([where, *unreadable])
     text = f"no catalog upgrades {running.version} to {wanted.pinned}: {where}. `olm graph` shows them"
     hint = "upgradeConstraintPolicy Ignore permits all versions; --force asks for it all the same"
     raise CommandError(REFUSED, f"{asked['metadata']['name']}: {text}; {hint}")

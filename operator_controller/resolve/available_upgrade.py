@@ -13,6 +13,7 @@ from operator_controller.resolve.candidates import Candidate, CatalogCandidates
 from operator_controller.resolve.formatting import quoted_value
 from operator_controller.resolve.package_domain import PackageDomain
 from operator_controller.resolve.spec_hints import ignored_policy, no_edge
+from operator_controller.resolve.suggestions import unreadable_skip_ranges
 
 
 def available_upgrade(domain: PackageDomain, selected: Candidate, conflict: str) -> AvailableUpgrade | None:
@@ -65,8 +66,8 @@ def _unreachable(domain: PackageDomain, catalog: CatalogCandidates, selected: Ca
     if best is None or running is None:
         return None
     text = f"{best.version} is available too, but no upgrade edge leads to it from {running.version_text}"
-    edge = no_edge(best.bundle.name, running.name)
-    return _upgrade(best, KeptOutBy.EDGE, f"{text}: {edge}; {ignored_policy(best.version)}")
+    edges = [no_edge(best.bundle.name, running.name), *unreadable_skip_ranges(catalog.channels)]
+    return _upgrade(best, KeptOutBy.EDGE, f"{text}: {'; '.join([*edges, ignored_policy(best.version)])}")
 
 
 def _newest(catalog: CatalogCandidates, selected: Candidate, among: Iterable[Candidate]) -> Candidate | None:

@@ -19,6 +19,7 @@ from operator_controller.resolve.formatting import (
     format_versions,
     join_names,
 )
+from operator_controller.resolve.package import Channel
 from operator_controller.resolve.resolution import (
     AmbiguousCatalogs,
     Chosen,
@@ -48,6 +49,7 @@ from operator_controller.resolve.suggestions import (
     suggestions,
     unreadable_bundles,
     unreadable_catalogs,
+    unreadable_skip_ranges,
 )
 
 MAX_EXPLANATION_BYTES = 1024
@@ -151,7 +153,9 @@ def _not_offered(resolution: Resolution, running: RunningBundle) -> str:
     if others and running.version is not None and max(others) < running.version:
         text += ", and what it offers is older"
     elif others:
-        text += f", and no upgrade edge leads from it to {max(others)}"
+        text = "; ".join(
+            [f"{text}, and no upgrade edge leads from it to {max(others)}", *unreadable_skip_ranges(own.channels)]
+        )
     ruled_out = [f"{each.candidate.version} cannot be installed: {each.reason}" for each in own.ruled_out[-1:]]
     unread = [*unreadable_bundles(resolution.catalogs), *unreadable_catalogs(resolution.catalogs)]
     return "; ".join([text, *ruled_out, *unread])
@@ -235,7 +239,8 @@ def _better_but_unreachable(resolution: Resolution, outcome: Chosen) -> list[str
     if not better or running is None or resolution.snapshot.request.approved_version == str(outcome.target.version):
         return []
     best = max(better, key=lambda one: one.rank)
-    return [f"{best.version} is available too, but no upgrade edge leads to it from {running.version_text}"]
+    text = f"{best.version} is available too, but no upgrade edge leads to it from {running.version_text}"
+    return [text, *unreadable_skip_ranges(_channels_of(resolution, best.catalog))]
 
 
 def _better_but_ruled_out(resolution: Resolution, outcome: Chosen) -> list[str]:
@@ -278,7 +283,8 @@ def _how_to_continue(resolution: Resolution, outcome: NoDirectUpgrade) -> str:
             f"the upgrade path is {steps}; set spec.version to {first} first, or to a range that contains all of them; "
             f"{ignored_policy(outcome.wanted.version)}"
         )
-    possible = [_possible_upgrades(resolution, outcome), ignored_policy(outcome.wanted.version)]
+    unreadable = unreadable_skip_ranges(_channels_of(resolution, outcome.wanted.catalog))
+    possible = [*unreadable, _possible_upgrades(resolution, outcome), ignored_policy(outcome.wanted.version)]
     if _is_older(resolution, outcome):
         return "; ".join([*possible, _how_to_install_again()])  # what deletes data comes last
     return "; ".join([*missing_edge(resolution, outcome), *possible])
@@ -295,13 +301,17 @@ def _possible_upgrades(resolution: Resolution, outcome: NoDirectUpgrade) -> str:
     here = running.version_text if running else ""
     if outcome.possible:
         return f"from {here}, {'; '.join(_upgrades_by_channel(outcome))}"
-    own = [catalog for catalog in resolution.catalogs if catalog.offer.catalog == name]
-    channels = [channel.name for catalog in own for channel in catalog.channels]
+    channels = [channel.name for channel in _channels_of(resolution, name)]
     if running is not None and running.channel and running.channel not in channels:
         here += f", which was installed from channel {running.channel}"
     if len(channels) == 1:
         return f'channel {channels[0]} of catalog "{name}" has no upgrade from {here}'
     return f'no channel of catalog "{name}" has an upgrade from {here}'
+
+
+def _channels_of(resolution: Resolution, name: str) -> list[Channel]:
+    """The selected channels of the catalog."""
+    return [channel for each in resolution.catalogs if each.offer.catalog == name for channel in each.channels]
 
 
 def _upgrades_by_channel(outcome: NoDirectUpgrade) -> list[str]:

@@ -11,12 +11,21 @@ from typing import Any
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import Version
 from operator_controller.resolve.candidates import CatalogCandidates, MissingPart
-from operator_controller.resolve.formatting import MAX_CHANNELS_SHOWN, format_versions, join_names, name_catalogs
+from operator_controller.resolve.formatting import (
+    MAX_CHANNELS_SHOWN,
+    format_versions,
+    join_names,
+    name_catalogs,
+    plain_value,
+    quoted_value,
+)
+from operator_controller.resolve.package import Channel
 from operator_controller.resolve.resolution import Resolution
 from operator_controller.resolve.similar_names import similar_names
 from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogOffer, CatalogState, PackageRequest
 from operator_controller.resolve.spec_hints import unselected_catalogs
 from operator_controller.resolve.unread_catalogs import unread_note
+from operator_controller.resolve.upgrade_graph import unreadable_ranges
 
 TOO_LARGE = "is too large to be resolved"
 MAX_BUNDLES_SHOWN = 3
@@ -195,6 +204,16 @@ def unreadable_bundles(catalogs: Sequence[CatalogCandidates]) -> list[str]:
     ]
     more = len(found) - MAX_BUNDLES_SHOWN
     return found[:MAX_BUNDLES_SHOWN] + ([f"{more} more cannot be read"] if more > 0 else [])
+
+
+def unreadable_skip_ranges(channels: Iterable[Channel]) -> list[str]:
+    """The skipRanges of the channels that cannot be read: an upgrade that one of them was to permit does not exist."""
+    ranges = unreadable_ranges(channels)
+    found = [
+        f"the skipRange {quoted_value(text)} of {plain_value(name)} cannot be read" for name, text in ranges.items()
+    ]
+    more = len(found) - MAX_BUNDLES_SHOWN
+    return found[:MAX_BUNDLES_SHOWN] + ([f"{more} more skipRanges cannot be read"] if more > 0 else [])
 
 
 def _bundles_of(catalog: CatalogCandidates) -> Iterable[Any]:

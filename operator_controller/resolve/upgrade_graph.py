@@ -73,7 +73,7 @@ class UpgradeGraph:
         self._versions, self._named, self._by_range, self._entries = versions, named, by_range, entries
 
     def _ranges(self) -> Iterator[tuple[BlangRange, list[str]]]:
-        """Yields each skipRange once. Invalid ranges are left out; catalogd reports them in the Catalog's Valid condition."""
+        """Yields each skipRange once, without those that cannot be read: unreadable_ranges() names them."""
         for text, names in self._by_range.items():
             try:
                 yield BlangRange.parse(text), names
@@ -168,8 +168,20 @@ def direct_upgrades(channels: Iterable[Channel], start: UpgradeStart) -> dict[st
     return steps
 
 
+def unreadable_ranges(channels: Iterable[Channel]) -> dict[str, str]:
+    """The skipRanges that cannot be read, by the names of their entries. They permit no upgrade, whatever was meant."""
+    found: dict[str, str] = {}
+    for entry in chain.from_iterable(channel.entries for channel in channels):
+        try:
+            if entry.skip_range:
+                BlangRange.parse(entry.skip_range)
+        except BadRange:
+            found[entry.name] = entry.skip_range
+    return found
+
+
 def _range_contains(text: str, version: Version | None) -> bool:
-    """Whether a skipRange contains the version. An invalid range contains nothing."""
+    """Whether a skipRange contains the version. One that cannot be read contains nothing: unreadable_ranges() names it."""
     try:
         return version is not None and BlangRange.parse(text).matches(version)
     except BadRange:
