@@ -4,7 +4,7 @@ another one has the object            ApplyRejected, which names the owner; with
 the object exists, and was not known  BriefWait: the next pass observes it
 no such kind or Namespace             Waiting
 it or its Namespace is being deleted  Waiting
-rejected (schema, admission)          ApplyRejected
+rejected (schema, admission)          ApplyRejected; of a change that a new object would not be refused for, it says so
 no answer, too many requests          the ApiError itself: the queue backs off
 """
 
@@ -16,8 +16,9 @@ from datetime import timedelta
 from typing import Any
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL, RELEASED_ANNOTATION, Reason
-from olmkit.api.meta import Kind
-from olmkit.api.ownership import is_applied_by
+from olmkit.api.conditions import truncate
+from olmkit.api.meta import Kind, apply_precondition
+from olmkit.api.ownership import is_applied_by, manager_name
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, OlmError, Unavailable, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.adoption import OLM_V0, SYSTEM, Claim, claims_of, owner_of, system_marks
@@ -43,6 +44,17 @@ SET_POLICY = "set adoptionPolicy to IfUnowned to take it over"
 IS_TAKEN_OVER = "it is taken over"
 WITH_RESOURCES = " with its custom resources"
 """The end of both for a CustomResourceDefinition, whose deletion no message advises: it deletes all custom resources."""
+MAX_CAUSE_BYTES = 400
+"""UTF-8 bytes of what the API server says before an advice: of a Job it prints the whole template, twice."""
+NEVER_ADVISED = frozenset({CRD, NAMESPACE})
+"""What no message advises to delete: other objects go with it."""
+WHAT_DELETION_TAKES = {
+    ("", "PersistentVolumeClaim"): " This deletes the data of its volume, unless the PersistentVolume is retained",
+    (
+        "apps",
+        "StatefulSet",
+    ): " Its PersistentVolumeClaims stay, unless its persistentVolumeClaimRetentionPolicy deletes them",
+}
 MAX_REJECTIONS_SHOWN = 3
 """Rejected objects that a message names; the conflicting objects among them are watched."""
 
@@ -77,7 +89,9 @@ class ApplyErrors:
         if isinstance(error, Unavailable) and not (error.status == 500 and not error.reason):
             return ""
         await self._explain_namespace(key)
-        text = f"{key}: {error.message}"
+        advice = await self._advise_deletion(uid, kind, body, error)
+        cause = truncate(error.message.rstrip(), MAX_CAUSE_BYTES) if advice else error.message
+        text = f"{key}: {cause}{advice}"
         raise ApplyRejected(
             Reason.BLOCKED, text, REJECTED_RETRY_DELAY, refused_in=frozenset({key.namespace})
         ) from error
@@ -149,6 +163,22 @@ class ApplyErrors:
             )
         return f"is not managed by olm-suite{by_whom}: {remedy}"
 
+    async def _advise_deletion(self, uid: str, kind: Kind, body: Object, error: ApiError) -> str:
+        """That deleting the object lets the change go on, if a new object of the same content would be accepted; else empty.
+
+        The API server is asked, with a dry run under a name that is free: it alone knows which fields of a kind are immutable.
+        """
+        live = body["metadata"].get("uid")
+        if not isinstance(error, Invalid) or not live or kind.group_kind in NEVER_ADVISED:
+            return ""
+        known = {name: value for name, value in body["metadata"].items() if name not in ("uid", "resourceVersion")}
+        metadata = {**known, "name": f"dry-run-{live}", **apply_precondition(None)}
+        try:
+            await self.client.apply(kind, {**body, "metadata": metadata}, manager_name(self.holder(uid)), dry_run=True)
+        except ApiError:
+            return ""
+        return f"; a new object would be accepted: delete this one, and it is created as the bundle has it.{_what_goes(kind)}"
+
     async def _explain_namespace(self, key: ObjectKey) -> None:
         """Raise Waiting if the Namespace is being deleted: nothing can be created in it."""
         if not key.namespace:
@@ -176,6 +206,13 @@ def combine(failed: Mapping[ObjectKey, Exception], applied: frozenset[ObjectKey]
         return ApplyRejected(rejected[0].reason, "; ".join(sentences), after, applied, conflicting, refused_in)
     waiting = [error for error in ordered if isinstance(error, OlmError)]
     return (waiting or ordered)[0]
+
+
+def _what_goes(kind: Kind) -> str:
+    """What is deleted with an object of the kind, or may seem to be, as a sentence without its full stop."""
+    if "." in kind.group and not kind.group.endswith(".k8s.io"):
+        return " This deletes what its operator keeps for it, too"
+    return WHAT_DELETION_TAKES.get(kind.group_kind, "")
 
 
 def _key(kind: Kind, body: Object) -> ObjectKey:

@@ -12,6 +12,7 @@ from olmkit.api.bundledeployments import (
     RELEASED_ANNOTATION,
     VERSION_ANNOTATION,
 )
+from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
 from rukpak.bundledeployment.target import bundle_name
@@ -37,6 +38,8 @@ from tests.cluster.rukpak.harness import (
     version_of,
 )
 from tests.conditions import triple
+
+ROLE_BINDINGS = Kind("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings", namespaced=True)
 
 
 async def test_what_left_the_bundle_goes_and_the_inventory_shrinks(at: Harness, running: Client) -> None:
@@ -215,3 +218,55 @@ async def test_an_upgrade_that_moves_a_storage_version_is_announced_first(at: Ha
 def _stored(crd: Object | None) -> str:
     versions = (crd or {}).get("spec", {}).get("versions") or ()
     return next((version["name"] for version in versions if version["storage"]), "")
+
+
+def immutable_objects(space: str, version: str) -> list[Object]:
+    """Objects of several kinds, of which another version differs in a field that the API server does not change."""
+    labels = {"app": f"web-{version}"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "x.example.com/x"}]}}
+    selector = {"matchLabels": labels}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": version}
+    job = {"restartPolicy": "Never", "containers": [{"name": version, "image": "x.example.com/x"}]}
+    size = {"resources": {"requests": {"storage": "1Gi"}}, "accessModes": ["ReadWriteOnce"]}
+    specs: list[tuple[str, str, Object]] = [
+        ("apps/v1", "StatefulSet", {"spec": {"serviceName": version, "selector": selector, "template": template}}),
+        ("batch/v1", "Job", {"spec": {"template": {"spec": job}}}),
+        ("v1", "PersistentVolumeClaim", {"spec": {**size, "storageClassName": version}}),
+        ("apps/v1", "Deployment", {"spec": {"selector": selector, "template": template}}),
+        ("rbac.authorization.k8s.io/v1", "RoleBinding", {"roleRef": role}),
+        ("v1", "ConfigMap", {"immutable": True, "data": {"v": version}}),
+    ]
+    metadata = {"name": "web", "namespace": space}
+    return [{"apiVersion": api, "kind": kind, "metadata": metadata, **rest} for api, kind, rest in specs]
+
+
+async def test_what_cannot_be_changed_is_named_with_what_lets_the_upgrade_go_on(at: Harness, running: Client) -> None:
+    space = namespace(at.name)
+    old, new = immutable_objects(at.name, "one"), immutable_objects(at.name, "two")
+    accepted = "; a new object would be accepted: delete this one, and it is created as the bundle has it."
+    await at.install(at.push(plain(space, *old)))
+    await at.until(says("Installed", "True"))
+    refusals: dict[str, str] = {}
+    for place, changed in enumerate(new):
+        kind = str(changed["kind"])
+        await at.install(at.push(plain(space, *old[:place], changed, *old[place + 1 :]), f"only-{kind.lower()}"))
+        raw = await at.until(lambda raw, kind=kind: refused(raw).startswith(kind))  # type: ignore[misc]
+        refusals[kind] = refused(raw)
+    assert [kind for kind, text in refusals.items() if accepted not in text] == [], refusals
+    assert f"{accepted} Its PersistentVolumeClaims stay, unless" in refusals["StatefulSet"]
+    assert f"{accepted} This deletes the data of its volume, unless" in refusals["PersistentVolumeClaim"]
+    assert "cannot change roleRef" in refusals["RoleBinding"]
+
+    await at.client.delete(CONFIG_MAPS, "web", at.name)
+    raw = await at.until(lambda raw: says("Installed", "True")(raw) and accepted not in triple(raw or {}, "Ready")[2])
+    assert data(await at.when(CONFIG_MAPS, "web", at.name, lambda found: data(found) == {"v": "two"}))
+
+    await at.install(at.push(plain(space, *old[:5], {**new[5], "data": {"bad key": "x"}}), "invalid"))
+    raw = await at.until(lambda raw: "bad key" in refused(raw))
+    assert accepted not in refused(raw)
+
+
+def refused(raw: Object | None) -> str:
+    """The newest reason for which a revision failed."""
+    history = (raw or {}).get("status", {}).get("history") or [{}]
+    return str(history[0].get("reason", ""))
