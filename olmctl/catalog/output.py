@@ -4,15 +4,41 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from tempfile import SpooledTemporaryFile
 from typing import Any
 
-from olmkit.fbc.serialize import Format, serialize
+from olmkit.fbc.blobs import Blob
+from olmkit.fbc.serialize import Format, serialize, written_place
+
+MAX_MEMORY_BYTES = 32 * 1024 * 1024
+"""Bytes of documents that are kept in memory; all of them are in a temporary file if they are more."""
 
 
 def print_documents(values: Iterable[Mapping[str, Any]], form: Format) -> None:
     """Write the documents to standard output. The caller flushes it."""
     for value in values:
-        if sys.stdout.isatty():
-            sys.stdout.write(serialize(value, form).decode())
-        else:
-            sys.stdout.buffer.write(serialize(value, form))
+        _print(serialize(value, form))
+
+
+def print_sorted(blobs: Iterable[Blob], form: Format) -> None:
+    """Write blobs in opm's order to standard output once all have been read; nothing if the iterator raises.
+
+    The caller flushes it.
+    """
+    found: list[tuple[tuple[str, int, str], int, int]] = []
+    with SpooledTemporaryFile(MAX_MEMORY_BYTES) as file:
+        for blob in blobs:
+            start, text = file.tell(), serialize(blob.value, form)
+            file.write(text)
+            found.append((written_place(blob), start, len(text)))
+        for _, start, length in sorted(found, key=lambda each: each[0]):
+            file.seek(start)
+            _print(file.read(length))
+
+
+def _print(document: bytes) -> None:
+    """Write a document. On a terminal the stream escapes what would control it; elsewhere the bytes are written as they are."""
+    if sys.stdout.isatty():
+        sys.stdout.write(document.decode())
+    else:
+        sys.stdout.buffer.write(document)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from olmctl.catalog.output import print_documents
+from olmctl.catalog.output import print_sorted
 from olmctl.commands import fail, warn
 from olmctl.folder_files import LinkOutside, files_below
 from olmkit.errors import OlmError
@@ -24,7 +24,7 @@ from olmkit.fbc.checks.version_errors import version_error
 from olmkit.fbc.documents import Document
 from olmkit.fbc.errors import BadBlob, BadCatalog, BadDocument
 from olmkit.fbc.folder import read_folder
-from olmkit.fbc.serialize import Format, order_fields, sort_blobs
+from olmkit.fbc.serialize import Format
 from olmkit.gocompat.text import quoted
 
 if TYPE_CHECKING:
@@ -64,13 +64,17 @@ class _Options:
 
 def render(references: tuple[str, ...], output: Format, **options: Any) -> int:
     """Print the blobs of catalogs and bundles, ordered by package."""
-    found: list[Blob] = []
-    try:
+    reference = ""
+
+    def blobs() -> Iterator[Blob]:
+        nonlocal reference
         for reference in references:
-            found += _Rendering(reference, _Options(**options)).blobs()
+            yield from _Rendering(reference, _Options(**options)).blobs()
+
+    try:
+        print_sorted(blobs(), output)
     except (BadBundleFiles, BadCatalog, BadBlob, BadDocument, OlmError) as error:
         return fail(f"render {quoted(reference)}: {error}")
-    print_documents((order_fields(each.value) for each in sort_blobs(found)), output)
     return 0
 
 

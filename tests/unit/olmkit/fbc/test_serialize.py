@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from olmkit.fbc import documents
 from olmkit.fbc.blobs import Blob, parse_blob
-from olmkit.fbc.serialize import Format, order_fields, serialize, sort_blobs
+from olmkit.fbc.serialize import Format, serialize, written_place
 
 TAKEN_FOR_OTHERS = (
     "y No on ~ null 1 1.5 1e3 0o17 017 0x1F 1_000 .inf .NaN +.5 = << 2024-01-01 12:30:45 - # !x *x &x % @ ` ' \""
@@ -40,7 +40,7 @@ def test_a_package_comes_before_its_channels_bundles_others_and_deprecations_and
         {"schema": "olm.package", "name": "a"},
         {"schema": "unknown"},
     ]
-    found = [(each.schema, each.package, each.name) for each in sort_blobs(blobs_of(*values))]
+    found = [(each.schema, each.package, each.name) for each in sorted(blobs_of(*values), key=written_place)]
     assert found == [
         ("unknown", "", ""),
         ("olm.package", "", "a"),
@@ -66,7 +66,7 @@ def test_json_has_an_indent_of_four_and_the_fields_in_opms_order() -> None:
         "name": "p.v1",
         "empty": [],
     }
-    assert serialize(order_fields(value), "json").decode() == (
+    assert serialize(value, "json").decode() == (
         """{
     "schema": "olm.bundle",
     "name": "p.v1",
@@ -120,9 +120,7 @@ def test_numbers_keep_their_digits_in_both_forms() -> None:
     line = b'{"a":123456789012345678901234567890,"b":1e-7,"c":2.5,"d":1e+21,"e":-1,"schema":"s"}'
     (found,) = (parse_blob(document) for document in documents.read_documents(io.BytesIO(line)))
     for form in get_args(Format):
-        (again,) = (
-            parse_blob(d) for d in documents.read_documents(io.BytesIO(serialize(order_fields(found.value), form)))
-        )
+        (again,) = (parse_blob(d) for d in documents.read_documents(io.BytesIO(serialize(found.value, form))))
         assert again.line == line + b"\n", form
 
 
