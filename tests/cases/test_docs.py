@@ -119,6 +119,11 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
             "olm resolve --catalog catalog/ --installed cert-manager=1.16.5 --kube-version 1.34 party-operator "
             'greeter@">=1.0.0":beta',
         ),
+        (
+            "docs/crd-upgrades.md",
+            "olm upgrade snapscheduler --crd-policy Enforce --ignore-crd-rule maximum-tightened "
+            "--ignore-crd-rule default-added",
+        ),
         ("docs/from-olm-v0.md", "kubectl label crd snapshotschedules.snapscheduler.backube olm.managed-"),
         ("docs/install.md", "make image"),
         ("docs/install.md", "docker build --build-arg VERSION=0.1.0 -t registry.example.com/olm-suite:v0.1.0 ."),
