@@ -15,6 +15,7 @@ from olmctl.suite.objects import MAX_CONCURRENT_REQUESTS, find, is_own, resource
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
+from olmkit.tls.service import TLS_SERVICES
 
 MAX_NAMES_SHOWN = 20
 METRICS_GROUP = "metrics.k8s.io"
@@ -28,6 +29,10 @@ _MADE_BY_KUBERNETES = frozenset(
     }
 )
 """In each namespace, also those of OpenShift."""
+_MADE_BY_CONTROLLERS = frozenset(
+    {*(("Secret", each.secret) for each in TLS_SERVICES), *(("ConfigMap", each.config_map) for each in TLS_SERVICES)}
+)
+"""By name: people copy the labels of the suite to Secrets and ConfigMaps of their own."""
 _ACCOUNT = "kubernetes.io/service-account.name"
 """The annotation of a Secret with a token that Kubernetes has made for a ServiceAccount."""
 _METHOD_NOT_ALLOWED = 405
@@ -99,7 +104,9 @@ def _is_of_others(kind: Kind, obj: Object, manifests: Manifests) -> bool:
     """Whether someone would miss the object. What has an owner goes and stays with it."""
     metadata = obj["metadata"]
     place = kind.kind, metadata["name"]
-    if is_own(obj) or metadata.get("ownerReferences") or place in _MADE_BY_KUBERNETES:
+    if metadata.get("ownerReferences") or place in _MADE_BY_KUBERNETES or place in _MADE_BY_CONTROLLERS:
+        return False
+    if is_own(obj) and kind.kind in {each["kind"] for each in manifests.objects}:
         return False
     account = text_at(part(metadata, "annotations"), _ACCOUNT)
     return not (kind.kind == "Secret" and account and _is_account_of_suite(account, manifests.objects))

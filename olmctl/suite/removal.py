@@ -38,7 +38,7 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.lease import LEASE
 from olmkit.tls.managed_certificate import SECRET
-from olmkit.tls.service import CONFIG_MAP
+from olmkit.tls.service import CONFIG_MAP, TLS_SERVICES
 
 CUSTOM_KINDS = (operators.KIND, bundledeployments.KIND, bundles.KIND, catalogs.KIND)
 """The kinds that users create, in the order in which they are deleted. Package and BundleMetadata belong to Catalogs."""
@@ -188,13 +188,13 @@ class Removal:
 
     async def delete_contents(self, namespace: str, leases: Iterable[str]) -> None:
         """Delete what the controllers have made in a namespace that stays: their certificates, and their Leases."""
-        made = [(LEASE, {"metadata": {"name": name}}) for name in leases]
-        for kind in (SECRET, CONFIG_MAP):
-            listed, _ = await self._client.list(kind, namespace, _SELECTOR, metadata_only=True)
-            made += [(kind, each) for each in listed]
-        for kind, each in made:
+        made = [(LEASE, name) for name in leases]
+        made += [(SECRET, each.secret) for each in TLS_SERVICES] + [
+            (CONFIG_MAP, each.config_map) for each in TLS_SERVICES
+        ]
+        for kind, name in made:
             with suppress(NotFound):
-                await self._client.delete(kind, each["metadata"]["name"], namespace)
+                await self._client.delete(kind, name, namespace)
 
     async def _delete(self, informer: Informer, obj: Object) -> None:
         """Request the deletion of an object, unless it is being deleted."""

@@ -72,3 +72,5 @@ RUKPAK_SERVICE = TlsService(
     labels={"app.kubernetes.io/name": "rukpak", "app.kubernetes.io/part-of": "olm-suite"},
 )
 """The Service of rukpak's webhooks."""
+TLS_SERVICES = (CATALOG_SERVICE, OPERATOR_SERVICE, RUKPAK_SERVICE)
+"""All of them: their Secrets and ConfigMaps are what the controllers make in the namespaces of the suite."""

@@ -23,6 +23,8 @@ def used(olm: Olm, bare_cluster: Cluster) -> Iterator[None]:
     assert olm(*INSTALL, "--force")[0] == 0
     bare_cluster.kubectl("create", "secret", "generic", "pull-secret", "-n", NAMESPACE)
     bare_cluster.kubectl("create", "configmap", "certificates", "-n", NAMESPACE)
+    label = "app.kubernetes.io/part-of=olm-suite"  # as kustomize labels everything that it applies
+    bare_cluster.kubectl("label", "secret/pull-secret", "configmap/certificates", label, "-n", NAMESPACE)
     lease = f'{{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{{"name":"rukpak","namespace":"{NAMESPACE}"}}}}'
     bare_cluster.kubectl("apply", "-f", "-", input=lease)
     yield
