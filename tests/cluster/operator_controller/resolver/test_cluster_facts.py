@@ -10,6 +10,7 @@ import pytest
 from devcluster.cluster import Cluster
 from olmkit.api import customresourcedefinitions
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
+from olmkit.api.ownership import MANAGER_PREFIX
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change, Informer
 from operator_controller.resolver.cluster_facts import ClusterFactsReader
@@ -48,7 +49,7 @@ async def test_a_crd_counts_while_it_is_served_without_another_discovery(client:
         assert "apps/v1/Deployment" in native()
         installed = definition(group, "After")
         installed["metadata"]["labels"] = {OWNER_UID_LABEL: uuid.uuid4().hex}
-        await client.create(customresourcedefinitions.KIND, installed)
+        await client.apply(customresourcedefinitions.KIND, installed, f"{MANAGER_PREFIX}any")
         await until(lambda: after in native(), "a CRD that comes later is a kind of the cluster")
         kinds = {one.kind: one.is_installed for one in reader.facts.custom_kinds if one.group == group}
         assert kinds == {"Before": False, "After": True}
