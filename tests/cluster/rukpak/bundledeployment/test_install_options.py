@@ -158,7 +158,8 @@ async def test_an_installed_operator_moves_to_another_namespace(at: Harness, run
     assert same["metadata"]["uid"] == crd["metadata"]["uid"]
     space = await at.find(NAMESPACES, second)
     assert space is not None
-    assert raw["status"]["createdNamespaces"] == [{"name": second, "uid": space["metadata"]["uid"]}]
+    created = [{"name": second, "uid": space["metadata"]["uid"]}]
+    await at.until(lambda raw: raw["status"].get("createdNamespaces") == created)
 
 
 @pytest.mark.parametrize("name", ["default", "kube-system", "kube-x", "Upper", ""])
