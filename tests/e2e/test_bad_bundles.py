@@ -23,7 +23,7 @@ from tests.e2e.packages import (
 )
 from tests.e2e.stage import Stage
 
-REASONS = ("Blocked", "Retrying", "NotResolved")
+REASONS = ("Blocked", "Installing", "Retrying", "NotResolved")
 FOREIGN_KIND = {"apiVersion": "kinds.example.com/v1", "kind": "NetworkPolicy", "metadata": {"name": "foreign"}}
 
 
