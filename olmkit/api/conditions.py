@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Generic, Literal, TypeVar
 
 from olmkit.api.meta import MAX_MESSAGE_BYTES, Condition, ConditionedStatus
+from olmkit.errors import encodable
 from olmkit.gocompat.text import one_line
 
 ConditionValue = Literal["True", "False", "Unknown"]
@@ -75,7 +76,11 @@ def format_timestamp(moment: datetime) -> str:
 
 
 def truncate(message: str, limit: int = MAX_MESSAGE_BYTES) -> str:
-    """The text cut to at most `limit` bytes of UTF-8, without a partial character; an ellipsis marks a truncated text."""
+    """The text cut to at most `limit` bytes of UTF-8, without a partial character; an ellipsis marks a truncated text.
+
+    Lone surrogates, as an OSError has for a file name that is no UTF-8, become escapes.
+    """
+    message = encodable(message)
     data = message.encode()
     if len(data) <= limit:
         return message

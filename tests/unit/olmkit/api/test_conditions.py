@@ -171,3 +171,12 @@ def test_merging_is_idempotent(before: list[DesiredCondition], wanted: list[Desi
     assert twice == once
     assert transitions == ()
     assert all(len(condition.message.encode()) <= MAX_MESSAGE_BYTES for condition in once)
+
+
+def test_the_name_of_a_file_that_is_no_utf8_is_escaped_in_a_condition() -> None:
+    error = FileNotFoundError(2, "No such file or directory", b"/cache/\xff".decode(errors="surrogateescape"))
+    message = truncate(f"unexpected error: {error.filename}", 100)
+    assert message == r"unexpected error: /cache/\udcff"
+    wanted = DesiredCondition("Ready", "False", "Failed", f"unexpected error: {error.filename}")
+    (condition,) = merge_conditions([], [wanted], 1, NOON)[0]
+    assert condition.message == message
