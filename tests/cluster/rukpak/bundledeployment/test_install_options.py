@@ -159,7 +159,7 @@ async def test_an_installed_operator_moves_to_another_namespace(at: Harness, run
     space = await at.find(NAMESPACES, second)
     assert space is not None
     created = [{"name": second, "uid": space["metadata"]["uid"]}]
-    await at.until(lambda raw: raw["status"].get("createdNamespaces") == created)
+    await at.until(lambda raw: raw is not None and raw["status"].get("createdNamespaces") == created)
 
 
 @pytest.mark.parametrize("name", ["default", "kube-system", "kube-x", "Upper", ""])
