@@ -195,7 +195,7 @@ async def test_an_object_that_somebody_deleted_is_one_warning(
     assert f"recreated Deployment.apps {at.name}/engine: it was deleted" in lines(caplog)
 
 
-async def test_a_definition_a_namespace_or_a_bundle_that_somebody_deleted_is_reported_as_other_objects_are(
+async def test_a_definition_a_namespace_or_a_bundle_that_somebody_deleted_is_reported(
     at: Harness, running: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -205,19 +205,23 @@ async def test_a_definition_a_namespace_or_a_bundle_that_somebody_deleted_is_rep
     caplog.clear()
     active, crd = raw["status"]["activeBundle"], f"boats.{at.group}"
     await at.read(kind_of(at.group))
-    for kind, name, key in (
-        (CRDS, crd, f"CustomResourceDefinition.apiextensions.k8s.io {crd}"),
-        (NAMESPACES, at.name, f"Namespace {at.name}"),
-        (bundles.KIND, active, f"Bundle.core.rukpak.io {active}"),
+    for kind, name, key, reason in (
+        (CRDS, crd, f"CustomResourceDefinition.apiextensions.k8s.io {crd}", "DataLost"),
+        (NAMESPACES, at.name, f"Namespace {at.name}", "DataLost"),
+        (bundles.KIND, active, f"Bundle.core.rukpak.io {active}", "DriftRepaired"),
     ):
         await at.client.delete(kind, name)
-        text = f"recreated {key}: it was deleted"
+        is_loss = reason == "DataLost"
+        text = f"{name} was deleted by another client" if is_loss else f"recreated {key}: it was deleted"
         event = await event_that(at, mentions(text))
-        assert (event["type"], event["reason"]) == ("Warning", "DriftRepaired")
+        assert (event["type"], event["reason"]) == ("Warning", reason)
         await at.until(READY)
         assert lines(caplog).count(f"recreated {key}: it was deleted") == 1
     assert [line for line in lines(caplog) if line.startswith("created")] == []
-    assert {event["reason"] for event in await events(at, raw) if event["type"] == "Warning"} == {"DriftRepaired"}
+    assert {event["reason"] for event in await events(at, raw) if event["type"] == "Warning"} == {
+        "DataLost",
+        "DriftRepaired",
+    }
 
 
 async def test_a_log_line_tells_of_each_object_that_is_made_changed_or_removed(
