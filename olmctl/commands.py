@@ -13,6 +13,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import ParamSpec
 
 import click
@@ -58,6 +59,8 @@ def run(command: click.Command, program: str, arguments: Sequence[str] | None) -
         raise SystemExit(error.exit_code) from None
     except click.Abort:
         return INTERRUPTED
+    except OSError as error:  # help and completion are printed by click
+        return _fail_to_write(error)
     return status or 0
 
 
@@ -68,12 +71,8 @@ def reports_errors(callback: Callable[Parameters, int]) -> Callable[Parameters, 
         try:
             status = callback(*args, **kwargs)
             sys.stdout.flush()
-        except BrokenPipeError:  # the reader has ended, as `head` does
-            _discard_stdout()
-            return FAILED
         except OSError as error:
-            _discard_stdout()
-            return fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or error)
+            return _fail_to_write(error)
         except CommandError as error:
             return fail(clean_lines(str(error)), error.status)
         except ApiError as error:
@@ -99,14 +98,23 @@ def status_of(error: ApiError) -> int:
 
 
 def fail(message: object, status: int = FAILED) -> int:
-    """Print a line to standard error; returns the exit status of a failure."""
-    print(message, file=sys.stderr)
+    """Print a line to standard error, if it can be written; returns the exit status of a failure."""
+    with suppress(OSError):
+        print(message, file=sys.stderr)
     return status
 
 
 def warn(message: str) -> None:
     """Print a warning to standard error."""
     print(f"warning: {message}", file=sys.stderr)
+
+
+def _fail_to_write(error: OSError) -> int:
+    """Report an error of a file or of the output; returns the exit status."""
+    _discard_stdout()
+    if isinstance(error, BrokenPipeError):
+        return FAILED  # the reader has ended, as `head` does
+    return fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or error)
 
 
 def _discard_stdout() -> None:

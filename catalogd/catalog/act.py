@@ -17,7 +17,6 @@ from typing import Any
 from catalogd.catalog.package_diff import Difference
 from catalogd.catalog.package_sync import PackageSync
 from catalogd.catalog.source_inputs import SourceInputs
-from catalogd.catalog.timing import DISK_RETRY_DELAY
 from catalogd.catalog.world import (
     ConfirmUnchanged,
     Done,
@@ -39,11 +38,12 @@ from catalogd.ingest.load_tasks import LoadTaskFactory
 from catalogd.storage.catalog_store import CatalogStore
 from olmkit.api import catalogs
 from olmkit.api.catalogs import NAME_LABEL
-from olmkit.errors import Conflict, OlmError, Waiting
+from olmkit.errors import Conflict, OlmError
 from olmkit.jobs import Jobs
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
-from olmkit.store.store import DISK_FAILED_ERRNOS, DISK_FULL_ERRNOS, StoreReason, unreadable_error
+from olmkit.store.disk_errors import disk_error
+from olmkit.store.store import unreadable_error
 
 FIELD_MANAGER = "catalogd"
 
@@ -172,10 +172,7 @@ class CatalogActions:
         except LookupError:
             return False
         except OSError as error:
-            if error.errno in DISK_FULL_ERRNOS | DISK_FAILED_ERRNOS:
-                text = f"the cache folder cannot be written: {error.strerror}"
-                raise Waiting(StoreReason.DISK_FULL, text, DISK_RETRY_DELAY) from error
-            raise unreadable_error(error.strerror or str(error)) from error
+            raise (disk_error(error) or unreadable_error(error.strerror or str(error))) from error
         return True
 
     def _record_success(self, world: World) -> None:

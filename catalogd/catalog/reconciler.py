@@ -40,7 +40,7 @@ from olmkit.jobs import Failed, Finished, JobReason, Queued, Running
 from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Reconciler
 from olmkit.sources.errors import BadContent
-from olmkit.store.store import StoreReason
+from olmkit.store.disk_errors import DiskReason
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class CatalogReconciler:
             serves_deleted_catalog=is_foreign,
             lacks_bundle_metadata=bool(actions.bundles and served and not served.content.has_bundle_metadata),
             last_failure=failure,
-            is_disk_full=failure is not None and failure.error.reason == StoreReason.DISK_FULL,
+            is_disk_full=failure is not None and failure.error.reason == DiskReason.DISK_FULL,
         )
 
     def _load_state(self, name: str, memory: Memory) -> LoadState | None:

@@ -38,8 +38,6 @@ POLL_JITTER = 0.01
 """The largest part of the poll interval that is added to it."""
 QUEUE_CHECK_INTERVAL = timedelta(seconds=5)
 """Time between two checks whether a queued job has started: nothing reports that."""
-DISK_RETRY_DELAY = timedelta(minutes=1)
-"""Time from an error of the disk to the next attempt to write to it."""
 FIRST_RECOVERY_DELAY, MAX_RECOVERY_DELAY = timedelta(seconds=5), timedelta(minutes=10)
 """Content that was lost on disk is loaded again at once. If it is lost once more: time from that load to the next one, which
 doubles up to the maximum."""

@@ -34,7 +34,7 @@ from catalogd.storage.record import Record
 from olmkit.errors import OlmError, Waiting
 from olmkit.runtime.backoff import Backoff
 from olmkit.runtime.election import Term
-from olmkit.store.store import StoreReason
+from olmkit.store.disk_errors import DiskReason
 
 POLL_INTERVAL_SECONDS = 2.0
 MAX_CONCURRENT_COPIES = 4
@@ -215,7 +215,7 @@ class Follower:
             await self._fail(record.digest, error)
 
     async def _fail(self, digest: str, error: Exception) -> None:
-        is_disk_full = isinstance(error, Waiting) and error.reason == StoreReason.DISK_FULL
+        is_disk_full = isinstance(error, Waiting) and error.reason == DiskReason.DISK_FULL
         COPIES_TOTAL.labels("disk full" if is_disk_full else "failure").inc()
         before = self._failed.get(digest)
         failures = before.failures + 1 if before else 1

@@ -28,7 +28,7 @@ from catalogd.storage.record import Record
 from catalogd.storage.startup_verifier import CONTENT_FOLDER, MAX_CONCURRENT_VERIFICATIONS, StartupVerifier
 from catalogd.storage.state_file import RetainedRecord, ServingState
 from olmkit.store.checksums import Integrity
-from olmkit.store.store import DISK_FULL_ERRNOS
+from olmkit.store.disk_errors import DISK_FULL_ERRNOS
 
 RETENTION = timedelta(minutes=10)
 """How long replaced content is retained."""

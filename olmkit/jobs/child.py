@@ -31,6 +31,7 @@ from olmkit.jobs import codec, job_functions, parse_process, probe_worker, proto
 from olmkit.jobs.job import JobContext, Limits, Role
 from olmkit.jobs.parse_process import Parser, ParserFailed, ParserLost
 from olmkit.jobs.protocol import ChildSpec
+from olmkit.store.disk_errors import JOB_FILES, disk_error
 
 PROGRESS_INTERVAL_SECONDS = 0.2
 """The shortest time between two progress lines that are sent; lines in between are dropped."""
@@ -211,7 +212,10 @@ def _answer(function: str, request: Callable[[type[Any]], Any], context: JobCont
     except ParserFailed as error:
         return protocol.frame("unexpected", str(error))
     except Exception as error:
-        traceback.print_exc()
+        if (waiting := disk_error(error, JOB_FILES)) is not None:
+            return protocol.frame("error", codec.encode_error(waiting, errors))
+        with suppress(OSError):  # standard error may be a file on a full disk
+            traceback.print_exc()
         text = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
         return protocol.frame("unexpected", text[:500])
 

@@ -43,7 +43,7 @@ class OpenedChild:
     _exited: asyncio.Future[int]
 
     async def end(self) -> int:
-        """Kill it, unless it has ended; its wait status. Raises ForkServerLost."""
+        """Kill it, unless it has ended; its wait status. Raises ForkServerLost, and OSError if it could not be started."""
         self._forks.kill(self._number)
         return await self._exited
 
@@ -73,7 +73,7 @@ class ForkServerClient:
 
         `folder` is the one that the task may write to. `parser` is the child's end of the channel to its parser; it is closed
         here. Cancelling kills the child and returns when it is gone. Raises ForkServerLost, ValueError when the child sends
-        too much or `on_line` cannot read it, and OSError when no server can be started.
+        too much or `on_line` cannot read it, and OSError when no server can be started or the child can have no folder.
         """
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
@@ -133,8 +133,9 @@ class ForkServerClient:
                 channel.close()
 
     def warm_up(self) -> None:
-        """Start the fork server now, so that the first job need not wait for its imports."""
-        self._connected()
+        """Start the fork server now, so that the first job need not wait for its imports; if that fails, the job reports why."""
+        with suppress(OSError):
+            self._connected()
 
     def kill(self, child: int) -> None:
         """Kill that child, if it exists."""
@@ -194,7 +195,11 @@ class ForkServerClient:
             return
         message = orjson.loads(data)
         future = self._exits.get(message["exited"])
-        if future is not None and not future.done():
+        if future is None or future.done():
+            return
+        if (number := message["disk_errno"]) is not None:
+            future.set_exception(OSError(number, os.strerror(number)))
+        else:
             future.set_result(message["status"])
 
     def _disconnect(self) -> None:

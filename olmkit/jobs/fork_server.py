@@ -4,7 +4,7 @@ Started by olmkit.jobs.fork_client as `python -m olmkit.jobs.fork_server FD MODU
 
     in   {"fork": id, "spec": ChildSpec} + one descriptor or two (child.py)
     in   {"kill": id}
-    out  {"exited": id, "status": wait status}
+    out  {"exited": id, "status": wait status, "disk_errno": null, or why its folder could not be made}
 
 It exists because forking the controller itself (threads, TLS sessions, tokens in memory) is neither safe nor private: it is a
 program of its own, with the few environment variables that jobs may read (environment.py). It runs no function of a job, and it
@@ -37,6 +37,7 @@ import orjson
 from olmkit.jobs import child, codec, sandbox, syscalls
 from olmkit.jobs.job import Role
 from olmkit.jobs.protocol import ChildSpec
+from olmkit.store.disk_errors import disk_error
 from olmkit.store.folders import remove_tree
 
 MAX_CONTROL_MESSAGE_BYTES = 64 * 1024
@@ -104,10 +105,10 @@ class ForkServer:
         try:
             scratch.mkdir(mode=0o700)
             pid = os.fork()
-        except OSError:
-            # No process can be started: reported as one that was killed, so that the scheduler retries.
+        except OSError as error:
+            # No process can be started: reported as one that was killed, so that the scheduler retries, unless the disk is why.
             _close(channels)
-            self._report_exit(job, signal.SIGKILL)
+            self._report_exit(job, signal.SIGKILL, error.errno if disk_error(error) is not None else None)
             return
         if pid == 0:
             signal.set_wakeup_fd(-1)
@@ -140,9 +141,9 @@ class ForkServer:
         """The folder for temporary files of that job."""
         return self._folder / str(job)
 
-    def _report_exit(self, job: int, status: int) -> None:
+    def _report_exit(self, job: int, status: int, disk_errno: int | None = None) -> None:
         with suppress(ConnectionError):
-            self._control.send(orjson.dumps({"exited": job, "status": status}))
+            self._control.send(orjson.dumps({"exited": job, "status": status, "disk_errno": disk_errno}))
 
 
 def _kill(each: _Child) -> None:

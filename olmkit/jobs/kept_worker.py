@@ -20,6 +20,7 @@ from olmkit.jobs.outcome import error_of_exit, lost_error, outcome_of_line, time
 from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.statistics import JobRecord
 from olmkit.jobs.worker_process import WorkerLost, WorkerProcess
+from olmkit.store.disk_errors import JOB_FILES, disk_error
 
 Result = TypeVar("Result")
 
@@ -105,9 +106,9 @@ class KeptWorker:
             return timeout_error(self._limits)
         except WorkerLost as lost:
             return lost_error() if lost.status is None else error_of_exit(lost.status, self._limits)
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
             self.stop()
-            return lost_error()
+            return disk_error(error, JOB_FILES) or lost_error()
 
     async def _available_process(self) -> WorkerProcess:
         """Waits until there is memory for it. Raises OSError when there cannot be one."""

@@ -37,6 +37,7 @@ from olmkit.jobs.probe_pool import ProbePool
 from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.state import Failed, Finished, JobState, Queued, Running
 from olmkit.jobs.statistics import JobRecord
+from olmkit.store.disk_errors import JOB_FILES, disk_error
 
 log = logging.getLogger(__name__)
 
@@ -235,6 +236,8 @@ class Jobs(Generic[Result]):
         except OlmError as error:
             return error.with_traceback(None)
         except (OSError, ValueError, KeyError, TypeError, RuntimeError, MemoryError) as error:
+            if (waiting := disk_error(error)) is not None:
+                return waiting
             log.warning("the content that job %s left cannot be used: %r", entry.key, error)
             return Waiting(JobReason.UNEXPECTED, "the content that the job left cannot be used", FIRST_RETRY_DELAY)
 
@@ -255,6 +258,8 @@ class Jobs(Generic[Result]):
         except TimeoutError:
             return timeout_error(self._limits)
         except (ForkServerLost, OSError, ValueError) as error:
+            if (waiting := disk_error(error, JOB_FILES)) is not None:
+                return waiting
             log.warning("job %s was lost: %r", entry.key, error)
             return lost_error()
 

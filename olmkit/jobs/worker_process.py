@@ -65,7 +65,9 @@ class WorkerProcess:
         """Whether it answers no more requests."""
 
     async def ask(self, function: str, request: bytes) -> bytes:
-        """The answer, a JSON object. `request` is JSON. Raises WorkerLost, or ValueError when the child sent something else."""
+        """The answer, a JSON object. `request` is JSON. Raises WorkerLost, OSError when the worker could not be
+        started, and ValueError when the child sent something else.
+        """
         self.asked += 1
         number, loop = self.asked, asyncio.get_running_loop()
         answer: asyncio.Future[bytes] = loop.create_future()
@@ -117,14 +119,17 @@ class WorkerProcess:
             error = unreadable
         finally:
             self.is_over = True
-            status = await self._exit_status()
+            try:
+                lost: Exception = WorkerLost(await self._exit_status())
+            except OSError as not_started:
+                lost = not_started
             self._memory.release(self._size)
             for answer in self._open.values():
                 if not answer.done():
-                    answer.set_exception(error if isinstance(error, ValueError) else WorkerLost(status))
+                    answer.set_exception(error if isinstance(error, ValueError) else lost)
 
     async def _exit_status(self) -> int | None:
-        """Close the channel, kill the process, which may hang, and wait for its end."""
+        """Close the channel, kill the process, which may hang, and wait for its end. Raises OSError if it was not started."""
         self._child.channel.close()
         try:
             return await self._child.end()

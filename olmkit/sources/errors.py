@@ -8,9 +8,6 @@ credentials, the query of a URL, a local port or a time.
 
 from __future__ import annotations
 
-import errno
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from enum import StrEnum
 
@@ -45,7 +42,6 @@ class SourceReason(StrEnum):
     UNSAFE = "UnsafeContent"  # paths, links or devices that lead out of the image
     DUPLICATE_PATH = "DuplicatePath"  # two ConfigMaps give the same path
     TOO_LARGE = "TooLarge"  # more bytes, files or folders than allowed
-    DISK_FULL = "DiskFull"  # no disk space for the content
 
 
 class BadReference(Blocked):
@@ -65,18 +61,6 @@ class BadContent(Blocked):
 
 class ImageNotFound(Waiting):
     """The registry answered 404 for the manifest. The request is retried, because the tag or the digest may be pushed later."""
-
-
-@contextmanager
-def disk_full_as_waiting() -> Iterator[None]:
-    """Turn ENOSPC, EDQUOT and EFBIG into Waiting(DiskFull)."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise
-        text = "the disk that content is unpacked on is full: free some space or give the cache a larger volume"
-        raise Waiting(SourceReason.DISK_FULL, text, timedelta(minutes=1)) from error
 
 
 def unavailable(message: str, after: timedelta = RETRY_DELAY) -> Waiting:

@@ -20,7 +20,6 @@ from typing import IO, Any, Protocol, TypeAlias
 from olmkit.jobs import codec
 from olmkit.sources import http
 from olmkit.sources.access import Access
-from olmkit.sources.errors import disk_full_as_waiting
 from olmkit.sources.oci import image
 from olmkit.sources.oci.image import FromLabel
 from olmkit.sources.oci.registries_conf import Registries
@@ -35,6 +34,7 @@ from olmkit.sources.source import (
 )
 from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits
 from olmkit.sources.unpack import Fetched
+from olmkit.store.disk_errors import UNPACKED_CONTENT, disk_errors_as_waiting
 
 PathSelection: TypeAlias = str | Sequence[str] | FromLabel | None
 Progress: TypeAlias = Callable[[str], None]
@@ -184,7 +184,7 @@ class _Git:
     ) -> Fetched:
         from olmkit.sources.git import repository
 
-        with disk_full_as_waiting():
+        with disk_errors_as_waiting(UNPACKED_CONTENT):
             pack = await repository.fetch(self._source, self._commit, self._access, folder, limits, progress)
         self._stack.enter_context(pack)
         return Fetched({"type": "git", "source": codec.encode(self._source), "commit": self._commit}, (pack,))
@@ -196,7 +196,7 @@ async def _download(
     http.check(source)
     if source.checksum:
         return http.Download(None, source.checksum, "")
-    with disk_full_as_waiting():
+    with disk_errors_as_waiting(UNPACKED_CONTENT):
         return await http.download(source, access, scratch, limits.bytes, known, progress)
 
 
@@ -233,7 +233,7 @@ class _Http:
     async def _download(self, folder: Path | None, limits: ContentLimits, progress: Progress) -> IO[bytes]:
         """The archive, which is downloaded if that has not been done; its checksum is verified."""
         if self._file is None:
-            with disk_full_as_waiting():
+            with disk_errors_as_waiting(UNPACKED_CONTENT):
                 found = await http.download(self._source, self._access, folder, limits.bytes, "", progress)
             assert found.file is not None, "without a known validator, the server always sends an archive"
             self._file = self._stack.enter_context(found.file)

@@ -14,11 +14,12 @@ from typing import IO, Any
 
 from olmkit.jobs import codec
 from olmkit.sources import http
-from olmkit.sources.errors import BadContent, disk_full_as_waiting
+from olmkit.sources.errors import BadContent
 from olmkit.sources.oci import image
 from olmkit.sources.source import ConfigMapsSource, GitSource
 from olmkit.sources.tree import ContentLimits, Tree, TreeError
 from olmkit.sources.tree_storage import TreeStorage
+from olmkit.store.disk_errors import UNPACKED_CONTENT, disk_errors_as_waiting
 
 Progress = Callable[[str], None]
 
@@ -45,7 +46,7 @@ def unpack(fetched: Fetched, into: Path | TreeStorage, limits: ContentLimits, pr
             return _root(into) / _unpack_git(facts, fetched.files[0], into, limits, progress)
         case "http":
             progress("unpacking the archive")
-            with disk_full_as_waiting():
+            with disk_errors_as_waiting(UNPACKED_CONTENT):
                 http.unpack(facts["ref"], fetched.files[0], Tree(into, ("",), limits, noun="archive"))
             return _root(into)
         case "configMaps":
@@ -62,7 +63,7 @@ def _unpack_git(
     from olmkit.sources.git import repository
 
     source = codec.decode(GitSource, facts["source"])
-    with disk_full_as_waiting():
+    with disk_errors_as_waiting(UNPACKED_CONTENT):
         return repository.unpack(source, facts["commit"], pack, into, limits, progress)
 
 
@@ -70,7 +71,7 @@ def _unpack_files(facts: Mapping[str, Any], into: Path | TreeStorage, limits: Co
     source, ref = codec.decode(ConfigMapsSource, facts["source"]), facts["ref"]
     tree = Tree(into, ("",), limits, layer=1)
     try:
-        with disk_full_as_waiting():
+        with disk_errors_as_waiting(UNPACKED_CONTENT):
             for path, data in source.files:
                 tree.file(path, io.BytesIO(data))
     except TreeError as error:

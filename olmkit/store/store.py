@@ -35,14 +35,13 @@ from olmkit.store.checksums import (
     compute_checksums,
     failed_check,
 )
+from olmkit.store.disk_errors import disk_errors_as_waiting
 from olmkit.store.folders import create_locked_folder, remove_if_unlocked, remove_tree
 from olmkit.stored_times import has_passed
 
 STAGING_FOLDER = ".staging"
 CONTENT_FOLDER = "content"
 CHECKSUMS_FILE = "manifest.json"
-DISK_FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
-DISK_FAILED_ERRNOS = {errno.EROFS, errno.EIO}
 MAX_CHECKSUMS_BYTES = 64 * 1024 * 1024
 UNREADABLE_RETRY_DELAY = timedelta(seconds=30)
 """The delay before content that could not be read is read again."""
@@ -51,10 +50,8 @@ log = logging.getLogger(__name__)
 
 
 class StoreReason(StrEnum):
-    """Why content could not be stored or read."""
+    """Why content could not be stored or read; for a full or failed disk see olmkit.store.disk_errors."""
 
-    DISK_FULL = "DiskFull"  # ENOSPC or a quota
-    DISK_FAILED = "DiskFailed"  # mounted read-only, or an error of the device
     UNUSABLE = "CacheUnusable"  # the folder cannot be created, or its state file cannot be read
     UNREADABLE = "CacheUnreadable"  # its files cannot be read now: no file descriptor, no memory, no permission
 
@@ -299,18 +296,3 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
     else:
         remove_tree(path)
-
-
-@contextmanager
-def disk_errors_as_waiting() -> Iterator[None]:
-    """Convert OSErrors of a full or failed disk to Waiting(DiskFull, DiskFailed). Others are raised unchanged."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in DISK_FULL_ERRNOS:
-            text = "the disk that keeps the content is full: free some space or give the cache a larger volume"
-            raise Waiting(StoreReason.DISK_FULL, text, timedelta(minutes=1)) from error
-        if error.errno in DISK_FAILED_ERRNOS:
-            text = f"the disk that keeps the content cannot be used ({error.strerror}): mount it to be written, or replace it"
-            raise Waiting(StoreReason.DISK_FAILED, text, timedelta(minutes=1)) from error
-        raise

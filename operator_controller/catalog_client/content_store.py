@@ -24,8 +24,9 @@ from olmkit.api.names import is_digest
 from olmkit.errors import OlmError
 from olmkit.jobs.staging import run_in_thread
 from olmkit.store.checksums import Integrity
+from olmkit.store.disk_errors import disk_errors_as_waiting
 from olmkit.store.folders import remove_tree, write_atomically
-from olmkit.store.store import STAGING_FOLDER, Store, disk_errors_as_waiting, fill_staging
+from olmkit.store.store import STAGING_FOLDER, Store, fill_staging
 from operator_controller.catalog_client.session import CatalogRequestError
 from operator_controller.catalog_content.content import CatalogContent, ContentDocuments
 from operator_controller.catalog_content.content_writer import write_content

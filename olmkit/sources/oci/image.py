@@ -19,7 +19,7 @@ from typing import IO, Any, TypeVar
 
 from olmkit.errors import Waiting
 from olmkit.sources.credential_rules import split_port
-from olmkit.sources.errors import BadContent, SourceReason, disk_full_as_waiting, quoted
+from olmkit.sources.errors import BadContent, SourceReason, quoted
 from olmkit.sources.oci import layers, manifests
 from olmkit.sources.oci.manifests import Descriptor, InvalidManifest, Manifest
 from olmkit.sources.oci.reference import Reference, parse
@@ -29,6 +29,7 @@ from olmkit.sources.oci.section_reader import sections
 from olmkit.sources.transport import Transport
 from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits, Tree, TreeError
 from olmkit.sources.tree_storage import TreeStorage
+from olmkit.store.disk_errors import UNPACKED_CONTENT, disk_errors_as_waiting
 
 __all__ = [
     "FetchedImage",
@@ -185,7 +186,7 @@ async def fetch(
         if sum(sizes) > limits.bytes:
             words = f"is {sum(sizes):,} bytes compressed; at most {limits.bytes:,} are read"
             raise _content_error(found.ref, SourceReason.TOO_LARGE, words)
-        with disk_full_as_waiting():
+        with disk_errors_as_waiting(UNPACKED_CONTENT):
             blob = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  the caller closes it
             try:
                 await _fetch_layers(source, found, blob, progress)
@@ -202,7 +203,7 @@ def unpack(
     tree = Tree(into, fetched.selection, limits)
     budget = layers.Budget(limits.bytes, limits.files)
     try:
-        with disk_full_as_waiting():
+        with disk_errors_as_waiting(UNPACKED_CONTENT):
             for number, layer in enumerate(sections(fetched.blob, fetched.sizes), start=1):
                 tree.layer = number
                 progress(f"unpacking layer {number} of {len(fetched.sizes)}")

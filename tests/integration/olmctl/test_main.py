@@ -45,6 +45,24 @@ def test_a_full_disk(catalog: str, command: Sequence[str]) -> None:
     assert (ran.returncode, err) == (1, b"No space left on device\n")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(("--version",), id="version"),
+        pytest.param(("catalog", "render", "--help"), id="help"),
+        pytest.param(("completion", "zsh"), id="completion"),
+        pytest.param(("suite", "install", "--export"), id="the manifests of the suite"),
+    ],
+)
+def test_a_full_disk_for(command: Sequence[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        olm = [sys.executable, "-m", "olmctl", *command]
+        ran = subprocess.run(olm, stdout=full, stderr=subprocess.PIPE, check=False)
+        silent = subprocess.run(olm, stdout=full, stderr=full, check=False)
+    assert (ran.returncode, ran.stderr) == (1, b"No space left on device\n")
+    assert silent.returncode == 1
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_closed_pipe(catalog: str, command: Sequence[str]) -> None:
     reading, writing = os.pipe()

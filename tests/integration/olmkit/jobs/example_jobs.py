@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import stat
+import tempfile
 import time
 from contextlib import suppress
 from datetime import timedelta
@@ -165,6 +166,13 @@ def write_large_file(arguments: Values, context: JobContext) -> Values:
     return {"error": None}
 
 
+def write_raising(arguments: Values, context: JobContext) -> Values:
+    """Write a file in `folder`, "" for that of temporary files, and let errors pass."""
+    with tempfile.TemporaryFile(dir=arguments["folder"] or None) as file:
+        file.write(bytes(arguments["bytes"]))
+    return {}
+
+
 def send_invalid_line(arguments: Values, context: JobContext) -> Values:
     """Send a line that is not a frame of protocol.py."""
     for number in range(3, 1024):
@@ -224,6 +232,7 @@ FUNCTIONS: tuple[Function[Values, Values], ...] = (
     exit_without_answer,
     answer_too_much,
     write_large_file,
+    write_raising,
     send_invalid_line,
 )
 PROBES: tuple[Probe[Values, Values], ...] = (probe_answer, probe_until, probe_waiting, probe_unexpected, probe_exit)

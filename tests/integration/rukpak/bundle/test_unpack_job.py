@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import re
 import tempfile
 from collections.abc import Iterable
 from datetime import timedelta
@@ -15,18 +17,20 @@ import yaml
 
 from devcluster.processes import REPOSITORY
 from devcluster.registry import registries_conf
-from olmkit.jobs import Finished, JobContext, Jobs, MemoryBudget, Queued, Running, Sandbox, Staging, Task
+from olmkit.errors import Waiting
+from olmkit.jobs import Failed, Finished, JobContext, Jobs, MemoryBudget, Queued, Running, Sandbox, Staging, Task
 from olmkit.jobs.memory_budget import CONTROLLER_MEMORY_BYTES
 from olmkit.runtime.flags import quantity
 from olmkit.sources.access import Access
 from olmkit.sources.errors import BadContent
 from olmkit.sources.oci.image import FetchedImage
 from olmkit.sources.source import ImageSource, server_of
-from olmkit.store.store import Store
+from olmkit.store.store import STAGING_FOLDER, Store
 from rukpak.bundle.storage import publish_job_output
 from rukpak.bundle.unpack_job import ReadRequest, read_bundle
 from rukpak.bundle.unpack_request import UNPACK, UnpackRequest, UnpackResult
 from tests import images
+from tests.integration.disk import fill_up
 from tests.servers.local_registry import LocalRegistry
 from tests.servers.registry_proxy import RegistryProxy, trickle
 from tests.unit.rukpak.builders import csv
@@ -71,7 +75,7 @@ def test_an_image_that_is_not_a_registry_bundle(files: dict[str, bytes], message
 class Unpacker:
     """The unpack jobs of rukpak with the memory that config/manager gives its container."""
 
-    def __init__(self, root: Path, *registries: str) -> None:
+    def __init__(self, root: Path, *registries: str, store: Path | None = None) -> None:
         conf = root / "registries.conf"
         conf.write_text("\n".join(map(registries_conf, registries)))
         deployment = next(yaml.safe_load_all((REPOSITORY / "config/manager/rukpak.yaml").read_text()))
@@ -81,17 +85,34 @@ class Unpacker:
         self.jobs = Jobs[UnpackResult](
             self.ends.put_nowait,
             preload=[UNPACK.module],
-            sandbox=Sandbox(reads=(conf, root / "store")),
+            sandbox=Sandbox(reads=(conf, store or root / "store")),
             memory=self.memory,
             max_slot_time=TURN,
         )
-        self._access, self._folder, self._store = Access(conf), root / "store", Store(root / "store")
+        self._access, self._folder = Access(conf), store or root / "store"
+        self.store = Store(self._folder)
 
     def start(self, name: str, ref: str) -> None:
         request = UnpackRequest(ref, "registry+v1", self._folder, self._access)
-        finish = partial(publish_job_output, self._store, "registry+v1", "", ref)
+        finish = partial(publish_job_output, self.store, "registry+v1", "", ref)
         source = server_of(ImageSource(ref))
-        self.jobs.ensure(name, "1", Task(UNPACK, request, source=source, staging=Staging(self._store.stage, finish)))
+        self.jobs.ensure(name, "1", Task(UNPACK, request, source=source, staging=Staging(self.store.stage, finish)))
+
+    async def unpack(self, ref: str) -> UnpackResult:
+        """The result of one job. Raises its error."""
+        self.jobs.forget("one")
+        self.start("one", ref)
+        async with asyncio.timeout(60):
+            await self.ends.get()
+        state = self.jobs.state("one")
+        if isinstance(state, Failed):
+            raise state.error
+        assert isinstance(state, Finished)
+        return state.result
+
+    def staged(self) -> list[Path]:
+        """What jobs left in the folder in which they work."""
+        return [*(self._folder / STAGING_FOLDER).iterdir()]
 
     def running(self, names: Iterable[str]) -> list[str]:
         return [name for name in names if isinstance(self.jobs.state(name), Running)]
@@ -135,3 +156,43 @@ async def test_images_of_a_slow_registry_give_way_to_one_of_a_fast_registry_and_
         finally:
             await unpacker.jobs.close()
     assert unpacker.memory.held == 0
+
+
+@pytest.mark.parametrize("where", ["the store", "temporary files"])
+async def test_a_disk_that_becomes_full_at_any_point_of_the_unpacking(
+    where: str,
+    local_registry: LocalRegistry,
+    disk: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    address, is_store = local_registry.address, where == "the store"
+    old, new = (
+        images.push(address, "unpack/full", tag, [images.tar(BUNDLE | {"metadata/more": tag.encode()})], {})
+        for tag in ("v1", "v2")
+    )
+    if not is_store:
+        monkeypatch.setattr(tempfile, "tempdir", str(disk))
+    unpacker = Unpacker(tmp_path, address, store=disk / "store" if is_store else None)
+    try:
+        assert (await unpacker.unpack(f"{address}/unpack/full:v1")).digest == old
+        filler = fill_up(disk)
+        failures: list[str] = []
+        full = filler.stat().st_size
+        for free in range(0, 500_000, 24 * 1024):
+            os.truncate(filler, full - free)
+            try:
+                assert (await unpacker.unpack(f"{address}/unpack/full:v2")).digest == new
+                break
+            except Waiting as error:
+                failures.append(f"{error.reason}: {error.message}")
+            assert unpacker.store.digests() == {old}, "nothing is stored in part"
+            assert unpacker.staged() == []
+        assert bool(failures) == is_store, "an image is fetched into the folder of the store"
+        assert all(re.search("^DiskFull: .*is full: free some space", each) for each in failures), failures
+        assert unpacker.store.verify(old)
+        assert unpacker.store.verify(new), "it is unpacked as soon as there is space"
+    finally:
+        await unpacker.jobs.close()
+    assert "Traceback" not in capfd.readouterr().err

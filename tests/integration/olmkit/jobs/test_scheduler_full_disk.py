@@ -1,0 +1,140 @@
+"""Jobs on a real disk that is full or read-only: what they write, their temporary files, and the folders that they start with."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from olmkit.errors import Waiting
+from olmkit.jobs import Failed, Finished, KeptWorker, Limits, Sandbox, Task
+from tests.integration.disk import fill_up, remount
+from tests.integration.olmkit.jobs.example_jobs import job
+from tests.integration.olmkit.jobs.test_scheduler import WORK, JobRunner
+
+LIMITS = Limits(file_bytes=64 * 1024**2)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens to a disk, and what is reported then."""
+
+    happen: Callable[[Path], object]
+    reason: str
+    message: str
+
+    def assert_reported(self, error: object) -> None:
+        assert isinstance(error, Waiting)
+        assert (error.reason, error.message) == (self.reason, f"the disk for the files of jobs {self.message}")
+
+
+def use_all_files(disk: Path) -> None:
+    """No file or folder can be created any more."""
+    remount(disk, "rw,nr_inodes=30")
+    with suppress(OSError):
+        for number in range(100):
+            (disk / f"used-{number}").touch()
+
+
+def make_read_only(disk: Path) -> None:
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            return remount(disk, "ro")
+        except subprocess.CalledProcessError:  # busy: the kernel has not released the last file yet
+            if time.monotonic() > deadline:
+                raise
+
+
+def make_usable(disk: Path) -> None:
+    remount(disk, "rw,nr_inodes=0")
+    for each in disk.iterdir():
+        if each.is_file():
+            each.unlink()
+
+
+FULL_MESSAGE = "is full: free some space or give the cache a larger volume"
+READ_ONLY_MESSAGE = "cannot be used (Read-only file system): mount it to be written, or replace it"
+FULL = Fault(fill_up, "DiskFull", FULL_MESSAGE)
+NO_FILES = Fault(use_all_files, "DiskFull", FULL_MESSAGE)
+READ_ONLY = Fault(make_read_only, "DiskFailed", READ_ONLY_MESSAGE)
+folder_faults = pytest.mark.parametrize("fault", [NO_FILES, READ_ONLY], ids=["no inode is left", "it is read-only"])
+
+
+@pytest.fixture
+async def runner(disk: Path) -> AsyncIterator[JobRunner]:
+    runner = JobRunner(2, LIMITS, Sandbox(writes=(disk,)))
+    yield runner
+    await runner.jobs.close()
+
+
+@pytest.mark.parametrize("where", ["its folder", "temporary files"])
+@pytest.mark.parametrize("fault", [FULL, READ_ONLY], ids=["it is full", "it is read-only"])
+async def test_the_disk_that_a_job_writes_to(
+    runner: JobRunner,
+    disk: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    where: str,
+    fault: Fault,
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(disk))
+    folder = str(disk) if where == "its folder" else ""
+    assert isinstance(await runner.run("write_raising", folder=folder, bytes=10), Finished)
+    fault.happen(disk)
+    failed = await runner.run("write_raising", folder=folder, bytes=20)
+    assert isinstance(failed, Failed)
+    fault.assert_reported(failed.error)
+    make_usable(disk)
+    assert isinstance(await runner.run("write_raising", folder=folder, bytes=30), Finished)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("is_running", [False, True], ids=["before the first job", "between two jobs"])
+@folder_faults
+async def test_a_job_can_have_no_folder_for_temporary_files(
+    runner: JobRunner,
+    disk: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    is_running: bool,
+    fault: Fault,
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(disk))
+    if is_running:
+        assert isinstance(await runner.run("echo"), Finished)
+    fault.happen(disk)
+    failed = await runner.run("echo", again=True)
+    assert isinstance(failed, Failed)
+    fault.assert_reported(failed.error)
+    make_usable(disk)
+    assert isinstance(await runner.run("echo", once_more=True), Finished)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("is_running", [False, True], ids=["before the first task", "between two processes"])
+@folder_faults
+async def test_a_kept_worker_can_have_no_folder_for_temporary_files(
+    disk: Path, monkeypatch: pytest.MonkeyPatch, is_running: bool, fault: Fault
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(disk))
+    worker = KeptWorker(limits=LIMITS, preload=[WORK])
+    try:
+        if is_running:
+            await worker.run(Task(job("echo"), {}))
+            worker.stop()
+        fault.happen(disk)
+        worker.warm_up()
+        with pytest.raises(Waiting) as raised:
+            await worker.run(Task(job("echo"), {}))
+        fault.assert_reported(raised.value)
+        make_usable(disk)
+        assert await worker.run(Task(job("echo"), {"a": 1})) == {"a": 1}
+    finally:
+        await worker.close()
