@@ -32,6 +32,7 @@ from rukpak.bundledeployment.act import BundleDeploymentActions
 from rukpak.bundledeployment.applier import Applier
 from rukpak.bundledeployment.certificate_secrets import CertificateSecrets
 from rukpak.bundledeployment.conflict_watch import ConflictWatch
+from rukpak.bundledeployment.conversion_watch import ConversionWatch
 from rukpak.bundledeployment.crd_changes import CrdChangeReader
 from rukpak.bundledeployment.deleter import Deleter
 from rukpak.bundledeployment.endpoint_probe import EndpointProbe
@@ -162,6 +163,16 @@ def _export_conditions(manager: Manager, kind: Kind, informer: Informer) -> None
     manager.on_close(metrics.unregister)
 
 
+def _by_uid(event_mapper: EventMapper, enqueue: Callable[[str], None]) -> Callable[[str], None]:
+    """Enqueues the BundleDeployment of a uid."""
+
+    def enqueue_uid(uid: str) -> None:
+        for name in event_mapper.names_of((uid,)):
+            enqueue(name)
+
+    return enqueue_uid
+
+
 def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
     manager: Manager,
     informers: Informers,
@@ -175,11 +186,7 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
 ) -> BundleDeploymentReconciler:
     client, limit = manager.client, asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
 
-    def enqueue_uid(uid: str) -> None:
-        for name in event_mapper.names_of((uid,)):
-            enqueue(name)
-
-    inventory = Inventory(manager, rest_mapper, informers.crds, enqueue_uid)
+    inventory = Inventory(manager, rest_mapper, informers.crds, _by_uid(event_mapper, enqueue))
     rules = ProgressRules(enqueue_after, frozenset({"history", "installNamespace", "leftOut"}))
     publisher = Publisher(client, bundledeployments.KIND, FIELD_MANAGER, informers.deployments, rules)
     usage = UsageReader(client, rest_mapper, informers.crds, limit)
@@ -205,6 +212,7 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
             event_mapper,
             ConflictWatch(manager, enqueue),
             RefusalWatch(manager, enqueue_after),
+            ConversionWatch(manager, enqueue),
             render_cache,
             PodWatch(manager, client, enqueue),
             checker,

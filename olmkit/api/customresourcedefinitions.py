@@ -1,4 +1,4 @@
-"""What controllers need of CustomResourceDefinitions: names, served versions, whether they are established, who installed them.
+"""What controllers need of CustomResourceDefinitions: names, versions, conversion, who installed them.
 
 A CustomResourceDefinition of a real operator has up to 1 MB, nearly all of it schemas. `trim` is the transform of an informer
 and keeps the facts alone; `definition_of` reads them from a trimmed object. Called by rukpak and operator-controller. Pure.
@@ -8,15 +8,57 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL, RELEASED_ANNOTATION
 from olmkit.api.meta import Kind, Object
 from olmkit.api.ownership import MANAGER_PREFIX, apply_entries
 
 KIND = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions")
+WEBHOOK = "Webhook"
+"""The strategy of a conversion by a webhook."""
+DEFAULT_PORT = 443
 _DEFINITION = "definition"
 """The field of a trimmed object that holds its CustomResourceDefinition."""
+
+
+class Conversion(NamedTuple):
+    """How the API server converts custom resources between versions, without the authority that it trusts for that."""
+
+    strategy: str = "None"
+    """None: only the version is replaced. Webhook: the fields below say where it is."""
+    namespace: str = ""
+    service: str = ""
+    """The Service of the webhook; empty if it has a URL."""
+    path: str = ""
+    port: int = DEFAULT_PORT
+    url: str = ""
+
+    @property
+    def is_webhook(self) -> bool:
+        """Whether a webhook converts."""
+        return self.strategy == WEBHOOK
+
+
+NO_WEBHOOK = Conversion()
+
+
+def conversion_of(definition: Mapping[str, Any]) -> Conversion:
+    """The conversion of a CustomResourceDefinition, as a bundle has it or as the API server returns it."""
+    spec = definition.get("spec") or {}
+    conversion = spec.get("conversion") or {}
+    if conversion.get("strategy") != WEBHOOK:
+        return NO_WEBHOOK
+    client = (conversion.get("webhook") or {}).get("clientConfig") or {}
+    service = client.get("service") or {}
+    return Conversion(
+        WEBHOOK,
+        str(service.get("namespace") or ""),
+        str(service.get("name") or ""),
+        str(service.get("path") or ""),
+        service.get("port") or DEFAULT_PORT,
+        str(client.get("url") or ""),
+    )
 
 
 @dataclass(frozen=True)
@@ -33,6 +75,9 @@ class CustomResourceDefinition:
     served_versions: tuple[str, ...] = ()
     """In the order of spec.versions."""
     storage_version: str = ""
+    stored_versions: tuple[str, ...] = ()
+    """The versions in which custom resources may be stored, from the status."""
+    conversion: Conversion = NO_WEBHOOK
     is_established: bool = False
     problem: str = ""
     """Why it cannot be established; empty if it is established, or only not established yet."""
@@ -49,6 +94,12 @@ class CustomResourceDefinition:
     def group_kind(self) -> tuple[str, str]:
         """(group, kind) of its custom resources."""
         return self.group, self.kind
+
+    @property
+    def converted_versions(self) -> tuple[str, ...]:
+        """The versions between which custom resources are converted, sorted; empty if there is one only."""
+        versions = {*self.served_versions, *self.stored_versions}
+        return tuple(sorted(versions)) if len(versions) > 1 else ()
 
     @property
     def is_installed(self) -> bool:
@@ -81,6 +132,8 @@ def custom_resource_definition(obj: Mapping[str, Any]) -> CustomResourceDefiniti
         is_namespaced=spec.get("scope") == "Namespaced",
         served_versions=tuple(version["name"] for version in versions if version.get("served")),
         storage_version=next((version["name"] for version in versions if version.get("storage")), ""),
+        stored_versions=tuple((obj.get("status") or {}).get("storedVersions") or ()),
+        conversion=conversion_of(obj),
         is_established=is_established,
         problem="" if is_established else _problem(conditions),
         is_terminating=bool(metadata.get("deletionTimestamp")),

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from rukpak.bundledeployment.applier import Applier
 from rukpak.bundledeployment.certificate_secrets import CertificateSecrets, Known
 from rukpak.bundledeployment.conflict_watch import ConflictWatch
+from rukpak.bundledeployment.conversion_watch import ConversionWatch
 from rukpak.bundledeployment.deleter import Deleter
 from rukpak.bundledeployment.endpoint_probe import Refusals
 from rukpak.bundledeployment.events import EventMapper
@@ -116,6 +117,7 @@ class BundleDeploymentActions:
     event_mapper: EventMapper
     conflicts: ConflictWatch
     refusals: RefusalWatch
+    conversions: ConversionWatch
     render_cache: RenderCache
     pods: PodWatch
     existing_objects: ExistingObjectsChecker
@@ -147,6 +149,7 @@ class BundleDeploymentActions:
         self.existing_objects.forget(name)
         await self.conflicts.forget(name)
         await self.refusals.forget(name)
+        await self.conversions.forget(name)
         await self.pods.forget(name)
         if memory is not None:
             await self.inventory.forget(memory.uid)

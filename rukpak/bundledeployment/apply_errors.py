@@ -22,9 +22,10 @@ from olmkit.api.ownership import is_applied_by, manager_name
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, OlmError, Unavailable, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.adoption import OLM_V0, SYSTEM, Claim, claims_of, owner_of, system_marks
+from rukpak.bundledeployment.namespace_blockers import blockers_of
 from rukpak.bundledeployment.owner_lookup import find_owners
 from rukpak.bundledeployment.rest_mapper import NAMESPACES
-from rukpak.bundledeployment.waiting import with_finalizers
+from rukpak.bundledeployment.waiting import with_blockers, with_finalizers
 from rukpak.bundledeployment.world import (
     CRD,
     NAMESPACE,
@@ -188,7 +189,7 @@ class ApplyErrors:
         except NotFound:
             return
         if namespace["metadata"].get("deletionTimestamp"):
-            text = f"waiting until it is gone: Namespace {key.namespace}"
+            text = with_blockers(f"waiting until it is gone: Namespace {key.namespace}", blockers_of(namespace))
             raise Waiting(Reason.RETRYING, text, NOT_FOUND_RETRY_DELAY)
 
 

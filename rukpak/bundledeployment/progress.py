@@ -17,7 +17,7 @@ from olmkit.api.meta import Condition
 from olmkit.stored_times import has_passed, is_ahead, time_left
 from rukpak.bundledeployment.drift import is_contested
 from rukpak.bundledeployment.health import has_health
-from rukpak.bundledeployment.health_result import PROGRESS_DEADLINE, Health
+from rukpak.bundledeployment.health_result import PROGRESS_DEADLINE, Health, progress
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.world import NAMESPACE, World
 from rukpak.format.objects import ObjectKey
@@ -131,10 +131,14 @@ def _has_exceeded(world: World, key: ObjectKey, deadline: timedelta, since: date
 
 
 def _unhealthy(world: World) -> Iterator[tuple[ObjectKey, Health]]:
-    """Objects whose own status is not healthy."""
+    """Objects whose own status is not healthy, and CustomResourceDefinitions without their conversion webhook."""
     for key, member in sorted(world.owned.items()):
-        if member.health is not None and member.health.status != "True" and member.deletion_timestamp is None:
+        if member.health is None or member.deletion_timestamp is not None:
+            continue
+        if member.health.status != "True":
             yield key, member.health
+        elif key in world.conversion_problems:
+            yield key, progress(world.conversion_problems[key])
 
 
 def _absent(world: World, active: str, applied: frozenset[ObjectKey]) -> Iterator[tuple[ObjectKey, str]]:

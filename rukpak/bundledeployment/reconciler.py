@@ -46,8 +46,9 @@ from rukpak.bundledeployment.history import time_to_deadline
 from rukpak.bundledeployment.informers import MEMBER_INDEX, ORPHAN_INDEX, RELEASED_INDEX, Informers
 from rukpak.bundledeployment.install import awaited_endpoints
 from rukpak.bundledeployment.inventory import OWNER_INDEX, Inventory
-from rukpak.bundledeployment.namespace_finalizers import Holders, blocking_finalizers
+from rukpak.bundledeployment.namespace_blockers import NamespaceBlockers
 from rukpak.bundledeployment.namespace_info import NamespaceInfo
+from rukpak.bundledeployment.namespace_reader import read_blockers
 from rukpak.bundledeployment.notes import restored
 from rukpak.bundledeployment.plan import Done, Plan, Release
 from rukpak.bundledeployment.render_cache import RenderCache
@@ -234,13 +235,17 @@ class BundleDeploymentReconciler:
             unreachable_kinds=owned.unreachable,
             namespaces=namespaces,
             crds=crds,
-            namespace_finalizers=await self._namespace_finalizers(namespaces.values()),
+            namespace_blockers=await self._namespace_blockers(namespaces.values()),
         )
 
     async def _with_crds(self, world: World) -> World:
-        """The World with what the CustomResourceDefinitions break that are about to be replaced."""
-        problems = await self.crd_changes.problems(world, crd_gate.candidates(world))
-        return replace(world, crd_problems=problems, existing_objects=self.actions.existing_objects.state(world.name))
+        """The World with what the CustomResourceDefinitions break that are about to be replaced, and who converts for them."""
+        return replace(
+            world,
+            crd_problems=await self.crd_changes.problems(world, crd_gate.candidates(world)),
+            conversion_problems=await self.actions.conversions.problems(world),
+            existing_objects=self.actions.existing_objects.state(world.name),
+        )
 
     def _taken(self, world: World) -> frozenset[ObjectKey]:
         if world.is_target_active or not isinstance(world.content, RenderedBundle):
@@ -300,10 +305,10 @@ class BundleDeploymentReconciler:
         by_uid = {raw["metadata"]["uid"]: raw for raw in found}
         return [raw for uid, raw in by_uid.items() if uid != world.uid]
 
-    async def _namespace_finalizers(self, namespaces: Iterable[NamespaceInfo]) -> dict[str, Holders]:
+    async def _namespace_blockers(self, namespaces: Iterable[NamespaceInfo]) -> dict[str, NamespaceBlockers]:
         deleting = [namespace.name for namespace in namespaces if namespace.deletion_timestamp is not None]
         kinds = self.rest_mapper.listable_kinds() if deleting else ()
-        return {name: await blocking_finalizers(self.client, kinds, name) for name in deleting}
+        return {name: await read_blockers(self.client, kinds, name) for name in deleting}
 
     def _bundle(self, raw: Object) -> BundleInfo:
         bundle = transforms.bundle_info(raw)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from rukpak.bundledeployment.namespace_blockers import NamespaceBlockers
 from rukpak.bundledeployment.world import NAMESPACE, World
 from rukpak.format.objects import ObjectKey
-from rukpak.format.text import list_names
 
 WATCHED_RETRY_DELAY = timedelta(minutes=10)
 """The delay while waiting for objects that are watched: an event usually comes first."""
@@ -42,14 +42,20 @@ def poll_delay(now: datetime, since: Iterable[datetime | None]) -> timedelta:
 
 
 def describe_deleting(world: World, key: ObjectKey) -> str:
-    """An object that is being deleted with its finalizers; for a Namespace also the objects in it that have finalizers."""
+    """An object that is being deleted with its finalizers; for a Namespace also what it waits for."""
     if key[:2] == NAMESPACE:
         namespace = world.namespaces.get(key.name)
         text = with_finalizers(key, namespace.finalizers if namespace else ())
-        held = [with_finalizers(*entry) for entry in world.namespace_finalizers.get(key.name, {}).items()]
-        return f"{text}, which waits for {list_names(held)}" if held else text
+        blockers = world.namespace_blockers.get(key.name)
+        return with_blockers(text, blockers) if blockers else text
     entry = world.labeled.get(key)
     return with_finalizers(key, entry.finalizers if entry else ())
+
+
+def with_blockers(text: str, blockers: NamespaceBlockers) -> str:
+    """The text about a Namespace that is being deleted, and what it waits for."""
+    sentence = blockers.sentence()
+    return f"{text}, which waits for {sentence}" if sentence else text
 
 
 def with_finalizers(key: ObjectKey, finalizers: Iterable[str]) -> str:

@@ -30,6 +30,7 @@ from olmkit.errors import ApiError, Waiting
 from olmkit.gocompat.durations import parse_duration
 from rukpak.bundledeployment.bundle_info import BundleInfo, record_of
 from rukpak.bundledeployment.health_result import Health
+from rukpak.bundledeployment.namespace_blockers import NamespaceBlockers
 from rukpak.bundledeployment.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent
 from rukpak.bundledeployment.target import Target, fallback_of, options_of, revisions_of, target_of
@@ -218,6 +219,8 @@ class World:
     crd_problems: Mapping[str, tuple[Problem, ...] | ApiError] = field(default_factory=dict)
     """What the bundle's CustomResourceDefinitions break of those that they are to replace, by name; an error if one could not be
     read."""
+    conversion_problems: Mapping[ObjectKey, str] = field(default_factory=dict)
+    """Why nobody converts the custom resources of one of its CustomResourceDefinitions, though they need it."""
     existing_objects: ExistingObjects | None = None
     """The last check of custom resources against the schemas of the bundle; None: there was none."""
     custom_resources: tuple[CustomResource, ...] | None = None
@@ -228,8 +231,8 @@ class World:
     """Its webhook configurations that have no endpoints, while the BundleDeployment is being deleted."""
     undeletable: frozenset[str] = frozenset()
     """The uids of objects that the API server refuses to delete, while the BundleDeployment is being deleted."""
-    namespace_finalizers: Mapping[str, Mapping[ObjectKey, tuple[str, ...]]] = field(default_factory=dict)
-    """The objects with finalizers in each Namespace that is being deleted, by the name of the Namespace."""
+    namespace_blockers: Mapping[str, NamespaceBlockers] = field(default_factory=dict)
+    """What each Namespace that is being deleted waits for, by its name."""
     foreign_objects: Mapping[str, ForeignObjects] = field(default_factory=dict)
     """The objects of others in the Namespaces that are deleted with the BundleDeployment, by uid, once they have been listed."""
     usage: Mapping[str, Usage | ApiError] = field(default_factory=dict)

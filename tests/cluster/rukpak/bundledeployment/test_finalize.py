@@ -282,3 +282,32 @@ def _delete_manifest(registry: str, repository: str, digest: str) -> None:
     request = urllib.request.Request(f"http://{registry}/v2/{repository}/manifests/{digest}", method="DELETE")
     with urllib.request.urlopen(request, timeout=30):
         pass
+
+
+async def test_a_namespace_that_a_broken_conversion_webhook_holds_names_the_kind(at: Harness, running: Client) -> None:
+    await at.install(at.push(plain(namespace(at.name), config_map("notes", at.name))))
+    raw = await at.until(READY)
+    # They are stored as v1, and whoever deletes all objects of a Namespace asks for v2.
+    boats, name = kind_of(at.group), f"boats.{at.group}"
+    await at.create(CRDS, definition(at.group, "Boat", "v2", "v1"))
+    await at.when(CRDS, name, "", is_established)
+    await at.create(boats, thing(boats, "dinghy", at.name))
+    where = {"service": {"namespace": at.name, "name": "nowhere"}}
+    webhook = {"clientConfig": where, "conversionReviewVersions": ["v1"]}
+    conversion = {"strategy": "Webhook", "webhook": webhook}
+    await at.client.patch(CRDS, name, {"spec": {"conversion": conversion}})
+    try:
+        await at.remove()
+        held = (
+            f"Namespace {at.name}, which waits for custom resources of Boat.{at.group}, whose conversion webhook does not "
+            "answer: see to the Service that the CustomResourceDefinition names in spec.conversion"
+        )
+        await at.until(says("Ready", "False", "Removing", held))
+        other = f"{at.name}-other"
+        await at.install(at.push(plain(namespace(at.name)), "v2"), other)
+        await at.until(says("Reconciling", "True", "Retrying", f"waiting until it is gone: {held}"), other)
+        assert raw["metadata"]["uid"] == (at.deployments.get(at.name) or {})["metadata"]["uid"]
+    finally:
+        await at.client.patch(CRDS, name, {"spec": {"conversion": {"strategy": "None", "webhook": None}}})
+    await at.until(gone)
+    await at.until(READY, other)

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from olmkit.api.customresourcedefinitions import (
+    Conversion,
     CustomResourceDefinition,
+    conversion_of,
     custom_resource_definition,
     definition_of,
     trim,
@@ -131,3 +133,41 @@ def test_why_a_crd_is_not_established(conditions: list[Object], problem: str) ->
 def test_a_crd_that_was_released_has_no_owner() -> None:
     found = facts(ESTABLISHED, labels={}, annotations={"core.rukpak.io/released": "ship"})
     assert (found.owner_uid, found.released_by) == ("", "ship")
+
+
+@pytest.mark.parametrize(
+    ("conversion", "expected"),
+    [
+        pytest.param(None, Conversion(), id="there is none"),
+        pytest.param({"strategy": "None"}, Conversion(), id="only the version is replaced"),
+        pytest.param(
+            {"strategy": "Webhook", "webhook": {"clientConfig": {"service": {"namespace": "n", "name": "s"}}}},
+            Conversion("Webhook", "n", "s", "", 443),
+            id="a Service, with the default port",
+        ),
+        pytest.param(
+            {"strategy": "Webhook", "webhook": {"clientConfig": {"url": "https://example.com/c", "caBundle": "x"}}},
+            Conversion("Webhook", url="https://example.com/c"),
+            id="a URL",
+        ),
+    ],
+)
+def test_the_conversion_of_a_definition_is_where_its_webhook_is(
+    conversion: Object | None, expected: Conversion
+) -> None:
+    assert conversion_of({"spec": {"conversion": conversion}}) == expected
+
+
+@pytest.mark.parametrize(
+    ("served", "stored", "expected"),
+    [
+        pytest.param(("v1",), ("v1",), (), id="one version"),
+        pytest.param(("v2", "v1"), ("v1",), ("v1", "v2"), id="two are served"),
+        pytest.param(("v2",), ("v1", "v2"), ("v1", "v2"), id="objects may be stored in one that is not served"),
+    ],
+)
+def test_custom_resources_are_converted_between_versions_that_are_served_or_stored(
+    served: tuple[str, ...], stored: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    found = CustomResourceDefinition("boats.example.com", served_versions=served, stored_versions=stored)
+    assert found.converted_versions == expected

@@ -11,6 +11,7 @@ import pytest
 from olmkit.api.bundledeployments import ABANDON_ANNOTATION, DELETION_HOLD_ANNOTATION, MAX_DELETION_HOLD_LENGTH, Reason
 from olmkit.errors import Waiting
 from rukpak.bundledeployment.finalize import DELETE_BATCH, STUCK_AFTER, unlisted_namespaces
+from rukpak.bundledeployment.namespace_blockers import NamespaceBlockers
 from rukpak.bundledeployment.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.plan import (
     Announce,
@@ -294,7 +295,7 @@ def test_a_deletion_that_has_just_begun_is_not_advised_to_leave_anything_behind(
 def test_what_a_namespace_waits_for_is_named() -> None:
     seen = having(namespaces=(namespace(deletion_timestamp=ago(seconds=30), finalizers=("d",)),))
     with pytest.raises(Waiting) as caught:
-        plan_of(replace(seen, namespace_finalizers={NS.name: {SECRET: ("a/b",)}}))
+        plan_of(replace(seen, namespace_blockers={NS.name: NamespaceBlockers({SECRET: ("a/b",)})}))
     assert str(caught.value) == (
         "removing Namespace ship-system (finalizers: d), which waits for Secret ship-system/log (finalizers: a/b)"
     )
