@@ -9,7 +9,7 @@ answers, in whatever order they are listed.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -24,9 +24,12 @@ from operator_controller.resolve.documents import Documents, ParsedDocuments
 from operator_controller.resolve.home_catalogs import accepted_answers, home_catalogs
 from operator_controller.resolve.optimum import Optimizer
 from operator_controller.resolve.package_domain import DomainCache
+from operator_controller.resolve.pausable_call import PausableCall
 from operator_controller.resolve.rule_evaluations import RulesTooCostly
 
 _NO_REFUSALS = (AnswerKind.CHOSEN, AnswerKind.UNNEEDED, AnswerKind.DELETING)
+MAX_PAUSES = 120
+"""Pauses after which a component is not paused any more, so that the limits of its process apply to it."""
 RUNNING_RULES_TOO_COSTLY = "the rules in CEL that what is installed requires cost more than resolution permits"
 
 
@@ -45,6 +48,8 @@ class SolverMemory:
         """What solved each component of the last call, by the package of its senior Operator."""
         self.costly: set[str] = set()
         """The packages of the senior Operators of components that no first attempt has solved."""
+        self.paused: dict[str, PausableCall[list[Answer]]] = {}
+        """The component of which a solve has begun, by its digest; one at most."""
 
 
 def solve_components(
@@ -97,7 +102,14 @@ class PendingComponents:
             else:
                 self._add(component)
         memory.costly &= {_senior(part) for part in parts}
-        self._pending = deque(sorted(self._pending, key=lambda each: (self._is_costly(each), len(each.part.documents))))
+        for digest in memory.paused.keys() - {each.digest for each in self._pending}:
+            del memory.paused[digest]
+        self._pending = deque(sorted(self._pending, key=self._place))
+
+    def _place(self, component: _Component) -> tuple[bool, bool, int]:
+        """The component that is paused is the first one of the costly ones."""
+        is_paused = component.digest in self._memory.paused
+        return is_paused or self._is_costly(component), not is_paused, len(component.part.documents)
 
     @property
     def is_next_costly(self) -> bool:
@@ -105,7 +117,7 @@ class PendingComponents:
         return bool(self._pending) and self._is_costly(self._pending[0])
 
     def _is_costly(self, component: _Component) -> bool:
-        return _senior(component.part) in self._memory.costly
+        return _senior(component.part) in self._memory.costly or component.digest in self._memory.paused
 
     def _is_exceeding(self, component: _Component) -> bool:
         return bool(component.part.excess) or component.bare_digest in self._exceeded
@@ -145,16 +157,22 @@ class PendingComponents:
         """The digest of the component that solve_next() solves; "" if there is none."""
         return self._pending[0].bare_digest if self._pending else ""
 
-    def solve_next(self) -> tuple[Answer, ...]:
-        """Solve one component, or put it off; then there are no answers."""
+    def solve_next(self, is_over: Callable[[], bool] | None = None) -> tuple[Answer, ...]:
+        """Solve one component, put it off, or pause it when `is_over`; then there are no answers.
+
+        What is paused goes on with the next call, also of another Snapshot that has the same component.
+        """
         component = self._pending[0]
         part = component.part
         is_first_attempt = len(self._pending) > 1 and not self._is_costly(component)
-        sources = component_answers.Sources(self._documents, self._memory.parsed, self._memory.domains)
         found: Iterable[Answer]
         try:
-            optimizer = self._optimizer(part)
-            found = component_answers.answer_component(part, sources, optimizer, is_first_attempt=is_first_attempt)
+            solving = self._memory.paused.pop(component.digest, None) or self._solving(component, is_first_attempt)
+            is_pausable = not is_first_attempt and solving.pauses < MAX_PAUSES
+            if not solving.run(is_over if is_pausable else None):
+                self._memory.paused[component.digest] = solving
+                return ()
+            found = solving.result
         except component_answers.NotProved:
             self._memory.costly.add(_senior(part))
             self._pending.append(self._pending.popleft())
@@ -171,6 +189,12 @@ class PendingComponents:
         answers = self._memory.answers[digest] = _with_digest(found, digest)
         self._pending.popleft()
         return answers
+
+    def _solving(self, component: _Component, is_first_attempt: bool) -> PausableCall[list[Answer]]:
+        part, optimizer = component.part, self._optimizer(component.part)
+        sources = component_answers.Sources(self._documents, self._memory.parsed, self._memory.domains)
+        answer_component = component_answers.answer_component
+        return PausableCall(lambda: answer_component(part, sources, optimizer, is_first_attempt=is_first_attempt))
 
     def _optimizer(self, part: ComponentPart) -> Optimizer:
         """What solved the component before, if anything did."""

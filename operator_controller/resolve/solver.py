@@ -1,7 +1,8 @@
 """The SAT solver: the one home of python-sat, with types and with limits that are counted instead of timed.
 
 Used by lazy_encoding.py and the modules above it, which run in a child process: a call holds the GIL until it ends. The same
-calls in the same order give the same models and cores. Knows nothing of packages.
+calls in the same order give the same models and cores, whether they are paused (pausable_call.py) or not. Knows nothing of
+packages.
 """
 
 from __future__ import annotations
@@ -10,6 +11,11 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 
 from pysat.solvers import Minisat22
+
+from operator_controller.resolve.pausable_call import may_pause
+
+PROPAGATIONS_PER_STEP = 500_000
+"""Propagations of one step of a call: about 0.15 s. MiniSat keeps what it has learned for the next step."""
 
 
 class Outcome(Enum):
@@ -59,15 +65,18 @@ class SatSolver:
             self._minisat.set_phases(self._unused_phases)
             self._unused_phases = []
         self._model, self._core = [], ()
-        if conflicts <= 0 or propagations <= 0:  # to MiniSat 0 means no limit
-            return Outcome.EXHAUSTED
-        self._minisat.conf_budget(conflicts)
-        self._minisat.prop_budget(propagations)
-        result = self._minisat.solve_limited(assumptions=list(assumptions))
-        counts = self._minisat.accum_stats()
-        self.conflicts, self.propagations = counts["conflicts"], counts["propagations"]
-        if result is None:
-            return Outcome.EXHAUSTED
+        last_conflict, last_propagation = self.conflicts + conflicts, self.propagations + propagations
+        assumed, result = list(assumptions), None
+        while result is None:
+            may_pause()
+            conflicts, propagations = last_conflict - self.conflicts, last_propagation - self.propagations
+            if conflicts <= 0 or propagations <= 0:  # to MiniSat 0 means no limit
+                return Outcome.EXHAUSTED
+            self._minisat.conf_budget(conflicts)
+            self._minisat.prop_budget(min(propagations, PROPAGATIONS_PER_STEP))
+            result = self._minisat.solve_limited(assumptions=assumed)
+            counts = self._minisat.accum_stats()
+            self.conflicts, self.propagations = counts["conflicts"], counts["propagations"]
         if not result:
             self._core = tuple(self._minisat.get_core() or ())  # None if no assumption is needed
             return Outcome.UNSATISFIABLE

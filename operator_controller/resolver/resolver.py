@@ -39,8 +39,8 @@ from operator_controller.resolver.solver_process import Progress, Snapshot, Solu
 
 RESOLUTION_BACKOFF = Backoff(first=1.0, cap=300.0)
 """Time until a Snapshot that could not be solved is solved again, if nothing changes."""
-MAX_SUPERSEDED_SECONDS = 10.0
-"""Time after which costly components are solved though there is another Snapshot, one for each such time."""
+MAX_SUPERSEDED_SECONDS = 2.0
+"""Time after which a task goes on with a costly component though there is another Snapshot, one for each such time."""
 REQUESTS_PER_TURN = 10
 """Operators that are read before other tasks of the event loop get their turn."""
 
@@ -98,7 +98,7 @@ class Resolver:
         """Those that serve content while they wait for other content."""
         self._number = 0
         self._continued_at = 0.0
-        """When costly components were solved last (time.monotonic())."""
+        """When a task for costly components began last (time.monotonic())."""
         self._solved: tuple[Snapshot, Solution] | None = None
         self._failure: _Failure | None = None
 

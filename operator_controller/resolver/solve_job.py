@@ -31,7 +31,6 @@ class _Solving:
 
     number: int
     pending: PendingComponents
-    documents: _NotedDocuments
     names: set[str] = field(default_factory=set)
 
 
@@ -41,6 +40,7 @@ class _State:
 
     folder: Path
     documents: ContentDocuments
+    noted: _NotedDocuments
     number: int = 0
     operators: dict[str, OperatorRequest] = field(default_factory=dict)
     facts: ClusterFacts = field(default_factory=ClusterFacts)
@@ -69,19 +69,25 @@ def solve(request: SolveRequest, context: JobContext) -> SolveResult:
 
 
 def _solve(state: _State, request: SolveRequest) -> SolveResult:
-    begun, found = time.process_time(), list[Answer]()
+    end, found = time.process_time() + SLICE_CPU_TIME.total_seconds(), list[Answer]()
+
+    def is_over() -> bool:
+        return time.process_time() >= end
+
     solving = state.solving
     if solving is None:
         solving = state.solving = _begin(state, request)
         found += solving.pending.known
     left = request.components
     while solving.pending.next_component and left != 0:
+        if left is not None:
+            found += solving.pending.solve_next()
+            left -= 1
+            continue
         if solving.pending.is_next_costly and found:
             break
-        found += solving.pending.solve_next()
-        if left is not None:
-            left -= 1
-        elif time.process_time() - begun >= SLICE_CPU_TIME.total_seconds():
+        found += solving.pending.solve_next(is_over)
+        if is_over():
             break
     return _result(state, solving, found)
 
@@ -95,9 +101,10 @@ def _begin(state: _State, request: SolveRequest) -> _Solving:
     state.number = 0  # until it is solved: a solve that fails leaves neither this Snapshot nor the previous one
     state.documents.retain_only({source.content for source in request.catalogs})
     snapshot = ClusterSnapshot(tuple(state.operators.values()), request.catalogs, state.facts, request.taken_names)
-    documents = _NotedDocuments(state.documents)
-    pending = PendingComponents(snapshot, documents, state.memory, dict(request.exceeded), set(request.settled))
-    return _Solving(request.number, pending, documents)
+    if not state.memory.paused:  # what is paused may have noted some before
+        state.noted.unreadable.clear()
+    pending = PendingComponents(snapshot, state.noted, state.memory, dict(request.exceeded), set(request.settled))
+    return _Solving(request.number, pending)
 
 
 def _result(state: _State, solving: _Solving, found: Sequence[Answer]) -> SolveResult:
@@ -112,7 +119,7 @@ def _result(state: _State, solving: _Solving, found: Sequence[Answer]) -> SolveR
         removed = sorted(state.answers.keys() - solving.names)
         for name in removed:
             del state.answers[name]
-        if solving.documents.unreadable:
+        if state.noted.unreadable:
             state.memory = SolverMemory()  # the same Snapshot has other answers once the content can be read
         state.number, state.solving = solving.number, None
     members = {answer.digest: answer.members for answer in changed}
@@ -122,7 +129,7 @@ def _result(state: _State, solving: _Solving, found: Sequence[Answer]) -> SolveR
         tuple(members.items()),
         tuple(answered),
         solving.pending.next_component,
-        tuple(sorted(solving.documents.unreadable)),
+        tuple(sorted(state.noted.unreadable)),
     )
 
 
@@ -130,7 +137,9 @@ def _state_for(request: SolveRequest) -> _State | None:
     """The state of the previous Snapshot, or of this one if it is continued; None if this process does not have it."""
     if request.previous == 0:
         memory = _kept[0].memory if _kept else SolverMemory()
-        _kept[:] = [_State(request.folder, ContentDocuments(request.folder), memory=memory)]
+        memory.paused.clear()  # it reads the documents of the state before
+        documents = ContentDocuments(request.folder)
+        _kept[:] = [_State(request.folder, documents, _NotedDocuments(documents), memory=memory)]
         return _kept[0]
     state = _kept[0] if _kept else None
     if state is None:

@@ -38,7 +38,7 @@ class SolveRequest:
     facts: ClusterFacts | None = None
     """None: as in `previous`."""
     components: int | None = None
-    """How many components to solve; None: as many as take SLICE_CPU_TIME."""
+    """How many components to solve whole; None: what takes SLICE_CPU_TIME, a costly one in parts."""
     exceeded: tuple[tuple[str, str], ...] = ()
     """The components that are not solved, by their digests, and the limits that they exceed."""
     settled: tuple[str, ...] = ()
@@ -68,6 +68,6 @@ class SolveResult:
 SOLVE = Job("operator_controller.resolver.solve_job:solve", SolveRequest, SolveResult)
 SOLVE_LIMITS = Limits(memory_bytes=512 * 1024 * 1024, cpu_seconds=60, timeout=timedelta(minutes=2))
 """The limits of one task. Each component has a smaller budget of its own, which is deterministic (resolve.budget)."""
-SLICE_CPU_TIME = timedelta(seconds=1)
-"""CPU time after which a task begins no other component. Nearly all Snapshots are one task. A component that costs more than a
-first attempt is a task by itself, so that the answers to all others leave before."""
+SLICE_CPU_TIME = timedelta(seconds=0.5)
+"""CPU time after which a task begins no other component, and pauses the one that it solves. Nearly all Snapshots are one task. A
+component that costs more than a first attempt has tasks of its own, so that the answers to all others leave before."""

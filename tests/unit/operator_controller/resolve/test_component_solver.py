@@ -278,3 +278,40 @@ def test_what_a_first_attempt_does_not_prove_is_solved_last_with_the_same_answer
     assert again.is_next_costly
     assert [each.operator for each in again.solve_next()] == ["c"]
     assert solve_components(found, documents, memory) == answers
+
+
+def test_what_is_paused_goes_on_in_another_snapshot_and_has_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = DocumentsInMemory()
+    packages = {name: document(name, "1.0.0", "2.0.0") for name in ("b", "y", "z")}
+    packages["a"] = document("a", "1.0.0", "2.0.0", properties=[package_required("b")])
+    found = snapshot(documents, operator("a"), operator("z"), **packages)
+    more = snapshot(documents, operator("a"), operator("y"), operator("z"), **packages)
+    memory, whole = SolverMemory(), solve_components(more, documents)
+    monkeypatch.setattr(component_answers, "FIRST_ATTEMPT_BUDGET", Budget(rounds=0))
+    pending = PendingComponents(found, documents, memory)
+    while not pending.is_next_costly:
+        pending.solve_next(lambda: True)
+    component = pending.next_component
+    assert pending.solve_next(lambda: True) == ()
+    assert pending.next_component == component, "it is paused"
+    (solving,) = memory.paused.values()
+    again = PendingComponents(more, documents, memory)
+    assert not again.is_next_costly, "what is new is solved before"
+    assert [each.operator for each in again.solve_next(lambda: True)] == ["y"]
+    assert list(memory.paused.values()) == [solving], "and what is paused stays so"
+    answers = [*again.known, *again.solve_next()]
+    while again.next_component:
+        answers += again.solve_next()
+    assert not memory.paused
+    assert {each.operator: each for each in whole}["a"] in answers
+
+
+def test_what_is_paused_is_given_up_when_its_part_of_the_snapshot_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    documents, memory = DocumentsInMemory(), SolverMemory()
+    found = snapshot(documents, operator("a"), a=document("a", "1.0.0"))
+    changed = snapshot(documents, operator("a"), a=document("a", "1.0.0", "2.0.0"))
+    assert PendingComponents(found, documents, memory).solve_next(lambda: True) == ()
+    assert memory.paused
+    pending = PendingComponents(changed, documents, memory)
+    assert not memory.paused
+    assert pending.solve_next() == solve_components(changed, documents)
