@@ -155,4 +155,3 @@ CONSTRAINTS: Mapping[tuple[str, ...], Constraint] = {
     ("x-kubernetes-validations",): _validation_rules,
 }
 """The keys of a schema -> the rule that understands them."""
-UNDERSTOOD_KEYS = frozenset(key for keys in CONSTRAINTS for key in keys) | TEXT_KEYS

@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
-from rukpak.crd_safety.constraints import CONSTRAINTS, UNDERSTOOD_KEYS, Finding, Schema, is_same, without_text
+from rukpak.crd_safety.constraints import CONSTRAINTS, TEXT_KEYS, Finding, Schema, is_same, without_text
 from rukpak.crd_safety.problem import change_of
 
 PRESERVES = "x-kubernetes-preserve-unknown-fields"
 _CHILDREN = ("properties", "items", "additionalProperties")
+_CONSTRAINED_KEYS = frozenset(key for keys in CONSTRAINTS for key in keys)
+_UNCOMPARED_KEYS = TEXT_KEYS | set(_CHILDREN)
 _SCALARS = ("string", "integer", "number", "boolean")
 _OTHER_KEYS = frozenset({
     "allOf", "anyOf", "oneOf", "not", "uniqueItems", "additionalItems", "patternProperties", "dependencies", "definitions",
@@ -62,13 +64,15 @@ def join(path: str, name: str) -> str:
 
 
 def _findings(old: Schema, new: Schema) -> Iterator[Finding]:
-    for keys, constraint in CONSTRAINTS.items():
-        if any(old.get(key) != new.get(key) for key in keys):
-            yield from constraint(old, new)
+    changed = {key for key in (old.keys() | new.keys()) & _CONSTRAINED_KEYS if old.get(key) != new.get(key)}
+    if changed:
+        for keys, constraint in CONSTRAINTS.items():
+            if not changed.isdisjoint(keys):
+                yield from constraint(old, new)
     if old.get("additionalProperties") is True and not (new.get("additionalProperties") or new.get(PRESERVES)):
         yield Rule.UNKNOWN_FIELDS_DROPPED, "fields that the schema does not name are dropped"
     added = {key for key in new if key in _OTHER_KEYS or key.startswith("x-kubernetes-")}
-    for key in sorted((old.keys() | added) - UNDERSTOOD_KEYS - set(_CHILDREN)):
+    for key in sorted((old.keys() | added) - _CONSTRAINED_KEYS - _UNCOMPARED_KEYS):
         before, after = (without_text(schema.get(key)) or None for schema in (old, new))
         if not is_same(before, after):
             yield Rule.UNHANDLED_CHANGE, f"{key}: {change_of(before, after)}"

@@ -69,19 +69,25 @@ def live(crd: Object) -> Object:
     return {**crd, "status": {"storedVersions": [storage_version(crd)]}}
 
 
-def is_refused(old: Contents, new: Contents, policy: Any, *, with_samples: bool) -> bool:
-    settings = CrdUpgradeSafety(policy=policy)
-    before, after = {name: live(crd) for name, crd in old[0].items()}, new[0]
-    problems = broken_rules(before, after)
-    evidence = {}
-    for form in wanted_forms(problems, settings):
-        crd, evidence[form] = before[form.definition], Evidence()
-        kind = crd["spec"]["group"], crd["spec"]["names"]["kind"]
-        objects = [sample for sample in old[1] if (sample["apiVersion"].split("/")[0], sample["kind"]) == kind]
-        if with_samples and is_concerned(form, after[form.definition]):
-            check = check_of(form, problems[form.definition], crd, after[form.definition], settings)
-            evidence[form] = evaluate(check, objects)
-    return bool(judge(problems, evidence, settings).refusal)
+class Step:
+    """An upgrade from one version of a package to the next one."""
+
+    def __init__(self, old: Contents, new: Contents) -> None:
+        self._before, self._after = {name: live(crd) for name, crd in old[0].items()}, new[0]
+        self._samples = old[1]
+        self._problems = broken_rules(self._before, self._after)
+
+    def is_refused(self, policy: Any, *, with_samples: bool) -> bool:
+        settings = CrdUpgradeSafety(policy=policy)
+        evidence = {}
+        for form in wanted_forms(self._problems, settings):
+            crd, new, evidence[form] = self._before[form.definition], self._after[form.definition], Evidence()
+            kind = crd["spec"]["group"], crd["spec"]["names"]["kind"]
+            objects = [each for each in self._samples if (each["apiVersion"].split("/")[0], each["kind"]) == kind]
+            if with_samples and is_concerned(form, new):
+                check = check_of(form, self._problems[form.definition], crd, new, settings)
+                evidence[form] = evaluate(check, objects)
+        return bool(judge(self._problems, evidence, settings).refusal)
 
 
 def test_the_page_tells_how_many_upgrades_of_real_packages_are_refused(corpus: Path) -> None:
@@ -90,9 +96,10 @@ def test_the_page_tells_how_many_upgrades_of_real_packages_are_refused(corpus: P
     for package, old, new in steps(corpus):
         packages.add(package)
         count += 1
+        step = Step(old, new)
         for policy in ("Enforce", "IfUsed"):
-            refused[policy] += [package] * is_refused(old, new, policy, with_samples=False)
-        refused["samples"] += [package] * is_refused(old, new, "IfUsed", with_samples=True)
+            refused[policy] += [package] * step.is_refused(policy, with_samples=False)
+        refused["samples"] += [package] * step.is_refused("IfUsed", with_samples=True)
     text = " ".join(PAGE.read_text().split())
     figures = re.search(
         r"Of (\d+) upgrades of (\d+) packages, (\d+) \((\d+) packages\) are refused by `Enforce`, (\d+) by `IfUsed` while "
