@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import COUNT_ANNOTATION
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
+from rukpak.bundledeployment import count_schedule
 from rukpak.bundledeployment.rest_mapper import CRDS
 from rukpak.setup import build
 from tests.cluster import killable_process
@@ -90,8 +94,11 @@ async def test_custom_resources_are_counted_when_it_is_requested_and_only_then(a
         assert set(client.listed) == {"Boat", "Raft"}
 
 
-async def test_a_label_makes_no_custom_resource_a_part_of_the_bundle(at: Harness, running: Client) -> None:
+async def test_a_label_makes_no_custom_resource_a_part_of_the_bundle(
+    at: Harness, running: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What counts is all but what this BundleDeployment applied, whatever labels it has, and whoever else brings it."""
+    monkeypatch.setattr(count_schedule, "MIN_COUNT_INTERVAL", timedelta(seconds=0.5))
     boats, other = kind_of(at.group), f"{at.name}-b"
     sample, shared, stripped = (thing(boats, name, at.name) for name in ("sample", "shared", "stripped"))
     await at.install(at.push(plain(namespace(at.name), definition(at.group), sample, shared, stripped)))
