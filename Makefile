@@ -11,6 +11,9 @@ NODE_TESTS ?= tests/node
 SHORT_NODE_TESTS := tests/node/test_suite.py tests/node/operators/test_greeter.py::test_it_reconciles_is_upgraded_and_removed
 DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG)) $(if $(NODE),--node $(NODE)) $(if $(NAME),--name $(NAME))
 
+# The tests start thousands of Python processes, and each would compile the modules of the suite itself.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: alerts certmanager crash gitops image node release help setup lock format generate check unit integration cluster e2e corpus buildah test docs bench demo clean
 
