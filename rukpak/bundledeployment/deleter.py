@@ -125,15 +125,16 @@ class Deleter:
     ) -> None:
         """Delete all of them, also when a webhook or a policy rejects some."""
         results = await asyncio.gather(*(deletion for _, deletion in deletions.values()), return_exceptions=True)
-        sentences: list[str] = []
+        sentences, errors = list[str](), list[ApiError]()
         for (uid, (key, _)), result in zip(deletions.items(), results, strict=True):
             if isinstance(result, ApiError) and result.status not in _TRANSIENT:
                 failed[uid] = failed.get(uid, 0) + 1
                 sentences.append(f"{key}: {result.message}")
+                errors.append(result)
             elif result is not None:
                 raise result
         if sentences and not world.abandoned:
-            text = f"the API server does not delete {list_names(sentences, '; ', 3)}{abandon_hint(world)}"
+            text = f"the API server does not delete {list_names(sentences, '; ', 3)}{abandon_hint(world, errors)}"
             raise Waiting(Reason.REMOVING, text, DELETE_RETRY_DELAY)
 
     async def _leave(self, world: World, namespace: NamespaceInfo) -> None:

@@ -19,11 +19,13 @@ behind. Pure.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
+from http import HTTPStatus
 
 from olmkit.api.bundledeployments import ABANDON_ANNOTATION, FINALIZER, ConditionType, Reason
 from olmkit.api.conditions import find_condition
-from olmkit.errors import OlmError, Waiting
+from olmkit.errors import ApiError, OlmError, Unavailable, Waiting
 from olmkit.stored_times import has_passed
 from rukpak.bundledeployment.evaluate import FOREIGN_OBJECTS_WARNING, Evaluation
 from rukpak.bundledeployment.namespace_info import NamespaceInfo
@@ -46,7 +48,7 @@ from rukpak.bundledeployment.waiting import (
     poll_delay,
     with_finalizers,
 )
-from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, CustomResource, LabeledObject, World
+from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, CustomResource, LabeledObject, ListFailure, World
 from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names
 from rukpak.render.phases import ACCESS, ADMISSION, CONFIGURATION, CRDS, CUSTOM_RESOURCES, WORKLOADS, phase_of
@@ -117,13 +119,26 @@ def _require_known(world: World) -> None:
         raise BriefWait(Reason.OBJECT_LOOKUP_FAILURE, f"listing {kinds}", SYNC_POLL_DELAY)
     if world.abandoned or not (world.unreachable_kinds or world.custom_resources is None):
         return
-    groups = list_names({group for group, _ in world.unreachable_kinds}) or "the CRDs' groups"
-    hint = "" if world.is_server_busy else abandon_hint(world)
-    raise Waiting(
-        Reason.OBJECT_LOOKUP_FAILURE,
-        f"the API server does not answer for {groups}: its objects cannot be removed{hint}",
-        UNREACHABLE_RETRY_DELAY if world.unreachable_kinds else UNLISTED_RETRY_DELAY,
-    )
+    if world.unreachable_kinds:
+        groups = list_names({group for group, _ in world.unreachable_kinds})
+        text = f"the API server does not answer for {groups}: its objects cannot be removed"
+        raise Waiting(Reason.OBJECT_LOOKUP_FAILURE, text, UNREACHABLE_RETRY_DELAY)
+    text = _unlisted(world, world.list_failure) if world.list_failure is not None else "custom resources are not listed"
+    raise Waiting(Reason.OBJECT_LOOKUP_FAILURE, text, UNLISTED_RETRY_DELAY)
+
+
+def _unlisted(world: World, failure: ListFailure) -> str:
+    """The API server does not list custom resources: its answer, and how the deletion can go on."""
+    definition, error = failure.definition, failure.error
+    what = f"{definition.kind}.{definition.group}"
+    text = f"the API server does not list {what}, which has to be removed: {error.message}"
+    if definition.conversion.is_webhook and error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        where = "/".join(filter(None, definition.conversion[1:3])) or definition.conversion.url
+        text += (
+            f"; see to its conversion webhook {where}, or set spec.conversion of CustomResourceDefinition {definition.name} "
+            'to {"strategy":"None"}: what is removed need not be converted'
+        )
+    return f"{text}{abandon_hint(world, [error])}"
 
 
 def _delete_objects(world: World) -> Plan | None:
@@ -200,11 +215,13 @@ def _describe(words: str, entries: list[LabeledObject | CustomResource]) -> str:
     return f"{words} {listed}" if entries else ""
 
 
-def abandon_hint(world: World) -> str:
-    """How to proceed when an object cannot be deleted, as the end of a message. Empty while the deletion is younger than
-    STUCK_AFTER: most of what refuses passes in that time, and what is left behind is never removed."""
+def abandon_hint(world: World, errors: Iterable[ApiError] = ()) -> str:
+    """How to proceed when an object cannot be deleted, as the end of a message. What is left behind is never removed. So this is
+    empty while the deletion is younger than STUCK_AFTER, in which most of what refuses passes, and if any of the `errors` of the
+    API server says nothing about the object: too many requests, a server or a webhook that does not answer."""
     began = world.deployment.metadata.deletion_timestamp
-    if began is None or not has_passed(datetime.fromisoformat(began), STUCK_AFTER, world.now):
+    may_pass = any(isinstance(error, Unavailable) or error.status == HTTPStatus.UNAUTHORIZED for error in errors)
+    if may_pass or began is None or not has_passed(datetime.fromisoformat(began), STUCK_AFTER, world.now):
         return ""
     return f"; kubectl annotate bundledeployment {world.name} {ABANDON_ANNOTATION}=true leaves it behind"
 

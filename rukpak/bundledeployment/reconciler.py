@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from http import HTTPStatus
 
 from olmkit.api import bundles, operators
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment
@@ -66,6 +65,7 @@ from rukpak.bundledeployment.world import (
     CustomResource,
     CustomResourceCounts,
     DeletedWorld,
+    ListFailure,
     Usage,
     World,
 )
@@ -387,8 +387,7 @@ class BundleDeploymentReconciler:
             except NotFound:
                 continue
             except ApiError as error:
-                is_busy = error.status == HTTPStatus.TOO_MANY_REQUESTS
-                return replace(world, custom_resources=None, is_server_busy=is_busy)
+                return replace(world, custom_resources=None, list_failure=ListFailure(crd, error))
             found += map(transforms.custom_resource, objects)
         return replace(world, custom_resources=tuple(found))
 

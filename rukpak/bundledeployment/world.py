@@ -180,6 +180,14 @@ class DeletedWorld:
 
 
 @dataclass(frozen=True)
+class ListFailure:
+    """The API server does not list the custom resources of a CustomResourceDefinition."""
+
+    definition: CustomResourceDefinition
+    error: ApiError
+
+
+@dataclass(frozen=True)
 class World:
     """Everything that is known about one BundleDeployment."""
 
@@ -225,8 +233,8 @@ class World:
     """The last check of custom resources against the schemas of the bundle; None: there was none."""
     custom_resources: tuple[CustomResource, ...] | None = None
     """Custom resources of its CRDs, while the BundleDeployment is being deleted; None when they cannot be listed."""
-    is_server_busy: bool = False
-    """Whether the API server has refused to list them because it has too many requests."""
+    list_failure: ListFailure | None = None
+    """Why they cannot be listed."""
     webhooks_without_endpoints: frozenset[ObjectKey] = frozenset()
     """Its webhook configurations that have no endpoints, while the BundleDeployment is being deleted."""
     undeletable: frozenset[str] = frozenset()

@@ -150,6 +150,10 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
         ("docs/quickstart.md", "docker build --build-arg VERSION=0.1.0 -t olm-suite:v0.1.0 ."),
         ("docs/quickstart.md", "skopeo login ghcr.io"),
         ("docs/tilt.md", "make setup"),
+        (
+            "docs/troubleshooting/deletion.md",
+            'kubectl patch crd NAME --type=merge --patch=\'{"spec":{"conversion":{"strategy":"None","webhook":null}}}\'',
+        ),
         ("docs/troubleshooting.md", 'kubectl logs -n olm-suite-system deployment/rukpak | grep "\\"$NAME\\""'),
         ("config/samples/README.md", "source .venv/bin/activate                               # made by `make setup`"),
     ]

@@ -311,3 +311,31 @@ async def test_a_namespace_that_a_broken_conversion_webhook_holds_names_the_kind
         await at.client.patch(CRDS, name, {"spec": {"conversion": {"strategy": "None", "webhook": None}}})
     await at.until(gone)
     await at.until(READY, other)
+
+
+async def test_custom_resources_that_a_broken_conversion_webhook_hides_are_deleted_without_it(
+    at: Harness, running: Client
+) -> None:
+    boats, name = kind_of(at.group), f"boats.{at.group}"
+    await at.install(at.push(plain(namespace(at.name), definition(at.group, "Boat", "v1", "v2"))))
+    await at.until(READY)
+    await at.create(boats, thing(boats, "dinghy", at.name))
+    await hold(at, "the webhook is broken first")
+    await at.remove()
+    await at.until(says("Ready", "False", "DeletionHeld", "the webhook is broken first"))
+    # The dinghy is stored as one version, and all are listed as another one.
+    versions = (await at.client.get(CRDS, name))["spec"]["versions"]
+    for version in versions:
+        version["storage"] = not version["storage"]
+    where = {"service": {"namespace": at.name, "name": "nowhere"}}
+    webhook = {"clientConfig": where, "conversionReviewVersions": ["v1"]}
+    conversion = {"strategy": "Webhook", "webhook": webhook}
+    await at.client.patch(CRDS, name, {"spec": {"conversion": conversion, "versions": versions}})
+    await hold(at, None)
+    raw = await at.until(says("Ready", "False", "Removing", f"see to its conversion webhook {at.name}/nowhere"))
+    text = triple(raw, "Ready")[2]
+    assert f"does not list Boat.{at.group}, which has to be removed: conversion webhook for {at.group}/v2" in text
+    assert "abandon" not in text
+    await at.client.patch(CRDS, name, {"spec": {"conversion": {"strategy": "None", "webhook": None}}})
+    await at.until(gone)
+    assert await at.find(CRDS, name) is None

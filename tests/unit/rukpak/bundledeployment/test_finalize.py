@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from olmkit.api.bundledeployments import ABANDON_ANNOTATION, DELETION_HOLD_ANNOTATION, MAX_DELETION_HOLD_LENGTH, Reason
-from olmkit.errors import Waiting
+from olmkit.api.customresourcedefinitions import NO_WEBHOOK, Conversion, CustomResourceDefinition
+from olmkit.errors import Waiting, api_error
 from rukpak.bundledeployment.finalize import DELETE_BATCH, STUCK_AFTER, unlisted_namespaces
 from rukpak.bundledeployment.namespace_blockers import NamespaceBlockers
 from rukpak.bundledeployment.namespace_info import NamespaceInfo
@@ -21,7 +22,7 @@ from rukpak.bundledeployment.plan import (
     LeaveNamespaces,
     RemoveFinalizer,
 )
-from rukpak.bundledeployment.world import BriefWait, ForeignObjects, LabeledObject, World
+from rukpak.bundledeployment.world import BriefWait, ForeignObjects, LabeledObject, ListFailure, World
 from rukpak.format.objects import ObjectKey
 from tests.unit.rukpak.bundledeployment.worlds import (
     BOAT,
@@ -284,12 +285,36 @@ def test_what_has_finalizers_is_named_at_once_and_before_what_is_stuck() -> None
 
 
 def test_a_deletion_that_has_just_begun_is_not_advised_to_leave_anything_behind() -> None:
-    young = replace(deleting(having(), deletionTimestamp="2026-01-01T11:55:00Z"), custom_resources=None)
-    old = replace(having(), custom_resources=None)
-    for seen, is_advised in ((young, False), (old, True), (replace(old, is_server_busy=True), False)):
-        with pytest.raises(Waiting, match="does not answer for the CRDs' groups") as caught:
+    old = unlisted(403)
+    for seen, is_advised in ((deleting(old, deletionTimestamp="2026-01-01T11:55:00Z"), False), (old, True)):
+        with pytest.raises(Waiting, match=r"does not list Boat.example.com, .*: no($|; kubectl)") as caught:
             plan_of(seen)
         assert ("abandon" in str(caught.value)) is is_advised
+
+
+@pytest.mark.parametrize("status", [0, 401, 429, 500, 502, 503, 504])
+def test_nobody_is_advised_to_leave_anything_behind_because_of_what_passes(status: int) -> None:
+    with pytest.raises(Waiting, match=r"^the API server does not list Boat.example.com, which has to be removed: no$"):
+        plan_of(unlisted(status))
+
+
+def test_a_conversion_webhook_that_keeps_custom_resources_from_being_listed_is_named() -> None:
+    conversion = Conversion("Webhook", "ship-system", "engine")
+    with pytest.raises(Waiting) as caught:
+        plan_of(unlisted(500, conversion))
+    assert str(caught.value) == (
+        "the API server does not list Boat.example.com, which has to be removed: no; see to its conversion webhook "
+        "ship-system/engine, or set spec.conversion of CustomResourceDefinition boats.example.com to "
+        '{"strategy":"None"}: what is removed need not be converted'
+    )
+    with pytest.raises(Waiting, match=r": no$"):
+        plan_of(unlisted(429, conversion))
+
+
+def unlisted(status: int, conversion: Conversion = NO_WEBHOOK) -> World:
+    """Its custom resources are not listed, in a deletion that began long ago."""
+    boats = CustomResourceDefinition("boats.example.com", group="example.com", kind="Boat", conversion=conversion)
+    return replace(having(), custom_resources=None, list_failure=ListFailure(boats, api_error(status, "", "no")))
 
 
 def test_what_a_namespace_waits_for_is_named() -> None:
@@ -320,9 +345,9 @@ def test_nothing_goes_before_everything_was_read() -> None:
     with pytest.raises(BriefWait, match="Secret"):
         plan_of(replace(having(member(WORKLOAD)), unsynced=kinds))
     hidden = frozenset({("metrics.example.com", "Gauge")})
-    with pytest.raises(Waiting, match=r"does not answer for metrics.example.com: .* leaves it behind"):
+    with pytest.raises(Waiting, match=r"does not answer for metrics.example.com: its objects cannot be removed$"):
         plan_of(replace(having(member(WORKLOAD)), unsynced=hidden, unreachable_kinds=hidden))
-    with pytest.raises(Waiting, match="the CRDs' groups"):
+    with pytest.raises(Waiting, match="custom resources are not listed"):
         plan_of(replace(having(member(WORKLOAD)), custom_resources=None))
     assert torn(replace(having(member(WORKLOAD), abandoned=True), unsynced=hidden, unreachable_kinds=hidden)) == [
         ["engine"]
