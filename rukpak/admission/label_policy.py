@@ -81,16 +81,29 @@ class LabelPolicy:
         review = {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind}
         username = (await self._client.create(_REVIEWS, review))["status"]["userInfo"]["username"]
         for kind, body in policy_objects(username, owner["metadata"]["uid"], self._owner):
-            stored = (await self._client.apply(kind, body, _MANAGER))["metadata"]
-            self._informers[kind].record_write({**body, "metadata": stored})
-            state = owner["metadata"]["uid"], stored["uid"], stored["generation"]
-            self._applied[kind, stored["name"]] = state
-        log.info("others cannot change the labels of rukpak on Namespaces and CustomResourceDefinitions")
+            stored = self._informers[kind].get(body["metadata"]["name"])
+            if stored is None or not _contains(stored, body):
+                stored = await self._client.apply(kind, body, _MANAGER)
+                self._informers[kind].record_write(stored)
+                log.info(
+                    "a policy of labels was applied", extra={"kind": kind.kind, "object": body["metadata"]["name"]}
+                )
+            metadata = stored["metadata"]
+            self._applied[kind, metadata["name"]] = owner["metadata"]["uid"], metadata["uid"], metadata["generation"]
 
     def _is_applied(self, owner: Object, kind: Kind, name: str) -> bool:
         metadata = (self._informers[kind].get(name) or {}).get("metadata") or {}
         state = owner["metadata"]["uid"], metadata.get("uid"), metadata.get("generation")
         return self._applied[kind, name] == state
+
+
+def _contains(stored: Any, body: Any) -> bool:
+    """Whether a stored value is `body`, beside fields that the API server adds: an apply would change nothing."""
+    if isinstance(stored, dict) and isinstance(body, dict):
+        return all(key in stored and _contains(stored[key], value) for key, value in body.items())
+    if isinstance(stored, list) and isinstance(body, list):
+        return len(stored) == len(body) and all(map(_contains, stored, body))
+    return bool(stored == body)
 
 
 def policy_objects(username: str, owner_uid: str, owner: str) -> list[tuple[Kind, Object]]:

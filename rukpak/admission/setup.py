@@ -58,8 +58,8 @@ def _guard_labels(manager: Manager) -> None:
         manager.client,
         CONFIGURATION,
         manager.informer(WEBHOOK_CONFIGURATIONS, field_selector=f"metadata.name={CONFIGURATION}"),
-        manager.informer(POLICIES, metadata_only=True, **selected),
-        manager.informer(BINDINGS, metadata_only=True, **selected),
+        manager.informer(POLICIES, **selected),
+        manager.informer(BINDINGS, **selected),
     )
     manager.add_runnable(policy.run, every_replica=False)
 
