@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
-from olmkit.api import bundledeployments
+from olmkit.api import bundledeployments, customresourcedefinitions
 from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION
 from olmkit.api.operators import INSTALLED_FOR_LABEL
-from tests.cluster.operator_controller.operator.site import CHAIN, Requirements, Site
+from operator_controller.operator.timing import RESYNC_DELAY
+from tests.cluster.operator_controller.operator.site import CHAIN, WITHIN_SECONDS, Requirements, Site
+from tests.e2e.packages import group
 
 CIRCLE: dict[str, Requirements] = {"a": {"1.0.0": ["b 1.0.0"]}, "b": {"1.0.0": ["a 1.0.0"]}}
 
@@ -108,6 +112,24 @@ async def test_an_operator_that_is_deleted_and_created_again_at_once_is_another_
     owners = (site.deployment("a") or {})["metadata"]["ownerReferences"]
     assert [each["uid"] for each in owners] == [(site.operator("a") or {})["metadata"]["uid"]]
     assert (site.deployment("b") or {})["metadata"]["uid"] == dependency["metadata"]["uid"]
+
+
+@pytest.mark.timeout(400)
+async def test_what_is_requested_again_while_its_dependency_is_deleted_is_installed_as_soon_as_that_is_gone(
+    site: Site,
+) -> None:
+    """Only the events of the deletion are in time: the next pass without one comes after the test has ended."""
+    assert timedelta(seconds=WITHIN_SECONDS) < RESYNC_DELAY
+    async with site.controller():
+        await site.install(CHAIN)
+        definition = f"things.{group(site.package('b'))}"
+        await site.client.patch(customresourcedefinitions.KIND, definition, {"metadata": {"finalizers": ["x.io/hold"]}})
+        await site.delete("a")
+        await site.until("b is being deleted", lambda: site.operator("a") is None and is_deleting(site, "b"))
+        await site.request("a")
+        await site.until("a says so", lambda: "which is being deleted" in site.ready("a")[2])
+        await site.client.patch(customresourcedefinitions.KIND, definition, {"metadata": {"finalizers": []}})
+        await site.until("both are installed", lambda: site.is_installed("a") and site.is_installed("b"))
 
 
 @pytest.mark.timeout(400)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import urllib.request
+from datetime import timedelta
 from pathlib import Path
+
+import pytest
 
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import (
@@ -15,6 +18,7 @@ from olmkit.api.bundledeployments import (
 )
 from olmkit.runtime.client import Client
 from olmkit.runtime.recorder import EVENT
+from rukpak.bundledeployment import finalize, waiting
 from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES
 from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
@@ -60,6 +64,27 @@ async def test_custom_resources_go_before_their_operator_and_what_is_stuck_can_b
     assert await at.find(DEPLOYMENTS, "engine", at.name) is None
     await at.client.patch(boats, "held", {"metadata": {"finalizers": None}}, at.name)
     await at.when(NAMESPACES, at.name, "", gone)
+
+
+async def test_what_waits_for_the_deletion_of_a_namespace_goes_on_when_it_is_gone(
+    at: Harness, running: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both the deletion and the next installation of the same name; no pass without an event is made before the test ends."""
+    monkeypatch.setattr(waiting, "MIN_POLL_DELAY", timedelta(hours=1))
+    monkeypatch.setattr(finalize, "MAX_RECHECK_DELAY", timedelta(hours=1))
+    ref = at.push(plain(namespace(at.name), config_map("log", at.name)))
+    await at.install(ref)
+    await at.until(READY)
+    held = config_map("held", at.name)
+    held["metadata"]["finalizers"] = ["test.example.com/hold"]
+    await at.create(CONFIG_MAPS, held)
+    await at.remove()
+    await at.until(says("Ready", "False", "Removing", f"removing Namespace {at.name}"))
+    await at.install(ref, f"{at.name}-next")
+    await at.until(says("Ready", "False", text=f"waiting until it is gone: Namespace {at.name}"), f"{at.name}-next")
+    await at.client.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, at.name)
+    await at.until(gone)
+    await at.until(READY, f"{at.name}-next")
 
 
 async def test_custom_resources_of_a_definition_that_only_has_the_label_stay(at: Harness, running: Client) -> None:
