@@ -32,7 +32,18 @@ HEAVY = {
         "jsonschema_rs",
         "kubernetes_asyncio",
     ),
-    *("msgspec", "orjson", "pathspec", "prometheus_client", "pydantic", "pysat", "re2", "ryaml", "semantic_version"),
+    *(
+        "greenlet",
+        "msgspec",
+        "orjson",
+        "pathspec",
+        "prometheus_client",
+        "pydantic",
+        "pysat",
+        "re2",
+        "ryaml",
+        "semantic_version",
+    ),
     *("ssl", "yaml", "zstandard"),
 }
 """The packages of pyproject.toml but click, and what is slow of the standard library."""
