@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from tests.cluster.rukpak.harness import (
     data,
     definition,
     deployment,
+    gone,
     kind_of,
     namespace,
     plain,
@@ -182,24 +184,33 @@ async def test_what_somebody_changed_while_rukpak_was_down_is_repaired(at: Harne
 
 @pytest.mark.timeout(600)
 async def test_an_upgrade_that_was_killed_and_taken_back_leaves_nothing_of_it(at: Harness, tmp_path: Path) -> None:
-    """The objects of both bundles differ in values alone: the names of the fields that were applied do not tell them apart."""
-    kills, refs = 0, {}
-    for number in range(1, MAX_WRITES):
-        name = f"{at.name}-{number}"
-        for version in ("1", "2"):
-            objects = [namespace(name), *(config_map(each, name, v=version) for each in ("a", "b"))]
-            refs[version] = at.push(plain(*objects), f"{name}-v{version}")
-        async with rukpak(at.cluster, tmp_path):
-            await at.install(refs["1"], name)
-            await at.until(READY, name)
-        was_killed = await _killed_upgrade(at, tmp_path, refs["2"], name, number)
-        await at.install(refs["1"], name)
+    """The objects of both bundles differ in values alone: the names of the fields that were applied do not tell them apart. While
+    one BundleDeployment is removed, which takes as long as its Namespace, the next one is installed."""
+    kills, names = 0, [f"{at.name}-{number}" for number in range(1, MAX_WRITES + 1)]
+
+    async def install(name: str, version: str) -> None:
+        objects = [namespace(name), *(config_map(each, name, v=version) for each in ("a", "b"))]
+        await at.install(at.push(plain(*objects), f"{name}-v{version}"), name)
+
+    async def install_first(name: str) -> None:
+        await install(name, "1")
+        await at.until(READY, name)
+
+    async with rukpak(at.cluster, tmp_path):
+        await install_first(names[0])
+    for number, (name, next_name) in enumerate(pairwise(names), 1):
+        async with _run_killable(at.cluster, tmp_path) as kill_switch:
+            kill_switch.writes_left = number
+            await install(name, "2")
+            await first(kill_switch.killed.wait(), at.until(READY, name))
+            was_killed = kill_switch.was_killed
+        await install(name, "1")
         async with rukpak(at.cluster, tmp_path):
             await at.until(READY, name)
             for each in ("a", "b"):
                 assert data(await at.find(CONFIG_MAPS, each, name)) == {"v": "1"}, (number, each)
             await at.remove(name)
-            await at.until(lambda raw: raw is None, name)
+            await asyncio.gather(at.until(gone, name), *([install_first(next_name)] if was_killed else []))
         assert await at.find(NAMESPACES, name) is None
         kills += was_killed
         if not was_killed:
@@ -252,14 +263,6 @@ async def test_what_another_client_applies_as_our_field_manager_is_changed_back(
         body["metadata"]["labels"] = {OWNER: raw["metadata"]["uid"]}
         await at.client.apply(CONFIG_MAPS, body, manager_name(at.name))
         await at.when(CONFIG_MAPS, "log", at.name, lambda raw: data(raw) == {"v": "1"})
-
-
-async def _killed_upgrade(at: Harness, cache: Path, ref: str, name: str, writes: int) -> bool:
-    async with _run_killable(at.cluster, cache) as kill_switch:
-        kill_switch.writes_left = writes
-        await at.install(ref, name)
-        await first(kill_switch.killed.wait(), at.until(READY, name))
-        return kill_switch.was_killed
 
 
 def _run_killable(cluster: Cluster, cache: Path) -> AbstractAsyncContextManager[KillSwitch]:
