@@ -6,7 +6,7 @@ Called by the tests and the demo, which have the suite's image built.
 import gzip
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from devcluster.images import Registry, layer
@@ -36,15 +36,15 @@ class BaseImage(Protocol):
         """The configuration and the layers."""
 
 
-def push_images(registry: Registry, host: str, base: BaseImage) -> Images:
-    """Push the container images, whose references begin with `host`; `base` is the image of the suite.
-
-    Raises DevclusterError.
+def push_images(registry: Registry, host: str, base: BaseImage, found: Sequence[Bundle] = ()) -> Images:
+    """Push the container images of these bundles, without of all; the references begin with `host`, and `base` is the image of
+    the suite. Raises DevclusterError.
     """
     blobs = list(base.read_blobs())
     added = layer(_sources())
     return {
-        each.name: f"{host}/{REPOSITORY_NAME}@{_push_image(registry, each, base, blobs, added)}" for each in bundles()
+        each.name: f"{host}/{REPOSITORY_NAME}@{_push_image(registry, each, base, blobs, added)}"
+        for each in found or bundles()
     }
 
 

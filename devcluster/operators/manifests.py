@@ -39,6 +39,8 @@ class Bundle:
     api_services: Sequence[Body] = ()
     deployment: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the Deployment's spec."""
+    workload: str = ""
+    """The name of the Deployment, and of the label of its pods; empty: the name of the package."""
 
     @property
     def name(self) -> str:
@@ -87,7 +89,8 @@ class Bundle:
         }
 
     def _deployment(self, image: str) -> Body:
-        labels = {"app.kubernetes.io/name": self.package}
+        name = self.workload or self.package
+        labels = {"app.kubernetes.io/name": name}
         pod = {
             "serviceAccountName": self.package,
             "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
@@ -95,7 +98,7 @@ class Bundle:
         }
         template = {"metadata": {"labels": labels}, "spec": pod}
         spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template, **self.deployment}
-        return {"name": self.package, "label": labels, "spec": spec}
+        return {"name": name, "label": labels, "spec": spec}
 
     def _container(self, image: str) -> Body:
         return {
@@ -163,15 +166,47 @@ def _greeter(version: str) -> Bundle:
     )
 
 
-def _reservations(version: str) -> Bundle:
-    common = {"nights": {"type": "integer"}, "room": {"type": "string"}}
-    name = {"type": "string"}
-    names = {"type": "object", "properties": {"givenName": name, "familyName": name}}
-    stored = "v1" if version == OLD else "v2"
-    versions = [
-        _version(each, {"guest": guest, **common}, ["guest", "nights"], storage=each == stored)
-        for each, guest in (("v1", name), ("v2", names))
+def conversion_steps() -> list[Bundle]:
+    """Versions of an operator of Reservations of which each has its conversion webhook elsewhere: in no place, in one, at another
+    path of the same Service, and at another Service."""
+    return [
+        _step(1, "desk", "", "v1"),
+        _step(2, "desk", "/convert", "v1", "v2"),
+        _step(3, "desk", "/v2/convert", "v1", "v2"),
+        _step(4, "counter", "/v2/convert", "v1", "v2"),
     ]
+
+
+def _step(number: int, workload: str, path: str, *names: str) -> Bundle:
+    versions = [_reservation_version(each, storage=each == names[-1]) for each in names]
+    # The first one has a webhook that is never asked: it brings the certificate that its program serves.
+    hook = {
+        **_webhook("convert" if path else "validate"),
+        "deploymentName": workload,
+        "webhookPath": path or "/validate",
+    }
+    return Bundle(
+        package="frontdesk",
+        version=f"{number}.0.0",
+        module="reservations",
+        environment=[{"name": "CONVERSION_PATH", "value": path or "/convert"}],
+        crds=[_crd(reservations.GROUP, "Reservation", "reservations", versions)],
+        webhooks=[hook],
+        workload=workload,
+    )
+
+
+def _reservation_version(name: str, *, storage: bool) -> Body:
+    """v1 has the name of the guest in one piece, v2 in two."""
+    text = {"type": "string"}
+    names = {"type": "object", "properties": {"givenName": text, "familyName": text}}
+    fields = {"guest": text if name == "v1" else names, "nights": {"type": "integer"}, "room": text}
+    return _version(name, fields, ["guest", "nights"], storage=storage)
+
+
+def _reservations(version: str) -> Bundle:
+    stored = "v1" if version == OLD else "v2"
+    versions = [_reservation_version(each, storage=each == stored) for each in ("v1", "v2")]
     return Bundle(
         package="reservations",
         version=version,

@@ -20,6 +20,7 @@ GROUP = "reservations.example.com"
 CERTIFICATES = "/tmp/k8s-webhook-server/serving-certs"
 DEFAULT_ROOM = "standard"
 DEFAULT_MAXIMUM_NIGHTS = 30
+DEFAULT_CONVERSION_PATH = "/convert"
 
 Body = dict[str, Any]
 Respond = Callable[[Body], Body]
@@ -96,13 +97,13 @@ def _handler(respond: Respond) -> Callable[[web.Request], Any]:
     return handle
 
 
-def application(maximum_nights: int) -> web.Application:
+def application(maximum_nights: int, conversion_path: str = DEFAULT_CONVERSION_PATH) -> web.Application:
     """The three webhooks."""
     made = web.Application(client_max_size=16 * 1024 * 1024)
     for path, respond in (
         ("/validate", validation(maximum_nights)),
         ("/mutate", mutation),
-        ("/convert", conversion),
+        (conversion_path, conversion),
     ):
         made.router.add_post(path, _handler(respond))
     return made
@@ -111,7 +112,8 @@ def application(maximum_nights: int) -> web.Application:
 async def _body(program: Program) -> None:
     certificate = https_server.ServingCertificate(program.arguments.certificates, "tls.crt", "tls.key")
     maximum_nights = int(os.environ.get("MAXIMUM_NIGHTS", DEFAULT_MAXIMUM_NIGHTS))
-    await https_server.serve(program, application(maximum_nights), certificate)
+    path = os.environ.get("CONVERSION_PATH", DEFAULT_CONVERSION_PATH)
+    await https_server.serve(program, application(maximum_nights, path), certificate)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,9 @@ async def _difference(session: Session, name: str, version: str | None, options:
         old = await rendered(running.image, current_spec(deployment), name, cluster, options)
         before = old.ready.manifests
     after = new.ready.manifests
-    planned = await planned_definitions(session, definitions_of(after), spec.crd_upgrade_safety, definitions_of(before))
+    planned = await planned_definitions(
+        session, definitions_of(after), spec.crd_upgrade_safety, definitions_of(before), new.awaited_definitions
+    )
     was, will = permissions(before), permissions(after)
     return Difference(
         operator=name,

@@ -7,7 +7,7 @@ Called by diff.py and approve.py. Custom resources are read as the user, and eva
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,16 +48,18 @@ async def planned_definitions(
     new: Mapping[str, Definition],
     settings: CrdUpgradeSafety | None,
     running: Mapping[str, Definition],
+    awaited: Collection[str] = (),
 ) -> PlannedDefinitions:
     """`new` and `running` are those of the bundle that may come and of the one that runs, by name: one that cannot be read from
-    the cluster is compared with that of the bundle that runs. Raises ApiError if custom resources cannot be listed now."""
+    the cluster is compared with that of the bundle that runs. `awaited`: those whose conversion webhook the upgrade waits for.
+    Raises ApiError if custom resources cannot be listed now."""
     old = await _live(session, new, running)
     problems = broken_rules(old, new)
     forms = wanted_forms(problems, settings)
     subjects = {name: Subject(old[name], new[name], found) for name, found in problems.items()}
     collected = await Collector(session.client, _evaluated).collect(subjects, forms, settings)
     verdict = judge(problems, collected.evidence, settings)
-    return PlannedDefinitions(tuple(definition_changes(old, new, problems, verdict)), verdict)
+    return PlannedDefinitions(tuple(definition_changes(old, new, problems, verdict, awaited)), verdict)
 
 
 async def _evaluated(checks: list[Check], objects: list[Object]) -> list[Evidence]:

@@ -35,6 +35,15 @@ class Conversion(NamedTuple):
     url: str = ""
 
     @property
+    def endpoint(self) -> str:
+        """The path and the port, or the URL."""
+        return self.url or f"{self.path or '/'} on port {self.port}"
+
+    def __str__(self) -> str:
+        """Where the webhook is, for messages."""
+        return self.url or f"Service {self.namespace}/{self.service}"
+
+    @property
     def is_webhook(self) -> bool:
         """Whether a webhook converts."""
         return self.strategy == WEBHOOK

@@ -24,6 +24,7 @@ from olmkit.runtime.client import Client
 from rukpak.bundledeployment import inventory, transforms
 from rukpak.bundledeployment.apply_errors import CHANGED_RETRY_DELAY, CONFLICT_RETRY_DELAY, ApplyErrors, combine
 from rukpak.bundledeployment.drift import next_applied
+from rukpak.bundledeployment.held_definitions import held_body
 from rukpak.bundledeployment.informers import Informers
 from rukpak.bundledeployment.inventory import Inventory
 from rukpak.bundledeployment.plan import (
@@ -151,7 +152,10 @@ class Applier:
         if not dry_run:
             _distrust(current, item)
         async with self.limit:  # a parsed object takes many times the size of its JSON: few of them are in memory
-            result = await self._send(current.world, kind, _body(current, item), dry_run, current.world.adopts)
+            body = _body(current, item)
+            if item.held:
+                body = held_body(body, await self.client.get(kind, item.key.name), item.held)
+            result = await self._send(current.world, kind, body, dry_run, current.world.adopts)
         if not dry_run:
             self._record_write(kind, result)
             entry = transforms.applied_fields(result).get(manager, "")

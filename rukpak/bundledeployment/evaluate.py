@@ -13,6 +13,7 @@ from rukpak.bundledeployment.retention import is_only_member
 from rukpak.bundledeployment.rollback import obstacle
 from rukpak.bundledeployment.waiting import CONTENT_RETRY_DELAY, UNREACHABLE_RETRY_DELAY, WATCHED_RETRY_DELAY
 from rukpak.bundledeployment.world import World
+from rukpak.crd_safety.conversion_order import interruption
 from rukpak.format.text import list_names
 
 FOREIGN_OBJECTS_WARNING = "objects that are not part of the bundle are deleted with their Namespace"
@@ -28,6 +29,8 @@ class Evaluation:
     """What only clients may notice of new schemas, and what a check of custom resources against them left out; empty: nothing."""
     irreversible: str = ""
     """What the upgrade to the desired Bundle changes for good; empty: nothing."""
+    interruption: str = ""
+    """Which requests for custom resources fail during the upgrade to the desired Bundle, as far as that is known; empty: none."""
     rollback_obstacle: str = ""
     """Why the target cannot be rolled back, if it fails; empty: it can, or nothing asks for it."""
     foreign_objects: str = ""
@@ -42,7 +45,7 @@ def evaluate(world: World) -> Evaluation:
     if world.deployment.metadata.deleting:
         return Evaluation(foreign_objects=_foreign_objects(world), deletion_hold=_deletion_hold(world))
     blocker = _unpack_blocker(world) or _content_blocker(world) or crd_gate.blocker(world)
-    return Evaluation(blocker, crd_gate.remarks(world), irreversible(world), obstacle(world))
+    return Evaluation(blocker, crd_gate.remarks(world), irreversible(world), _interruptions(world), obstacle(world))
 
 
 def irreversible(world: World) -> str:
@@ -51,13 +54,29 @@ def irreversible(world: World) -> str:
     if world.active_bundle is None or world.is_target_active or not isinstance(world.content, RenderedBundle):
         return ""
     applied = (item for item in world.content.objects() if not world.is_left(item.key))
-    live = {item.key.name: (world.crds.get(item.key.name), item.storage) for item in applied}
+    live = {item.key.name: (world.crds.get(item.key.name), item.versions.storage) for item in applied}
     moved = [
         f"{name} from {crd.storage_version} to {storage}"
         for name, (crd, storage) in live.items()
         if storage and crd is not None and crd.owner_uid == world.uid and crd.storage_version not in ("", storage)
     ]
     return f"this cannot be reversed: it moves the storage version of {list_names(moved)}" if moved else ""
+
+
+def _interruptions(world: World) -> str:
+    """What is said about the conversion of custom resources before it changes."""
+    content = world.content
+    if world.active_bundle is None or world.is_target_active or not isinstance(content, RenderedBundle):
+        return ""
+    sentences = {
+        interruption(live, item.versions, is_awaited=item.key in content.awaited_keys)
+        for item in content.objects()
+        if item.versions.conversion.is_webhook
+        and not world.is_left(item.key)
+        and item.key in world.owned
+        and (live := world.crds.get(item.key.name)) is not None
+    }
+    return list_names(sentences - {""}, "; ")
 
 
 def _unpack_blocker(world: World) -> OlmError | None:

@@ -109,11 +109,20 @@ def awaited_endpoints(world: World, content: RenderedBundle) -> tuple[Endpoint, 
 
 def _problem(world: World, content: RenderedBundle, item: RenderedObject) -> str:
     """Why the endpoint of a webhook or an API service cannot be called; empty for other objects."""
-    if phase_of(item.key) != ADMISSION:
+    if phase_of(item.key) != ADMISSION and not item.is_deferred:
         return ""
-    endpoints = (endpoint for endpoint in content.called_endpoints if item.key in endpoint.clients)
-    problems = (world.endpoint_problems.get(endpoint.deployment, "not asked yet") for endpoint in endpoints)
+    endpoints = [endpoint for endpoint in content.called_endpoints if item.key in endpoint.clients]
+    problems = [world.endpoint_problems.get(endpoint.deployment, "not asked yet") for endpoint in endpoints]
+    if item.is_deferred:
+        problems += [_old_pods(world, endpoint) for endpoint in endpoints]
     return next(filter(None, problems), "")
+
+
+def _old_pods(world: World, endpoint: Endpoint) -> str:
+    """That pods of the version before may still be asked to convert, or are all that is there; empty: they are gone."""
+    workload = world.owned.get(endpoint.deployment_key)
+    is_complete = workload is not None and workload.health is not None and workload.health.status == "True"
+    return "" if is_complete else f"the pods of Deployment {endpoint.deployment} are being replaced"
 
 
 def _endpoint_gate(world: World, content: RenderedBundle, pending: tuple[RenderedObject, ...]) -> Waiting | None:
@@ -157,9 +166,10 @@ def _gate(world: World, phase: InstallPhase, *, is_pending: bool) -> Waiting | N
     if deleting:
         text = f"it was deleted, waiting until it is gone: {list_names(deleting)}"
         return Waiting(Reason.RETRYING, text, WATCHED_RETRY_DELAY)
-    if not any(item.key[:2] == CRD for item in phase.objects):
+    names = [item.key.name for item in phase.objects if item.key[:2] == CRD and not item.is_deferred]
+    if not names:
         return None
-    crds = (world.crds.get(item.key.name) or CustomResourceDefinition(item.key.name) for item in phase.objects)
+    crds = (world.crds.get(name) or CustomResourceDefinition(name) for name in names)
     late = [crd for crd in crds if not crd.is_established]
     if not (late or is_pending):
         return None

@@ -144,7 +144,8 @@ def _unhealthy(world: World) -> Iterator[tuple[ObjectKey, Health]]:
 def _absent(world: World, active: str, applied: frozenset[ObjectKey]) -> Iterator[tuple[ObjectKey, str]]:
     """Objects of the installed bundle that do not exist or are being deleted."""
     content = _content(world, active)
-    for item in content.objects() if content is not None else ():
+    items = {item.key: item for item in content.objects()} if content is not None else {}
+    for item in items.values():
         if world.is_deleting(item.key):
             yield item.key, _DELETED
         elif item.key not in applied and not _exists(world, item.key):

@@ -40,7 +40,8 @@ def ready_message(
     if isinstance(outcome, Done):
         if not is_installing:
             return "; ".join([f"Instantiated bundle {active} successfully", *_warnings(world)])
-        return "; ".join(filter(None, [_progress(world, outcome, active), evaluation.irreversible, evaluation.remarks]))
+        said = (evaluation.irreversible, evaluation.interruption, evaluation.remarks)
+        return "; ".join(filter(None, [_progress(world, outcome, active), *said]))
     reason = str(outcome) if isinstance(outcome, OlmError) else f"{type(outcome).__name__}: {outcome}"
     if isinstance(outcome, ApplyRejected) and outcome.refused_in:
         reason = f"{reason}; {RETRIED}"
@@ -50,7 +51,12 @@ def ready_message(
         return reason
     verb = _verb(world, active) if _is_pause(outcome) else f"cannot {_verb(world, active, doing=False)}"
     new = list_names(map(str, _new_objects(world, outcome)))
-    parts = [f"{verb} {_target(world)}: {reason}", f"already new: {new}" if new else "", evaluation.irreversible]
+    parts = [
+        f"{verb} {_target(world)}: {reason}",
+        f"already new: {new}" if new else "",
+        evaluation.irreversible,
+        evaluation.interruption,
+    ]
     return "; ".join(filter(None, parts))
 
 

@@ -41,6 +41,7 @@ from rukpak.bundledeployment.events import (
     recorded_namespaces,
 )
 from rukpak.bundledeployment.finalize import kept_namespaces, unlisted_namespaces
+from rukpak.bundledeployment.held_definitions import with_held_definitions
 from rukpak.bundledeployment.history import time_to_deadline
 from rukpak.bundledeployment.informers import MEMBER_INDEX, ORPHAN_INDEX, RELEASED_INDEX, Informers
 from rukpak.bundledeployment.install import awaited_endpoints
@@ -259,7 +260,7 @@ class BundleDeploymentReconciler:
         content, active = (
             with_certificates(each, known) if isinstance(each, RenderedBundle) else each for each in contents
         )
-        return replace(world, certificates=known, content=content, active_content=active)
+        return replace(world, certificates=known, content=with_held_definitions(world, content), active_content=active)
 
     async def _with_endpoints(self, world: World, memory: Memory) -> World:
         """The World with the endpoints that the next phase waits for."""

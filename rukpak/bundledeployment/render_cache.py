@@ -30,10 +30,10 @@ from rukpak.bundledeployment.rendered_bundle import (
 )
 from rukpak.bundledeployment.rest_mapper import GroupKind, RecordedLookups, RestMapper
 from rukpak.bundledeployment.world import CRD, NAMESPACE
-from rukpak.format import BadBundle, Bundle, RegistryBundle
-from rukpak.format.objects import BundleObject, ObjectKey, mapping, mappings
+from rukpak.crd_safety.conversion_order import NO_VERSIONS, versions_of
+from rukpak.format import BadBundle, Bundle
+from rukpak.format.objects import BundleObject, ObjectKey
 from rukpak.render.cluster_info import ClusterInfo
-from rukpak.render.endpoints import endpoints_of
 from rukpak.render.install_options import InstallOptions
 from rukpak.render.installation import installation
 from rukpak.render.namespaces import namespace_error
@@ -191,10 +191,7 @@ class _RenderWork:
         ready = made.ready
         bodies = {item.key: orjson.dumps(item.body, option=orjson.OPT_SORT_KEYS) for item in ready.manifests}
         rendered = self._rendered(made.namespace, made.warnings, ready, bodies)
-        if isinstance(content, RegistryBundle):
-            endpoints = endpoints_of(content, made.namespace, options.certificates)
-            rendered = replace(rendered, endpoints=tuple(endpoints.values()))
-        return rendered, bodies
+        return replace(rendered, endpoints=made.endpoints), bodies
 
     def _rendered(self, namespace: str, warnings: tuple[str, ...], ready: Preflight, bodies: Bodies) -> RenderedBundle:
         install_phases = [
@@ -249,13 +246,8 @@ class _RenderWork:
 
 
 def _item(manifest: BundleObject, body: bytes) -> RenderedObject:
-    spec = mapping(manifest.body.get("spec"))
-    versions = tuple(mappings(spec.get("versions"))) if manifest.key[:2] == CRD else ()
-    stored, served = (
-        tuple(str(version.get("name", "")) for version in versions if version.get(use)) for use in ("storage", "served")
-    )
-    digest = hashlib.sha256(body).hexdigest()[:16]
-    return RenderedObject(manifest.key, manifest.api_version, digest, stored[0] if stored else "", served)
+    versions = versions_of(manifest.body) if manifest.key[:2] == CRD else NO_VERSIONS
+    return RenderedObject(manifest.key, manifest.api_version, hashlib.sha256(body).hexdigest()[:16], versions)
 
 
 def _namespace_item(manifest: BundleObject) -> RenderedNamespace:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from olmkit.errors import OlmError
+from rukpak.crd_safety.conversion_order import NO_VERSIONS, NOTHING_HELD, Held, Versions
 from rukpak.format.objects import ObjectKey
 from rukpak.render.endpoints import CertificateMode, Endpoint
 from rukpak.render.install_options import InstallOptions
@@ -23,10 +24,12 @@ class RenderedObject:
     api_version: str
     digest: str
     """Hash of the body, in a World also of what is written into it of a certificate; between equal ones no write is needed."""
-    storage: str = ""
-    """The version that objects of a CRD are stored in; empty for other kinds."""
-    served: tuple[str, ...] = ()
-    """The versions that a CRD serves; empty for other kinds."""
+    versions: Versions = NO_VERSIONS
+    """The versions of a CRD, and their conversion; empty for other kinds."""
+    held: Held = NOTHING_HELD
+    """What is applied of a CRD as it is on the cluster."""
+    is_deferred: bool = False
+    """Whether it is a CRD that is applied with its conversion webhook, in addition to the form of which something is held."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +110,13 @@ class RenderedBundle:
 
     @cached_property
     def called_endpoints(self) -> tuple[Endpoint, ...]:
-        """The endpoints that are waited for: not those of a bundle with certificates of its own, which may need its clients to
-        make them."""
-        return tuple(endpoint for endpoint in self.endpoints if endpoint.certificates is not CertificateMode.NONE)
+        """The endpoints that are waited for."""
+        return tuple(endpoint for endpoint in self.endpoints if endpoint.is_awaited)
+
+    @cached_property
+    def awaited_keys(self) -> frozenset[ObjectKey]:
+        """The objects that name those endpoints."""
+        return frozenset(key for endpoint in self.called_endpoints for key in endpoint.clients)
 
     @cached_property
     def secret_keys(self) -> frozenset[ObjectKey]:

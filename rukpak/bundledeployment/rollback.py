@@ -24,7 +24,6 @@ from rukpak.bundledeployment.plan import Done, RollBack
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.target import ON_FAILURE
 from rukpak.bundledeployment.world import CRD, World
-from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names
 
 _PROGRESS = (ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED)
@@ -42,9 +41,11 @@ def obstacle(world: World) -> str:
     problems = (*content.faults, *content.missing_kinds, *filter(None, [content.too_old]))
     if problems:
         return f"{_name(good)} cannot be installed any more: {list_names(problems, '; ')}"
-    if converted := _converted_by_target_alone(world, content):
+    if converted := _converted_elsewhere(world, content):
         return f"{_name(good)} has no webhook that converts custom resources of {list_names(converted)}"
-    missing = [text for item in content.objects() if (text := _missing_versions(world, item.key.name, item.served))]
+    missing = [
+        text for item in content.objects() if (text := _missing_versions(world, item.key.name, item.versions.served))
+    ]
     return f"versions that {_name(good)} has are not served any more: {list_names(missing)}" if missing else ""
 
 
@@ -98,14 +99,17 @@ def _name(revision: Revision) -> str:
     return f"{revision.name or revision.bundle} (revision {revision.revision})"
 
 
-def _converted_by_target_alone(world: World, good: RenderedBundle) -> list[str]:
-    """CustomResourceDefinitions of both whose custom resources a webhook of the target converts, and none of the other one."""
-    converted = _converted(world.content) if isinstance(world.content, RenderedBundle) else set()
-    return sorted(key.name for key in (converted & good.keys) - _converted(good))
-
-
-def _converted(content: RenderedBundle) -> set[ObjectKey]:
-    return {key for endpoint in content.endpoints for key in endpoint.clients if key[:2] == CRD}
+def _converted_elsewhere(world: World, good: RenderedBundle) -> list[str]:
+    """CustomResourceDefinitions of the revision whose custom resources are converted now, and not where its own pods do it."""
+    live = {item.key.name: (item, world.crds.get(item.key.name)) for item in good.objects() if item.key[:2] == CRD}
+    return sorted(
+        name
+        for name, (item, crd) in live.items()
+        if crd is not None
+        and crd.conversion.is_webhook
+        and crd.converted_versions
+        and crd.conversion != item.versions.conversion
+    )
 
 
 def _missing_versions(world: World, name: str, served: Sequence[str]) -> str:

@@ -5,11 +5,13 @@ Called by olmctl.cluster.planned_definitions and diff. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from olmkit.api.crd_upgrade_safety import CrdUpgradeRule
+from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from rukpak.crd_safety.compare import Definition, compare
+from rukpak.crd_safety.conversion_order import interruption, versions_of
 from rukpak.crd_safety.problem import InvalidObject, Problem
 from rukpak.crd_safety.verdict import Verdict
 
@@ -52,14 +54,18 @@ def definition_changes(
     new: Mapping[str, Definition],
     problems: Mapping[str, Sequence[Problem]],
     verdict: Verdict,
+    awaited: Collection[str] = (),
 ) -> list[DefinitionChange]:
     """The CustomResourceDefinitions that both have, by name, where something is to be said. `problems` are broken_rules(),
-    which the verdict is about."""
+    which the verdict is about; `awaited` are those whose conversion webhook an upgrade waits for."""
     found = []
     for name in sorted(old.keys() & new.keys()):
         refused, noticeable = (tuple(each.get(name, ())) for each in (verdict.refused, verdict.noticeable))
         ignored = tuple(each for each in problems.get(name, ()) if each not in (*refused, *noticeable))
-        sentences, objects = tuple(_sentences(old[name], new[name])), tuple(_concerned(name, verdict))
+        sentences, objects = (
+            tuple(_sentences(old[name], new[name], is_awaited=name in awaited)),
+            tuple(_concerned(name, verdict)),
+        )
         if sentences or name in problems:
             reason = verdict.reasons.get(name, "")
             found.append(DefinitionChange(name, sentences, refused, ignored, noticeable, objects, reason))
@@ -76,7 +82,7 @@ def _concerned(name: str, verdict: Verdict) -> Iterator[ConcernedObject]:
         yield from (ConcernedObject(rule, entry) for entry in sorted(entries))
 
 
-def _sentences(old: Definition, new: Definition) -> Iterator[str]:
+def _sentences(old: Definition, new: Definition, *, is_awaited: bool) -> Iterator[str]:
     before, after = _versions(old), _versions(new)
     for name in sorted(after.keys() - before.keys()):
         yield f"version {name} is added"
@@ -91,6 +97,20 @@ def _sentences(old: Definition, new: Definition) -> Iterator[str]:
     conversions = [_conversion(definition) for definition in (old, new)]
     if conversions[0] != conversions[1]:
         yield f"the conversion changes: {conversions[0]} -> {conversions[1]}"
+    if text := interruption(_facts(old), versions_of(new), is_awaited=is_awaited):
+        yield f"during the upgrade, {text}"
+
+
+def _facts(old: Definition) -> CustomResourceDefinition:
+    """The versions of the one on the cluster, and their conversion."""
+    known, status = versions_of(old), old.get("status") or {}
+    return CustomResourceDefinition(
+        old["metadata"]["name"],
+        served_versions=known.served,
+        storage_version=known.storage,
+        stored_versions=tuple(status.get("storedVersions") or ()),
+        conversion=known.conversion,
+    )
 
 
 def _versions(definition: Definition) -> dict[str, bool]:

@@ -68,6 +68,12 @@ class Endpoint:
     """The webhook configurations, CustomResourceDefinitions and APIServices that name the Service."""
 
     @property
+    def is_awaited(self) -> bool:
+        """Whether its clients are applied when it can be called: not if the bundle brings certificates of its own, because its
+        operator may need the clients to make them."""
+        return self.certificates is not CertificateMode.NONE
+
+    @property
     def service(self) -> str:
         """The name of the Service."""
         return name_with_suffix(self.deployment.replace(".", "-"), "service")

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rukpak.format import BadBundle, Bundle, PlainBundle
+from rukpak.format import BadBundle, Bundle, PlainBundle, RegistryBundle
 from rukpak.format.errors import INVALID_CONFIGURATION
 from rukpak.render.cluster_info import ClusterInfo
+from rukpak.render.endpoints import CRD, Endpoint, endpoints_of
 from rukpak.render.install_options import InstallOptions
 from rukpak.render.namespaces import default_namespace, install_namespace, namespace_error
 from rukpak.render.preflight import Preflight, check
@@ -25,6 +26,13 @@ class Installation:
     namespace: str
     warnings: tuple[str, ...]
     ready: Preflight
+    endpoints: tuple[Endpoint, ...] = ()
+    """Its Deployments that the API server calls."""
+
+    @property
+    def awaited_definitions(self) -> frozenset[str]:
+        """The names of the CustomResourceDefinitions whose conversion webhook an upgrade waits for."""
+        return frozenset(key.name for one in self.endpoints if one.is_awaited for key in one.clients if key[:2] == CRD)
 
 
 def installation(
@@ -40,7 +48,10 @@ def installation(
         config=options.config,
     )
     manifests, notes = applicable(content, render(content, wanted))
-    return Installation(namespace, (*warnings, *notes), check(manifests, content, cluster))
+    endpoints = (
+        endpoints_of(content, namespace, options.certificates).values() if isinstance(content, RegistryBundle) else ()
+    )
+    return Installation(namespace, (*warnings, *notes), check(manifests, content, cluster), tuple(endpoints))
 
 
 def _namespace(

@@ -119,7 +119,7 @@ async def test_a_definition_tells_its_versions(tmp_path: Path) -> None:
     crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": spec}
     content = await Shelf(tmp_path, {**crd, "metadata": {"name": "boats.ship.example.com"}}).rendered()
     assert isinstance(content, RenderedBundle)
-    assert [(item.storage, item.served) for item in content.objects()] == [("v2", ("v1", "v2"))]
+    assert [(item.versions.storage, item.versions.served) for item in content.objects()] == [("v2", ("v1", "v2"))]
 
 
 async def test_a_namespace_that_objects_are_in_is_joined(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from olmkit.api.bundledeployments import BundleDeployment
+from olmkit.api.customresourcedefinitions import NO_WEBHOOK, Conversion
 from rukpak.bundledeployment.health_result import Health
 from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
 from rukpak.bundledeployment.target import asked_digest, bundle_name
@@ -79,14 +80,17 @@ def unwell(seen: World, health: Health) -> World:
     return replace(seen, labeled={**seen.labeled, WORKLOAD: member(WORKLOAD, health=health)})
 
 
-def serving(versions: Sequence[str]) -> RenderedBundle:
-    """Version 1, whose CRD serves these versions."""
+def serving(versions: Sequence[str], conversion: Conversion = NO_WEBHOOK) -> RenderedBundle:
+    """Version 1, whose CRD serves these versions, and converts so."""
     content = rendered(bundle=OLD)
     phases = [
         replace(
             phase,
             objects=tuple(
-                replace(item, served=tuple(versions)) if item.key == DEFINITION else item for item in phase.objects
+                replace(item, versions=item.versions._replace(served=tuple(versions), conversion=conversion))
+                if item.key == DEFINITION
+                else item
+                for item in phase.objects
             ),
         )
         for phase in content.phases

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from olmkit.api.customresourcedefinitions import Conversion
 from olmkit.errors import Waiting
 from rukpak.bundledeployment.bundle_info import BundleInfo
 from rukpak.bundledeployment.health_result import Health
@@ -64,6 +65,8 @@ from tests.unit.rukpak.bundledeployment.worlds import (
 SUCCEEDED = revision(2, V2)
 EXTRA, EXTRA_CRD = ObjectKey("", "Secret", "ship-system", "extra"), ObjectKey(*DEFINITION[:2], "", "rafts.example.com")
 CONVERTS = Endpoint("engine", "ship-system", CertificateMode.SELF, (), frozenset({DEFINITION}))
+HOOK = Conversion("Webhook", "ship-system", "engine-service", "/convert")
+CONVERTED = {DEFINITION.name: crd(served_versions=("v1", "v2"), conversion=HOOK)}
 STORED_V2 = {DEFINITION.name: crd(served_versions=("v1", "v2"), storage_version="v2")}
 
 
@@ -95,9 +98,19 @@ def test_what_failed_is_rolled_back_at_any_stage(seen: World) -> None:
             id="it cannot be installed any more",
         ),
         pytest.param(
-            replace(running(FAILED, GOOD), content=rendered(digest="v2", bundle=NEW, endpoints=(CONVERTS,))),
+            replace(running(FAILED, GOOD), crds=CONVERTED),
             False,
-            id="only the new one converts",
+            id="a webhook converts that the good one does not have",
+        ),
+        pytest.param(
+            replace(running(FAILED, GOOD), crds=CONVERTED, fallback_content=serving(("v1", "v2"), HOOK)),
+            True,
+            id="the webhook of the good one converts",
+        ),
+        pytest.param(
+            replace(running(FAILED, GOOD), content=rendered(digest="v2", bundle=NEW, endpoints=(CONVERTS,))),
+            True,
+            id="only the new one converts, and its conversion is not applied yet",
         ),
         pytest.param(
             replace(running(FAILED, GOOD), fallback_content=serving(("v1alpha1", "v1")), crds=STORED_V2),

@@ -21,6 +21,7 @@ from rukpak.bundledeployment.rendered_bundle import InstallPhase, RenderedBundle
 from rukpak.bundledeployment.report import BundleDeploymentReport, report
 from rukpak.bundledeployment.target import bundle_name
 from rukpak.bundledeployment.world import CRD, NAMESPACE, CustomResource, LabeledObject, LastApplied, World
+from rukpak.crd_safety.conversion_order import NO_VERSIONS, Versions
 from rukpak.format.objects import ObjectKey
 from rukpak.render.phases import PHASE_NAMES, phase_of
 
@@ -51,7 +52,7 @@ def rendered(
     stages = []
     for name in PHASE_NAMES:
         items = tuple(
-            RenderedObject(key, "v1", digest, storage if key[:2] == CRD else "")
+            RenderedObject(key, "v1", digest, Versions((storage,), (), storage) if key[:2] == CRD else NO_VERSIONS)
             for key in wanted
             if phase_of(key) == name
         )

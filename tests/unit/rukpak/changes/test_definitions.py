@@ -58,6 +58,22 @@ def test_a_conversion_that_changes_is_named_with_its_service() -> None:
     assert sentences(old, new) == ("the conversion changes: None -> Webhook harbour/hook/convert",)
 
 
+def test_requests_that_fail_during_the_upgrade_are_named() -> None:
+    def at(path: str) -> dict[str, Any]:
+        made = definition({"v1": TEXT, "v2": TEXT}, conversion="Webhook")
+        service = {"namespace": "harbour", "name": "hook", "path": path}
+        made["spec"]["conversion"]["webhook"] = {"clientConfig": {"service": service}}
+        return made
+
+    before, after = {"boats.example.com": at("/convert")}, {"boats.example.com": at("/v2")}
+    said = "the conversion changes: Webhook harbour/hook/convert -> Webhook harbour/hook/v2"
+    requests = "during the upgrade, requests for custom resources of boats.example.com that have to be converted"
+    for awaited, text in (((), "fail until Service harbour/hook answers"), (("boats.example.com",), "may fail while")):
+        (change,) = definition_changes(before, after, {}, judge({}, {}, None), awaited)
+        assert change.changes[0] == said
+        assert change.changes[1].startswith(f"{requests} {text}")
+
+
 def test_broken_rules_are_refused_or_ignored_as_the_settings_say() -> None:
     old, new = definition({"v1": TEXT}), definition({"v1": NUMBER})
     enforced = CrdUpgradeSafety(policy="Enforce")
