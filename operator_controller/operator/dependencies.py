@@ -247,7 +247,7 @@ def dependency_plan(world: World) -> Plan | None:
     """What to do with an Operator that was created as a dependency; None: what is done for any Operator."""
     if INSTALLED_FOR_LABEL not in world.operator.metadata.labels:
         return None
-    if world.is_taken_over:
+    if not world.is_dependency:
         return RemoveDependencyLabel()
     deployment = world.owned_bundle_deployment
     name = deployment.model.metadata.name if deployment is not None else ""

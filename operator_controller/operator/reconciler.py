@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from olmkit.api.conditions import StatusReport, find_condition, is_condition_true
 from olmkit.api.meta import Object
-from olmkit.api.operators import INSTALLED_FOR_LABEL, ConditionType, Operator, OperatorStatus
+from olmkit.api.operators import ConditionType, Operator, OperatorStatus
 from olmkit.runtime.informer import Change
 from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Reconciler
@@ -35,6 +35,7 @@ from operator_controller.operator.world import (
     PackageClaim,
     Plan,
     World,
+    is_dependency,
     is_owned,
 )
 from operator_controller.resolve.answer import related_packages
@@ -233,7 +234,7 @@ def _claim(informers: Informers, operator: Object, package: str) -> PackageClaim
         created=operator["metadata"].get("creationTimestamp", ""),
         name=name,
         is_deleting="deletionTimestamp" in operator["metadata"],
-        is_dependency=INSTALLED_FOR_LABEL in (operator["metadata"].get("labels") or {}),
+        is_dependency=is_dependency(operator),
     )
 
 

@@ -155,15 +155,7 @@ class World:
     @property
     def is_dependency(self) -> bool:
         """Whether the Operator was created for others that require its package, and no person has taken it over."""
-        return INSTALLED_FOR_LABEL in self.operator.metadata.labels and not self.is_taken_over
-
-    @property
-    def is_taken_over(self) -> bool:
-        """Whether a person has applied it: another field manager owns a field of the spec, or kubectl has applied it."""
-        managed: list[Mapping[str, Any]] = self.raw["metadata"].get("managedFields") or []
-        return LAST_APPLIED_ANNOTATION in self.operator.metadata.annotations or any(
-            entry.get("manager") != FIELD_MANAGER and "f:spec" in (entry.get("fieldsV1") or {}) for entry in managed
-        )
+        return is_dependency(self.raw)
 
     @property
     def is_orphaning(self) -> bool:
@@ -344,3 +336,24 @@ def is_owned(deployment: ObservedBundleDeployment, uid: str) -> bool:
 def image_reference(spec: Any) -> str:
     """The image reference of a Bundle's spec."""
     return spec.source.image.ref if spec.source.image else ""
+
+
+def is_dependency(operator: Mapping[str, Any]) -> bool:
+    """Whether operator-controller created the Operator, given as JSON, for others, and no person has taken it over.
+
+    The label proves nothing, because manifests are copied. The spec was applied by operator-controller, and by nobody else: an
+    Operator whose entries of field managers were removed counts as a person's, so that it is never deleted by mistake.
+    """
+    metadata = operator["metadata"]
+    managed: list[Mapping[str, Any]] = metadata.get("managedFields") or []
+    writers = {
+        (entry.get("manager"), entry.get("operation"))
+        for entry in managed
+        if "f:spec" in (entry.get("fieldsV1") or {}) and not entry.get("subresource")
+    }
+    return (
+        INSTALLED_FOR_LABEL in (metadata.get("labels") or {})
+        and LAST_APPLIED_ANNOTATION not in (metadata.get("annotations") or {})
+        and (FIELD_MANAGER, "Apply") in writers
+        and all(manager == FIELD_MANAGER for manager, _ in writers)
+    )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 import pytest
 
-from olmkit.api import bundledeployments, customresourcedefinitions
+from olmkit.api import bundledeployments, customresourcedefinitions, operators
 from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION
 from olmkit.api.operators import INSTALLED_FOR_LABEL
 from operator_controller.operator.timing import RESYNC_DELAY
@@ -114,6 +115,15 @@ async def test_an_operator_that_is_deleted_and_created_again_at_once_is_another_
     assert (site.deployment("b") or {})["metadata"]["uid"] == dependency["metadata"]["uid"]
 
 
+async def apply_it(site: Site) -> None:
+    await site.apply("b")
+
+
+async def remove_the_proof(site: Site) -> None:
+    """Nothing shows any more that operator-controller created it."""
+    await site.client.patch(operators.KIND, site.package("b"), {"metadata": {"managedFields": [{}]}})
+
+
 @pytest.mark.timeout(400)
 async def test_what_is_requested_again_while_its_dependency_is_deleted_is_installed_as_soon_as_that_is_gone(
     site: Site,
@@ -133,11 +143,12 @@ async def test_what_is_requested_again_while_its_dependency_is_deleted_is_instal
 
 
 @pytest.mark.timeout(400)
-async def test_a_dependency_that_a_person_applies_is_kept(site: Site) -> None:
+@pytest.mark.parametrize("take", [apply_it, remove_the_proof], ids=["a person applies", "nothing shows who created"])
+async def test_a_dependency_is_kept_that(site: Site, take: Callable[[Site], Awaitable[None]]) -> None:
     async with site.controller():
         await site.install(CHAIN)
         assert labels(site, "b") == {INSTALLED_FOR_LABEL: ""}
-        await site.apply("b")
+        await take(site)
         await site.until("the label is removed", lambda: labels(site, "b") == {})
         await site.delete("a")
         await site.until("what required it is gone", lambda: site.is_gone("a"))

@@ -84,12 +84,15 @@ def test_members_of_a_cycle_do_not_wait_for_each_other() -> None:
 # --- an Operator that was created as a dependency
 
 
+CREATED = [{"manager": "operator-controller", "operation": "Apply", "fieldsV1": {"f:spec": {"f:packageName": {}}}}]
+
+
 def dependency(**changes: Any) -> World:
-    """The World of an installed dependency; changes: label, managed_fields, annotations, count, counts, offers, answer, …"""
+    """The World of an installed dependency; changes: label, created, managed_fields, annotations, count, offers, answer, …"""
     raw = operator()
     if changes.get("label", True):
         raw["metadata"]["labels"] = {INSTALLED_FOR_LABEL: ""}
-    raw["metadata"]["managedFields"] = changes.get("managed_fields", [])
+    raw["metadata"]["managedFields"] = [*changes.get("created", CREATED), *changes.get("managed_fields", [])]
     raw["metadata"]["annotations"] = changes.get("annotations", {})
     state = deployment("1.1.0", [INSTALLED, READY], active="alpha-1.1.0")
     observed_raw: dict[str, Any] = dict(state.raw)
@@ -146,6 +149,17 @@ PLANS = [
     (
         "a person has applied it",
         dependency(managed_fields=[{"manager": "kubectl", "fieldsV1": {"f:spec": {"f:packageName": {}}}}]),
+        RemoveDependencyLabel,
+    ),
+    ("nothing shows who created it", dependency(created=[]), RemoveDependencyLabel),
+    (
+        "operator-controller wrote its status and its finalizer alone",
+        dependency(
+            created=[
+                {**CREATED[0], "subresource": "status"},
+                {**CREATED[0], "operation": "Update", "fieldsV1": {"f:metadata": {"f:finalizers": {}}}},
+            ]
+        ),
         RemoveDependencyLabel,
     ),
     (
