@@ -6,8 +6,9 @@ The figures are printed, and belong into docs/figures.md. Durations are never as
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +23,7 @@ from devcluster.operators.images import push_images
 from devcluster.operators.manifests import Bundle, conversion_steps
 from devcluster.pod_suite import PodSuite
 from olmkit.api import bundles
+from olmkit.api.meta import Kind
 from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
 from release import image
@@ -49,7 +51,8 @@ class Requests:
     lost: float = 0.0
     errors: set[str] = field(default_factory=set)
     _last: float = field(default_factory=time.monotonic)
-    _is_failing: bool = False
+    works: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by an answer, cleared by a failure."""
 
     async def repeat(self, request: Callable[[], Awaitable[object]]) -> None:
         """Make requests until cancelled."""
@@ -57,23 +60,31 @@ class Requests:
             try:
                 await request()
             except ApiError as error:
-                self.failed, self._is_failing = self.failed + 1, True
+                self.failed += 1
+                self.works.clear()
                 self.errors.add(error.message[:200])
             else:
                 now = time.monotonic()
-                self.lost += now - self._last if self._is_failing else 0.0
-                self.answered, self._is_failing, self._last = self.answered + 1, False, now
+                self.lost += now - self._last if self.failed and not self.works.is_set() else 0.0
+                self.answered, self._last = self.answered + 1, now
+                self.works.set()
             await asyncio.sleep(PAUSE_SECONDS)
 
 
 def _requests(client: Client, room: str, versions: Sequence[str]) -> dict[str, Callable[[], Awaitable[object]]]:
     made: dict[str, Callable[[], Awaitable[object]]] = {}
     for kind in (each for each in (V1, V2) if each.version in versions):
-        change = {"metadata": {"annotations": {"seen": kind.version}}}
+        numbers = itertools.count()
         made[f"list {kind.version}"] = partial(client.list, kind, room)
         made[f"get {kind.version}"] = partial(client.get, kind, "guest-7", room)
-        made[f"patch {kind.version}"] = partial(client.patch, kind, "guest-8", change, room)
+        made[f"patch {kind.version}"] = partial(_patch, client, kind, numbers, room)
     return made
+
+
+async def _patch(client: Client, kind: Kind, numbers: Iterator[int], room: str) -> object:
+    """A change, which is written in the storage version."""
+    annotations = {f"seen-{kind.version}": str(next(numbers))}
+    return await client.patch(kind, "guest-8", {"metadata": {"annotations": annotations}}, room)
 
 
 @asynccontextmanager
@@ -85,6 +96,9 @@ async def requests(client: Client, room: str, versions: Sequence[str]) -> AsyncI
         await asyncio.sleep(QUIET_SECONDS)
         yield found
         await asyncio.sleep(QUIET_SECONDS)
+        async with asyncio.timeout(SECONDS):
+            for one in found.values():
+                await one.works.wait()
     finally:
         for task in tasks:
             task.cancel()
