@@ -35,6 +35,9 @@ from tests.reservations import V1, V2, reservation
 
 COUNT = 1000
 """Reservations that exist."""
+IN_FLIGHT = {"brings": 0, "moves to another path": 5, "moves to another Service": 1}
+"""So many requests of one sort may fail: those that are being answered when the conversion moves, and those that reach a pod
+without the path."""
 PAUSE_SECONDS = 0.02
 """Between two requests of one sort."""
 QUIET_SECONDS = 2.0
@@ -153,7 +156,7 @@ async def test_an_upgrade_that_brings_or_moves_a_conversion_webhook_loses_no_req
                 print(
                     f"  {name}: {one.answered} answered, {one.failed} failed, {one.lost:.1f} s lost {sorted(one.errors)[:2]}"
                 )
-                unexpected += [f"{what}: {name}: {one.errors}"] if one.failed and what != steps[1][0] else []
+                unexpected += [f"{what}: {name}: {one.errors}"] if one.failed > IN_FLIGHT[what] else []
         await at.remove()
         await at.until(gone, within=SECONDS)
     assert unexpected == []
