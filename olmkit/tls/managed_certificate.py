@@ -5,7 +5,8 @@ The Secret is in the namespace of the suite's own keys, apart from the Secrets t
 The first replica creates the Secret; the leader rotates the certificate and the CA, each step decided by
 olmkit.tls.certificate_authority.rotate, and maintains the ConfigMap. Both are polled every ten seconds and not
 watched, because a watch requires permission to list all Secrets of the namespace. While the API server is unavailable, the
-current certificate is served; a copy in the cache folder is served after a restart. Constructed by setup.py.
+current certificate is served; a copy in the cache folder is served after a restart. What is immutable and has to change is
+deleted and created again; what is right is not written. Constructed by setup.py.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from olmkit.api.meta import Kind, Object
-from olmkit.errors import ApiError, Conflict, NotFound
+from olmkit.errors import ApiError, Conflict, Invalid, NotFound
 from olmkit.runtime.client import Client
 from olmkit.store.folders import write_atomically
 from olmkit.tls.certificate_authority import CertificateSet, contains_ca, create, rotate
@@ -183,8 +184,13 @@ class ManagedCertificate:
 
     async def _replace(self, secret: Object, certificates: CertificateSet) -> None:
         """Replace the Secret at the resourceVersion that was read. Raises Conflict."""
-        path = SECRET.path(self._location.keys_namespace, self._location.service.secret)
-        await self._client.request("PUT", path, body={**secret, "data": _encoded(certificates)})
+        data = _encoded(certificates)
+        if secret.get("immutable"):
+            await self._delete(SECRET, secret)
+            await self._client.create(SECRET, {**self._new_secret(), "data": data})
+        else:
+            path = SECRET.path(self._location.keys_namespace, self._location.service.secret)
+            await self._client.request("PUT", path, body={**secret, "data": data})
         log.info("serving certificate renewed", extra={"secret": self._location.service.secret})
 
     async def _published(self) -> bytes:
@@ -206,8 +212,26 @@ class ManagedCertificate:
             },
             "data": {CA_KEY: certificates.ca_bundle().decode()},
         }
-        await self._client.apply(CONFIG_MAP, body, location.service.manager)
+        try:
+            await self._client.apply(CONFIG_MAP, body, location.service.manager)
+        except Invalid:
+            found = await self._client.get(CONFIG_MAP, location.service.config_map, location.namespace)
+            if not found.get("immutable"):
+                raise
+            await self._delete(CONFIG_MAP, found)
+            await self._client.apply(CONFIG_MAP, body, location.service.manager)
         return certificates.ca_bundle()
+
+    async def _delete(self, kind: Kind, found: Object) -> None:
+        """Delete an immutable object if it is still the one that was read. Raises Conflict."""
+        metadata = found["metadata"]
+        name, namespace = metadata["name"], metadata["namespace"]
+        await self._client.delete(
+            kind, name, namespace, uid=metadata["uid"], resource_version=metadata["resourceVersion"]
+        )
+        log.warning(
+            "an immutable object is created again to change it", extra={"object": f"{kind.kind} {namespace}/{name}"}
+        )
 
     def _load_copy(self, path: Path) -> None:
         """Serve the copy, unless its names differ or it has expired."""

@@ -2,7 +2,8 @@
 
 Called by reconciler, which makes the World, and by act. A Secret is read when its resourceVersion is a new one, and of what it
 contains only a ServingCertificate is kept: no private key is cached, logged, or put into a message. A Secret is created only if
-none exists, and changed only if it is still the one that was observed.
+none exists, and changed only if it is still the one that was observed. One that is immutable is deleted and created again to
+change it.
 """
 
 from __future__ import annotations
@@ -101,6 +102,12 @@ class CertificateSecrets:
         key, body = write.endpoint.secret_key, _body(world, write, live)
         try:
             async with self.limit:
+                if live is not None and live.get("immutable"):
+                    uid, resource_version = _identity(live)
+                    await self.client.delete(
+                        SECRETS, key.name, key.namespace, uid=uid, resource_version=resource_version
+                    )
+                    body = _body_of_new(body)
                 return await self.client.apply(SECRETS, body, manager_name(world.name))
         except ApiError as error:
             adopted = await ApplyErrors(self.client, self.name_of, adopts).explain(world.uid, SECRETS, body, error)
@@ -147,6 +154,12 @@ def _body(world: World, write: CertificateWrite, live: Object | None) -> Object:
         "type": "kubernetes.io/tls",
         "data": secrets.encoded(data),
     }
+
+
+def _body_of_new(body: Object) -> Object:
+    """The request that creates a Secret of the same content."""
+    metadata = {name: value for name, value in body["metadata"].items() if name not in ("uid", "resourceVersion")}
+    return {**body, "metadata": metadata | apply_precondition(None)}
 
 
 def _identity(secret: Object) -> tuple[str, str]:

@@ -241,7 +241,16 @@ KEYS = Settings.keys_namespace
             "catalogd", "update", "secrets", (KEYS, SERVICE.secret), True, id="catalogd renews its certificate"
         ),
         pytest.param("catalogd", "create", "secrets", (KEYS,), True, id="catalogd makes its certificate"),
-        pytest.param("catalogd", "delete", "secrets", (KEYS, SERVICE.secret), False, id="it deletes no Secret"),
+        pytest.param(
+            "catalogd",
+            "delete",
+            "secrets",
+            (KEYS, SERVICE.secret),
+            True,
+            id="it deletes its certificate if it is immutable",
+        ),
+        pytest.param("catalogd", "delete", "secrets", (KEYS, "other"), False, id="it deletes no other key"),
+        pytest.param("catalogd", "delete", "secrets", (NAMESPACE, "pull"), False, id="nor a pull secret"),
         pytest.param("catalogd", "list", "secrets", (KEYS,), False, id="keys are read by name"),
         pytest.param("catalogd", "get", "secrets", (KEYS, "other"), False, id="catalogd reads no other key"),
         pytest.param("catalogd", "update", "secrets", (NAMESPACE, "pull"), False, id="catalogd writes no pull secret"),
@@ -252,6 +261,15 @@ KEYS = Settings.keys_namespace
             "catalogd", "patch", "configmaps", (NAMESPACE, SERVICE.config_map), True, id="it publishes its CA"
         ),
         pytest.param("catalogd", "patch", "configmaps", (NAMESPACE, "other"), False, id="it writes no other ConfigMap"),
+        pytest.param(
+            "catalogd",
+            "delete",
+            "configmaps",
+            (NAMESPACE, SERVICE.config_map),
+            True,
+            id="it deletes one that is immutable",
+        ),
+        pytest.param("catalogd", "delete", "configmaps", (NAMESPACE, "other"), False, id="and no other ConfigMap"),
         pytest.param("catalogd", "create", TOKEN_REVIEWS, (), True, id="catalogd asks whose a token is"),
         pytest.param("catalogd", "create", ACCESS_REVIEWS, (), True, id="catalogd asks what a token may read"),
         pytest.param(
@@ -266,6 +284,21 @@ KEYS = Settings.keys_namespace
         ),
         pytest.param("operator-controller", "update", "secrets", (KEYS, DEBUG.secret), True, id="it renews it"),
         pytest.param("operator-controller", "create", "secrets", (KEYS,), True, id="it makes it"),
+        pytest.param("operator-controller", "delete", "secrets", (KEYS, DEBUG.secret), True, id="it makes it anew"),
+        pytest.param(
+            "operator-controller", "delete", "secrets", (KEYS, SERVICE.secret), False, id="it deletes no key of others"
+        ),
+        pytest.param(
+            "operator-controller", "delete", "configmaps", (NAMESPACE, DEBUG.config_map), True, id="it replaces its CA"
+        ),
+        pytest.param(
+            "operator-controller",
+            "delete",
+            "configmaps",
+            (NAMESPACE, SERVICE.config_map),
+            False,
+            id="nor a CA of others",
+        ),
         pytest.param("operator-controller", "list", "secrets", (KEYS,), False, id="it reads its key by name"),
         pytest.param("operator-controller", "create", "secrets", (NAMESPACE,), False, id="it makes itself no token"),
         pytest.param(

@@ -18,6 +18,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from devcluster.cluster import Cluster
+from olmkit.api.meta import Kind
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
 from olmkit.tls.certificate_authority import CA_LIFETIME, CA_OVERLAP, CertificateSet, create, is_issued_by
@@ -318,6 +319,54 @@ async def test_an_invalid_secret_is_logged_once_by_a_follower(
         await asyncio.wait({running})
     assert caplog.text.count(SYNC_FAILED) == 2, "the follower and the leader"
     assert caplog.text.count(SYNCED_AGAIN) == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "days"),
+    [
+        pytest.param({"tls.crt": b"", "tls.key": b""}, 0, id="one that cannot be used"),
+        pytest.param(None, 59, id="one that is due for renewal"),
+    ],
+)
+async def test_an_immutable_secret_is_replaced_by_another_object(
+    world: World, data: dict[str, bytes] | None, days: int
+) -> None:
+    leader = await world.replica(leads=True)
+    old = await world.create_at(NOW - timedelta(days=days))
+    if data is not None:
+        await world.write(data)
+    await make_immutable(world, SECRET, CATALOG_SERVICE.secret, world.keys)
+    locked = await world.secret()
+    await leader.sync()
+    replaced, new = await world.secret(), await world.certificates()
+    assert replaced["metadata"]["uid"] != locked["metadata"]["uid"]
+    assert "immutable" not in replaced
+    assert new.leaf != old.leaf
+    assert (new.ca == old.ca) == (data is None)
+    assert await leader.serves(await world.published()) == der(new)
+
+
+async def test_an_immutable_config_map_is_replaced_by_another_object(world: World) -> None:
+    leader = await world.replica(leads=True)
+    await leader.sync()
+    bundle = await world.published()
+    await world.client.patch(CONFIG_MAP, CATALOG_SERVICE.config_map, {"data": {"ca.crt": "mine"}}, world.namespace)
+    await make_immutable(world, CONFIG_MAP, CATALOG_SERVICE.config_map, world.namespace)
+    assert await leader.sync()
+    assert await world.published() == bundle
+
+
+async def test_what_is_immutable_and_right_is_not_written(world: World) -> None:
+    leader = await world.replica(leads=True)
+    await leader.sync()
+    places = ((SECRET, CATALOG_SERVICE.secret, world.keys), (CONFIG_MAP, CATALOG_SERVICE.config_map, world.namespace))
+    before = [await make_immutable(world, *place) for place in places]
+    assert await leader.sync()
+    assert [await world.client.get(*place) for place in places] == before
+
+
+async def make_immutable(world: World, kind: Kind, name: str, namespace: str) -> Object:
+    return await world.client.patch(kind, name, {"immutable": True}, namespace)
 
 
 async def test_a_former_leader_does_not_overwrite_its_successor(world: World) -> None:

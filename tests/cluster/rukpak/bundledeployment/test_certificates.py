@@ -157,6 +157,11 @@ async def test_what_others_change_is_repaired_and_a_deleted_certificate_issued_a
         second = _digest(await secret_of(at))
         await at.client.patch(SECRETS, secret_name(at), {"data": {"tls.key": base64.b64encode(b"x").decode()}}, at.name)
         await _issued_again(at, server, second)
+        third = _digest(await secret_of(at))
+        broken = {"data": {"tls.key": base64.b64encode(b"x").decode()}, "immutable": True}
+        await at.client.patch(SECRETS, secret_name(at), broken, at.name)
+        await _issued_again(at, server, third)
+        assert "immutable" not in await secret_of(at)
         await at.until(READY)
         await use(at, "boat")
 
