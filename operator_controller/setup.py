@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from olmkit.api import bundledeployments, bundles, catalogs, customresourcedefinitions, operators
 from olmkit.api.meta import Kind
+from olmkit.api.ownership import OPERATOR_CONTROLLER
 from olmkit.jobs import KeptWorker, Sandbox
 from olmkit.runtime.client import Client
 from olmkit.runtime.condition_metrics import ConditionMetrics
@@ -25,13 +26,12 @@ from operator_controller.operator.informers import Informers, packages_of_operat
 from operator_controller.operator.metrics import OperatorMetrics
 from operator_controller.operator.orphaned_holds import OrphanedHolds
 from operator_controller.operator.reconciler import OperatorReconciler
-from operator_controller.operator.world import FIELD_MANAGER
 from operator_controller.resolver.cluster_facts import ClusterFactsReader
 from operator_controller.resolver.resolver import MapFunc, Resolver
 from operator_controller.resolver.solve_request import SOLVE, SOLVE_LIMITS
 from operator_controller.resolver.solver_process import SolverProcess
 
-NAME = FIELD_MANAGER
+NAME = OPERATOR_CONTROLLER
 """Name of the process, of its lease and of its reporting controller."""
 MAX_CONCURRENT_RECONCILES = 8
 PROGRESS_FIELDS = frozenset({"wantedVersion", "resolvedBundleResource", "dependencies", "resolution"})

@@ -12,13 +12,13 @@ from olmctl.cluster.offered_versions import check_version
 from olmctl.cluster.operator_state import part, text_at
 from olmctl.cluster.output import print_object, without_managed_fields
 from olmctl.cluster.packages import check_channel, installed_packages
-from olmctl.cluster.required_operators import is_dependency
 from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster
 from olmctl.cluster.waiting import wait_for_operator
 from olmctl.commands import REFUSED, CommandError
 from olmkit.api import operators
 from olmkit.api.catalogs import NAME_LABEL
 from olmkit.api.meta import Object
+from olmkit.api.ownership import is_dependency
 from olmkit.errors import Conflict, NotFound
 
 TAKEN_OVER = "it was installed as a dependency, and is kept from now on, also if nothing requires it"

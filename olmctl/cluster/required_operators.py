@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from olmctl.cluster.operator_state import dependencies, part, text_at
 from olmkit.api.meta import Object
-from olmkit.api.operators import INSTALLED_FOR_LABEL
+from olmkit.api.ownership import is_dependency
 from operator_controller.resolve.package_graph import reachable
 
 
@@ -81,8 +81,3 @@ class RequiredOperators:
 
     def _is_held(self, name: str, going: Collection[str]) -> bool:
         return bool(self.requiring_without(name, going).holding)
-
-
-def is_dependency(operator: Object) -> bool:
-    """Whether the Operator was created because another one requires its package."""
-    return INSTALLED_FOR_LABEL in (part(operator, "metadata", "labels") or {})

@@ -19,7 +19,7 @@ from olmctl.cluster.installed_objects import (
 )
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.operator_state import dependencies, installed, is_protected, is_true, part
-from olmctl.cluster.required_operators import RequiredOperators, Requiring, is_dependency
+from olmctl.cluster.required_operators import RequiredOperators, Requiring
 from olmctl.cluster.session import Session, on_cluster
 from olmctl.cluster.waiting import wait_until_gone
 from olmctl.commands import REFUSED, CommandError
@@ -28,6 +28,7 @@ from olmkit.api import bundledeployments, operators
 from olmkit.api.meta import Object
 from olmkit.api.names import pluralize
 from olmkit.api.operators import ConditionType
+from olmkit.api.ownership import is_dependency
 
 ORPHAN = "Orphan"
 """The deletionPolicy that keeps everything."""

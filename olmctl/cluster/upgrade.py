@@ -23,7 +23,6 @@ from olmctl.cluster.operator_state import (
     text_at,
 )
 from olmctl.cluster.packages import check_channel, package_objects
-from olmctl.cluster.required_operators import is_dependency
 from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster
 from olmctl.cluster.waiting import wait_for_operator
 from olmctl.commands import REFUSED, CommandError
@@ -32,6 +31,7 @@ from olmkit.api import operators
 from olmkit.api.crd_upgrade_safety import CrdUpgradeRule
 from olmkit.api.meta import Object
 from olmkit.api.operators import ConditionType, Reason
+from olmkit.api.ownership import is_dependency
 from operator_controller.resolve.answer import KeptOutBy
 
 _NO_UPGRADES = frozenset({Reason.CATALOG_DELETED, Reason.CATALOG_UNAVAILABLE, Reason.NOT_OFFERED})

@@ -17,12 +17,13 @@ from olmctl.cluster.operator_state import (
     text_at,
 )
 from olmctl.cluster.output import Column, print_object, print_table
-from olmctl.cluster.required_operators import RequiredOperators, is_dependency
+from olmctl.cluster.required_operators import RequiredOperators
 from olmctl.cluster.session import Session, on_cluster
 from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.meta import Object
 from olmkit.api.operators import RequiredPackage
+from olmkit.api.ownership import is_dependency
 
 _COLUMNS = (Column("CONDITION"), Column("STATUS", is_status=True), Column("REASON"), Column("MESSAGE"))
 

@@ -20,13 +20,13 @@ from olmkit.api.bundledeployments import (
 )
 from olmkit.api.meta import Object
 from olmkit.api.operators import ADOPT_ANNOTATION, DELETION_PROTECTION_ANNOTATION, INSTALLED_FOR_LABEL, PROTECTED
+from olmkit.api.ownership import OPERATOR_CONTROLLER
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
 from operator_controller.operator.bundle_deployment import foreign_fields
 from operator_controller.operator.dependencies import count_request
 from operator_controller.operator.informers import Informers
 from operator_controller.operator.world import (
-    FIELD_MANAGER,
     AddFinalizer,
     AdoptBundleDeployment,
     ApplyBundleDeployment,
@@ -65,7 +65,7 @@ class OperatorActions:
                 await self._set_finalizers(world, finalizers)
                 return Done(plan)
             case ApplyBundleDeployment(deployment, after):
-                applied = await self.client.apply(bundledeployments.KIND, dict(deployment), FIELD_MANAGER)
+                applied = await self.client.apply(bundledeployments.KIND, dict(deployment), OPERATOR_CONTROLLER)
                 if foreign := foreign_fields(ObservedBundleDeployment.load(applied), deployment):
                     applied = await self._patch_spec(applied, foreign)
                 self.informers.deployments.record_write(applied)
@@ -86,7 +86,7 @@ class OperatorActions:
     async def _act_on_dependencies(self, world: World, plan: DependencyPlan) -> None:
         match plan:
             case CreateDependency(operator):
-                created = await self.client.apply(operators.KIND, dict(operator), FIELD_MANAGER)
+                created = await self.client.apply(operators.KIND, dict(operator), OPERATOR_CONTROLLER)
                 self.informers.operators.record_write(created)
                 name, required_by = created["metadata"]["name"], world.operator.metadata.name
                 log.info("created Operator %s, which Operator %s requires", name, required_by)

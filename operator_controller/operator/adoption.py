@@ -17,8 +17,9 @@ from olmkit.api import bundledeployments, operators
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION
 from olmkit.api.meta import controller_reference
 from olmkit.api.operators import ADOPT_ANNOTATION
+from olmkit.api.ownership import OPERATOR_CONTROLLER
 from operator_controller.operator.claims import other_operator_has_package
-from operator_controller.operator.world import FIELD_MANAGER, AdoptBundleDeployment, ObservedBundleDeployment, World
+from operator_controller.operator.world import AdoptBundleDeployment, ObservedBundleDeployment, World
 
 REQUESTED = "true"
 """The value of the annotation with which a person has a BundleDeployment taken over; any other is as if there was none."""
@@ -56,7 +57,9 @@ def _is_made_here(deployment: ObservedBundleDeployment) -> bool:
     """Whether this controller has applied it, and its template names a package: annotations alone may be a copy."""
     managed: list[Mapping[str, Any]] = deployment.raw["metadata"].get("managedFields") or []
     is_applied = any(
-        entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply" and not entry.get("subresource")
+        entry.get("manager") == OPERATOR_CONTROLLER
+        and entry.get("operation") == "Apply"
+        and not entry.get("subresource")
         for entry in managed
     )
     return is_applied and PACKAGE_ANNOTATION in deployment.annotations

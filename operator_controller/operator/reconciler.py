@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from olmkit.api.conditions import StatusReport, find_condition, is_condition_true
 from olmkit.api.meta import Object
 from olmkit.api.operators import ConditionType, Operator, OperatorStatus
+from olmkit.api.ownership import is_dependency
 from olmkit.runtime.informer import Change
 from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Reconciler
@@ -35,7 +36,6 @@ from operator_controller.operator.world import (
     PackageClaim,
     Plan,
     World,
-    is_dependency,
     is_owned,
 )
 from operator_controller.resolve.answer import related_packages

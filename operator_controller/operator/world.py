@@ -14,20 +14,18 @@ from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, BundleDeployment
 from olmkit.api.conditions import find_condition, is_condition_true, truncate
 from olmkit.api.meta import Condition, OwnerReference
-from olmkit.api.operators import INSTALLED_FOR_LABEL, KIND, InstalledBundle, Operator
+from olmkit.api.operators import KIND, InstalledBundle, Operator
+from olmkit.api.ownership import is_dependency
 from operator_controller.resolve.answer_state import AnswerState
 from operator_controller.resolve.snapshot import RunningBundle
 
 ConditionType = bundledeployments.ConditionType
-FIELD_MANAGER = "operator-controller"
 HOLD_PREFIX = "required by "
 """The beginning of the value of the annotation that holds a deletion, if this controller wrote it."""
 ORPHAN_FINALIZER = "orphan"
 """What the API server adds to the finalizers of an object that is deleted without its dependents."""
 MAX_NEIGHBOUR_MESSAGE_BYTES = 200
 """UTF-8 bytes of the message of another Operator in a message."""
-LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
-"""What `kubectl apply` writes, also if it changes no field."""
 
 
 @dataclass(frozen=True)
@@ -336,24 +334,3 @@ def is_owned(deployment: ObservedBundleDeployment, uid: str) -> bool:
 def image_reference(spec: Any) -> str:
     """The image reference of a Bundle's spec."""
     return spec.source.image.ref if spec.source.image else ""
-
-
-def is_dependency(operator: Mapping[str, Any]) -> bool:
-    """Whether operator-controller created the Operator, given as JSON, for others, and no person has taken it over.
-
-    The label proves nothing, because manifests are copied. The spec was applied by operator-controller, and by nobody else: an
-    Operator whose entries of field managers were removed counts as a person's, so that it is never deleted by mistake.
-    """
-    metadata = operator["metadata"]
-    managed: list[Mapping[str, Any]] = metadata.get("managedFields") or []
-    writers = {
-        (entry.get("manager"), entry.get("operation"))
-        for entry in managed
-        if "f:spec" in (entry.get("fieldsV1") or {}) and not entry.get("subresource")
-    }
-    return (
-        INSTALLED_FOR_LABEL in (metadata.get("labels") or {})
-        and LAST_APPLIED_ANNOTATION not in (metadata.get("annotations") or {})
-        and (FIELD_MANAGER, "Apply") in writers
-        and all(manager == FIELD_MANAGER for manager, _ in writers)
-    )

@@ -11,7 +11,8 @@ import pytest
 from devcluster.cluster import Cluster
 from olmctl.main import main
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
-from olmkit.api.ownership import manager_name
+from olmkit.api.operators import INSTALLED_FOR_LABEL
+from olmkit.api.ownership import OPERATOR_CONTROLLER, manager_name
 from olmkit.api.package_annotations import VERSIONS_ANNOTATION
 from tests.cluster.conftest import read_kind
 
@@ -42,13 +43,14 @@ class Desk:
         status = main([*arguments, "--kubeconfig", str(self.cluster.kubeconfig)])
         return status, *self._capsys.readouterr()
 
-    def apply(self, body: Object, status: Object | None = None, *, uid: str = "") -> str:
-        """Create the object, then write its status; returns its name. `uid`: of the BundleDeployment that applies it."""
+    def apply(self, body: Object, status: Object | None = None, *, uid: str = "", manager: str = "") -> str:
+        """Create the object, then write its status; returns its name. `uid`: of the BundleDeployment that applies it; `manager`:
+        the field manager if it is another controller."""
         name = str(body["metadata"]["name"])
-        as_owner: tuple[str, ...] = ()
         if uid:
             body["metadata"] |= {"labels": {OWNER_UID_LABEL: uid}}
-            as_owner = ("--server-side", f"--field-manager={manager_name(self._owners[uid])}")
+            manager = manager_name(self._owners[uid])
+        as_owner = ("--server-side", f"--field-manager={manager}") if manager else ()
         self.cluster.kubectl("apply", *as_owner, "-f", "-", input=json.dumps(body))
         resource = (
             f"{body['kind'].lower()}.{body['apiVersion'].partition('/')[0]}"
@@ -68,11 +70,14 @@ class Desk:
         body = json.dumps({"status": {"observedGeneration": generation, **status}})
         self.cluster.kubectl("patch", resource, name, "--subresource=status", "--type=merge", "-p", body)
 
-    def operator(self, name: str, status: Object | None = None, **spec: Any) -> str:
-        """Create an Operator; returns its name."""
-        metadata = {"name": f"{self.prefix}-{name}"}
+    def operator(self, name: str, status: Object | None = None, *, is_dependency: bool = False, **spec: Any) -> str:
+        """Create an Operator; returns its name. `is_dependency`: as operator-controller does for those that require it."""
+        metadata: Object = {"name": f"{self.prefix}-{name}"}
+        if is_dependency:
+            metadata["labels"] = {INSTALLED_FOR_LABEL: ""}
         body = {"apiVersion": "operators.operatorframework.io/v1alpha1", "kind": "Operator", "metadata": metadata}
-        return self.apply({**body, "spec": {"packageName": name, **spec}}, status)
+        manager = OPERATOR_CONTROLLER if is_dependency else ""
+        return self.apply({**body, "spec": {"packageName": name, **spec}}, status, manager=manager)
 
     def catalog(self, *packages: str, name: str = "c", **spec: Any) -> str:
         """Create a Catalog that serves these packages; returns its name."""
@@ -108,11 +113,6 @@ class Desk:
             }
             for package, name in zip(packages, operators, strict=True)
         ]
-
-    def label_as_dependency(self, name: str) -> str:
-        """Label the Operator as one that was created because others require its package; returns its name."""
-        self.cluster.kubectl("label", OPERATORS, name, "operators.operatorframework.io/installed-for=")
-        return name
 
     def bundle_deployment(self, operator: str, *kinds: str) -> str:
         """Create the BundleDeployment of an Operator, with objects of these kinds; returns its uid."""

@@ -158,11 +158,12 @@ def test_the_installed_version_can_be_requested_though_no_catalog_offers_it(desk
 
 
 def test_a_dependency_that_is_requested_is_kept(desk: Desk) -> None:
-    name = desk.label_as_dependency(desk.operator("a"))
+    name = desk.operator("a", is_dependency=True)
     out = desk.olm("install", "a", "--name", name, "--force")[1]
     text = "configured: it was installed as a dependency, and is kept from now on, also if nothing requires it\n"
     assert out.endswith(f"/{name} {text}")
-    out = desk.olm("upgrade", name, "--version", "1.x", "--force")[1]
+    other = desk.operator("b", is_dependency=True)
+    out = desk.olm("upgrade", other, "--version", "1.x", "--force")[1]
     assert "configured: version 1.x; it was installed as a dependency, and is kept" in out
 
 

@@ -81,9 +81,10 @@ def test_the_protection_of_an_operator_is_named_while_it_refuses_the_deletion(de
 
 
 def test_dependencies_go_or_stay_and_the_preview_says_why(desk: Desk) -> None:
-    others = {each: desk.operator(each, runs()) for each in ("gone", "shared", "used", "own")}
-    for each in ("gone", "shared", "used"):
-        desk.label_as_dependency(others[each])
+    others = {each: desk.operator(each, runs(), is_dependency=True) for each in ("gone", "shared", "used")}
+    others["own"] = desk.operator("own", runs())
+    label = "operators.operatorframework.io/installed-for="  # of a manifest that was copied
+    desk.cluster.kubectl("label", OPERATORS, others["own"], label)
     uid = desk.bundle_deployment(others["used"], CRD)
     crd = desk.definition(uid, "things")
     desk.custom_resource("things", "one")
@@ -107,7 +108,7 @@ def test_dependencies_go_or_stay_and_the_preview_says_why(desk: Desk) -> None:
 
 
 def test_an_operator_whose_requirements_are_not_known_makes_it_uncertain(desk: Desk) -> None:
-    gone = desk.label_as_dependency(desk.operator("gone", runs()))
+    gone = desk.operator("gone", runs(), is_dependency=True)
     name = desk.operator("a", runs(*desk.requiring(gone)))
     other = desk.operator("b", {**runs(), "conditions": [condition("Resolved", "False", "ResolutionFailed", "no")]})
     text = f"Not resolved at present: {other}. If what runs there requires a dependency, it will stay."
@@ -147,7 +148,7 @@ def test_what_others_require_says_what_that_means_for_its_deletion(desk: Desk) -
 
 
 def test_a_dependency_that_is_being_deleted_goes_with_its_custom_resources(desk: Desk) -> None:
-    used, held = (desk.label_as_dependency(desk.operator(each, runs())) for each in ("used", "held"))
+    used, held = (desk.operator(each, runs(), is_dependency=True) for each in ("used", "held"))
     crd = desk.definition(desk.bundle_deployment(used, CRD), "things")
     desk.custom_resource("things", "one")
     name = desk.operator("a", runs(*desk.requiring(used, held)))
@@ -184,7 +185,7 @@ def test_no_such_operator(flags: tuple[str, ...], desk: Desk) -> None:
 
 
 def test_it_waits_for_the_operator_and_its_dependencies(desk: Desk) -> None:
-    gone = desk.label_as_dependency(desk.operator("gone", runs()))
+    gone = desk.operator("gone", runs(), is_dependency=True)
     name = desk.operator("a", runs(*desk.requiring(gone)))
     status, out, err = desk.olm("uninstall", name, "--yes", "--wait", "--timeout", "5s")
     assert (status, out) == (4, f"{RESOURCE}/{name} deleted\n")

@@ -34,7 +34,7 @@ def test_no_such_operator(desk: Desk) -> None:
 
 
 def test_what_it_requires_and_what_requires_it(desk: Desk) -> None:
-    other = desk.label_as_dependency(desk.operator("b"))
+    other = desk.operator("b", is_dependency=True)
     name = desk.operator("a", {"dependencies": desk.requiring(other)})
     assert f"Requires:    b 1.0.0 (Operator {other}, installed): it requires b\n" in desk.olm("why", name)[1]
     out = desk.olm("why", other)[1]
@@ -45,5 +45,5 @@ def test_what_it_requires_and_what_requires_it(desk: Desk) -> None:
     (required,) = desk.requiring(late)
     other = desk.operator("e", {"dependencies": [{**required, "installed": False}]})
     assert f"; it is not installed: {waiting['message']}\n" in desk.olm("why", other)[1]
-    alone = desk.label_as_dependency(desk.operator("c"))
+    alone = desk.operator("c", is_dependency=True)
     assert "Required by: nothing (it was installed as a dependency)\n" in desk.olm("why", alone)[1]

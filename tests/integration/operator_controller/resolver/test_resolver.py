@@ -448,24 +448,28 @@ async def test_what_is_hard_to_resolve_delays_no_other_operator(server: Server, 
 
     async def answer(request: web.Request) -> web.StreamResponse:
         if request.match_info["catalog"] == "hard":
-            return response(SECOND, *(each for name in hard for each in hard_packages(name)))
-        return response(FIRST, document(FIRST), document(FIRST, package="q"))
+            return response(
+                SECOND, document(SECOND, package="r"), *(each for name in hard for each in hard_packages(name))
+            )
+        return response(FIRST, document(FIRST), *(document(FIRST, package=name) for name in ("q", "s", "t")))
 
     server.answer = answer
     async with running(tmp_path) as cluster:
         cluster.add_catalog(catalog(server.address, SECOND, name="hard", uid="h"))
         cluster.add_catalog(catalog(server.address))
+        for name, package in (("first", "r"), ("second", "q")):  # both catalogs are read
+            cluster.add_operator(name, packageName=package)
+            await cluster.until(name, lambda state: bool(state.answer and state.answer.is_resolved))
         for name in hard:
             cluster.add_operator(name, packageName=name)
         cluster.add_operator("easy")
 
         async def undecided() -> list[str]:
-            answers = {name: (await cluster.state(name)).answer for name in hard}
-            return [name for name, each in answers.items() if each is None or each.kind is not AnswerKind.UNDECIDED]
+            return [name for name in hard if (await cluster.state(name)).answer is None]
 
         await cluster.answered("easy")
         assert await undecided() == hard, "its answer does not wait for theirs"
-        cluster.add_operator("later", packageName="q")
+        cluster.add_operator("later", packageName="s")
         await cluster.answered("later")
         assert await undecided() == hard, "nor that of one that comes while they are solved"
         before = solves()
@@ -473,7 +477,7 @@ async def test_what_is_hard_to_resolve_delays_no_other_operator(server: Server, 
         assert {each.kind for each in answers if each} == {AnswerKind.UNDECIDED}
         assert solves() == before + 1
         woken = len(cluster.woken)
-        cluster.add_operator("last", packageName="q")
+        cluster.add_operator("last", packageName="t")
         await cluster.answered("last")
         assert cluster.woken[woken:] == ["last"], "they are not solved again"
         assert [(await cluster.state(name)).answer for name in hard] == answers
