@@ -1,14 +1,16 @@
 """Who applied an object: a BundleDeployment of ours, or operator-controller an Operator for others that require its package.
 
-A label alone proves nothing: people copy manifests, and controllers copy labels. The API server keeps entries of field managers
-to itself: a copy that is created has none of them. An object whose entries were removed counts as one that was not applied, so
-that it is never deleted by mistake. Called by rukpak and olmctl for custom resources, CRDs and other installed objects, by
-operator_controller and olmctl for Operators. Pure.
+A label alone proves nothing: people copy manifests, and controllers copy labels. Nor does every entry of a field manager: a copy
+that is created with the entries of its original keeps the rest of them that its creator does not own, and backup tools patch them
+into what they restore. An entry counts if it owns the label, and is not older than the object. An object whose entries were
+removed counts as one that was not applied, so that it is never deleted by mistake. Called by rukpak and olmctl for custom
+resources, CRDs and other installed objects, by operator_controller and olmctl for Operators. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
@@ -16,6 +18,8 @@ from olmkit.api.operators import INSTALLED_FOR_LABEL
 
 MANAGER_PREFIX = "rukpak:"
 """The prefix of the field managers of BundleDeployments."""
+MAX_CLOCK_DIFFERENCE = timedelta(minutes=5)
+"""Between the clocks of API servers. A copy whose original was applied so shortly before may count as applied."""
 OPERATOR_CONTROLLER = "operator-controller"
 """The field manager of what operator-controller applies."""
 LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
@@ -28,11 +32,30 @@ def manager_name(deployment: str) -> str:
 
 
 def apply_entries(obj: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The entries of managedFields of what BundleDeployments applied, without subresources."""
-    for entry in obj["metadata"].get("managedFields") or ():
+    """The entries of managedFields of what BundleDeployments applied, without subresources, and without those of an original of
+    which the object is a copy."""
+    metadata = obj["metadata"]
+    for entry in metadata.get("managedFields") or ():
         is_apply = entry.get("operation") == "Apply" and not entry.get("subresource")
-        if is_apply and entry.get("manager", "").startswith(MANAGER_PREFIX):
+        is_ours = is_apply and entry.get("manager", "").startswith(MANAGER_PREFIX)
+        if is_ours and _owns_label(metadata, entry) and not _is_older(metadata, entry):
             yield entry
+
+
+def _owns_label(metadata: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
+    """Whether the label of the object, if it has it, was applied with the fields of the entry."""
+    if OWNER_UID_LABEL not in (metadata.get("labels") or {}):
+        return True
+    fields = (entry.get("fieldsV1") or {}).get("f:metadata") or {}
+    return f"f:{OWNER_UID_LABEL}" in (fields.get("f:labels") or {})
+
+
+def _is_older(metadata: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
+    """Whether the entry was written before the object was created."""
+    created, written = metadata.get("creationTimestamp"), entry.get("time") or ""
+    if not created or written >= created:  # times of one format
+        return False
+    return not written or datetime.fromisoformat(created) - datetime.fromisoformat(written) > MAX_CLOCK_DIFFERENCE
 
 
 def is_applied_by(obj: Mapping[str, Any], uid: str, deployment: str) -> bool:

@@ -76,6 +76,31 @@ async def test_an_object_with_a_copy_of_our_label_is_not_ours(at: Harness, runni
     assert data(await at.find(CONFIG_MAPS, "book", at.name)) == {"whose": "bundle"}
 
 
+async def test_a_copy_that_has_the_entries_of_its_original_is_not_ours(at: Harness, running: Client) -> None:
+    """As clients create what they have read under another name, and as backup tools restore into another namespace."""
+    await at.install(at.push(plain(namespace(at.name), config_map("log", at.name))))
+    await at.until(READY)
+    applied = await at.find(CONFIG_MAPS, "log", at.name)
+    assert applied is not None
+    entries = [{**each, "time": "2026-01-01T12:00:00Z"} for each in applied["metadata"]["managedFields"]]
+    copied = {name: applied["metadata"][name] for name in ("labels", "managedFields")}
+    cloned = await at.create(CONFIG_MAPS, {**applied, "metadata": {**copied, "name": "cloned", "namespace": at.name}})
+    assert [each["operation"] for each in cloned["metadata"]["managedFields"]].count("Apply") == 1, "of the original"
+    restored = {**applied, "metadata": {"name": "restored", "namespace": "default", "labels": copied["labels"]}}
+    await at.create(CONFIG_MAPS, restored)
+    try:
+        await at.client.patch(CONFIG_MAPS, "restored", {"metadata": {"managedFields": entries}}, "default")
+        await at.install(at.push(plain(namespace(at.name), config_map("book", at.name)), "v2"))
+        await at.when(CONFIG_MAPS, "log", at.name, gone)
+        await at.until(READY)
+        assert await at.find(CONFIG_MAPS, "cloned", at.name) is not None
+        found = await at.find(CONFIG_MAPS, "restored", "default")
+        assert found is not None
+        assert [each["time"] for each in found["metadata"]["managedFields"]] == [each["time"] for each in entries]
+    finally:
+        await at.client.delete(CONFIG_MAPS, "restored", "default")
+
+
 async def test_nobody_is_asked_to_delete_a_definition(at: Harness, running: Client) -> None:
     await at.create(CRDS, definition(at.group))
     await at.install(at.push(plain(definition(at.group))))

@@ -9,6 +9,7 @@ import pytest
 from olmctl.cluster.operator_state import dependencies
 from olmctl.cluster.required_operators import RequiredOperators
 from olmkit.api.operators import INSTALLED_FOR_LABEL, RequiredPackage
+from olmkit.api.ownership import OPERATOR_CONTROLLER
 from olmkit.errors import OlmError
 
 INSTALLED_UID = "installed"
@@ -19,7 +20,10 @@ def operator(
     name: str, *requires: str, is_dependency: bool = False, is_deleting: bool = False, is_installed: bool = False
 ) -> dict[str, Any]:
     uid = INSTALLED_UID if is_installed else name
-    metadata: dict[str, Any] = {"name": name, "uid": uid, "labels": {INSTALLED_FOR_LABEL: ""} if is_dependency else {}}
+    metadata: dict[str, Any] = {"name": name, "uid": uid}
+    if is_dependency:
+        entry = {"manager": OPERATOR_CONTROLLER, "operation": "Apply", "fieldsV1": {"f:spec": {}}}
+        metadata |= {"labels": {INSTALLED_FOR_LABEL: ""}, "managedFields": [entry]}
     if is_deleting:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     listed = [

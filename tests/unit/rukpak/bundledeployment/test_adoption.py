@@ -7,7 +7,8 @@ import pytest
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from rukpak.bundledeployment.adoption import claims_of, owner_of
 
-APPLIED = {"manager": "rukpak:ship", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {}}
+LABEL: dict[str, Any] = {"f:metadata": {"f:labels": {f"f:{OWNER_UID_LABEL}": {}}}}
+APPLIED = {"manager": "rukpak:ship", "operation": "Apply", "apiVersion": "v1", "fieldsV1": LABEL}
 OURS = {"labels": {OWNER_UID_LABEL: "uid-ship"}}
 HELM = {"annotations": {"meta.helm.sh/release-name": "ship", "meta.helm.sh/release-namespace": "sea"}}
 COMPONENT = {"operators.coreos.com/ship.sea": ""}

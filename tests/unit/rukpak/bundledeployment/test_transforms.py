@@ -14,7 +14,8 @@ Object = dict[str, Any]
 
 
 def entry(manager: str, fields: Object, operation: str = "Apply", **other: str) -> Object:
-    return {"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsV1": fields, **other}
+    label: Object = {"f:metadata": {"f:labels": {"f:core.rukpak.io/owner-uid": {}}}}
+    return {"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsV1": label | fields, **other}
 
 
 def obj(kind: str = "Deployment", api_version: str = "apps/v1", **other: Any) -> Object:
