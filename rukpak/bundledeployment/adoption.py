@@ -79,6 +79,11 @@ class PossibleOwner:
     name: str = ""
     selector: str = ""
 
+    @property
+    def is_named(self) -> bool:
+        """Whether the mark says which objects these are, so that the one that is found may be named as the owner."""
+        return self.selector != _ORIGINAL
+
 
 @dataclass(frozen=True)
 class Claim:

@@ -29,7 +29,7 @@ async def _owner(client: Client, claim: Claim) -> tuple[bool, ConflictingObject 
     for possible in claim.owners:
         try:
             if (found := await _first(client, possible)) is not None:
-                return True, found
+                return True, found if possible.is_named else None
         except NotFound:
             continue  # the object, or its kind
         except ApiError:

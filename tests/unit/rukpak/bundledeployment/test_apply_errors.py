@@ -11,7 +11,9 @@ from olmkit.api.meta import Kind
 from olmkit.errors import Conflict, OlmError, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.apply_errors import ApplyErrors
-from rukpak.bundledeployment.world import ApplyRejected
+from rukpak.bundledeployment.owner_lookup import find_owners
+from rukpak.bundledeployment.world import CRD, ApplyRejected
+from rukpak.format.objects import ObjectKey
 
 CRDS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions")
 NAME = "boats.example.com"
@@ -69,3 +71,23 @@ async def test_an_object_that_exists_already(found: dict[str, Any], kind: type[O
     with pytest.raises(OlmError) as caught:
         await errors.explain("1", CRDS, {"metadata": {"name": NAME}}, Conflict(409, "Conflict", "conflict"))
     assert (type(caught.value), caught.value.message) == (kind, message)
+
+
+class Cluster(Server):
+    """Has an unrelated ClusterServiceVersion too."""
+
+    async def pages(self, kind: Kind, *_: Any, **__: Any) -> Any:
+        yield [{"metadata": {"name": "other.v1", "namespace": "operators"}}], ""
+
+
+async def test_a_mark_that_names_nobody_blames_nobody() -> None:
+    found = live(labels={"olm.managed": "true"})
+    claims = await find_owners(cast("Client", Cluster(found)), found["metadata"])
+    assert list(claims.values()) == [None]
+    errors = ApplyErrors(cast("Client", Cluster(found)), lambda uid: "")
+    key = ObjectKey(*CRD, "", NAME)
+    text = errors._ownership(key, found["metadata"], "OLM v0", next(iter(claims)), None)
+    assert text == (
+        "has the label olm.managed of OLM v0, which does not say whose it is: if it is of the operator that you move, remove the "
+        "label, and set adoptionPolicy to IfUnowned to take it over with its custom resources"
+    )
