@@ -126,15 +126,18 @@ def installed(obj: Object) -> str:
     return f"{version} from {', '.join(origin)}" if version and origin else version
 
 
-def progress(obj: Object) -> Progress:
-    """Where the installation or upgrade of an Operator is."""
+def progress(obj: Object, wanted: str = "") -> Progress:
+    """Where the installation or upgrade of an Operator is: to the version `wanted`, if one is named. A later version that waits
+    does not hold it once it is installed or approved."""
     if part(obj, "metadata", "deletionTimestamp"):
         return Progress("the Operator is being deleted", has_failed=True)
     if not is_observed(obj):
         return Progress("waiting for operator-controller")
     ready = condition(obj, ConditionType.READY)
     message = text_at(ready, "message") or "no message"
-    if awaits_approval(obj):
+    approved = text_at(obj, "metadata", "annotations", APPROVED_VERSION_ANNOTATION)
+    is_past = bool(wanted) and wanted in (approved, text_at(obj, "status", "installed", "version"))
+    if awaits_approval(obj) and not is_past:
         name = text_at(obj, "metadata", "name")
         return Progress(f"version {available_version(obj)} waits for approval (olm approve {name})", is_held=True)
     if text_at(obj, "status", "available", "reason") == Reason.PAUSED:

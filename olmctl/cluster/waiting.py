@@ -50,7 +50,7 @@ async def wait_for_operator(session: Session, name: str, seconds: float, version
         nonlocal last
         if found is None:
             raise CommandError(FAILED, f"{name} was deleted")
-        last = progress(found)
+        last = progress(found, version)
         is_over = last.needs_a_person or (last.has_succeeded and _is_version(found, version))
         return None if is_over else last.message
 

@@ -297,6 +297,13 @@ class ConflictSentences:
             )
         return self._universe.withheld.why_not_offered(named_parts(constraint)) or "no catalog offers"
 
+    def providers_being_deleted(self) -> list[str]:
+        """The packages that provide a required kind and whose Operators are being deleted: no alternative of the requirement."""
+        constraints = [_constraint(each) for each in self._requirements]
+        kinds = [each.kind for each in constraints if isinstance(each, KindConstraint)]
+        domains = (domain for kind in kinds for domain, _ in self._near_misses.providers(kind))
+        return [each.package for each in domains if each.operator is not None and each.operator.is_deleting]
+
     def _why_no_provider(self, constraint: KindConstraint) -> str:
         for domain, version in self._near_misses.providers(constraint.kind):
             if domain.operator is not None:

@@ -80,7 +80,8 @@ class Refusals:
         packages = conflict_packages(found.clauses)
         notes = waiting_notes(unread, packages)
         text = join_sentences([message, *notes, *found.details()], MAX_EXPLANATION_BYTES)
-        return Refusal(message, text, sentence, found.listed(), not unread, tuple(packages))
+        about = tuple(dict.fromkeys([*packages, *found.providers_being_deleted()]))
+        return Refusal(message, text, sentence, found.listed(), not unread, about)
 
     def better(self, package: str) -> Better:
         """The best version of a package that was not selected, and why."""
