@@ -39,9 +39,14 @@ class Conversion(NamedTuple):
         """The path and the port, or the URL."""
         return self.url or f"{self.path or '/'} on port {self.port}"
 
+    @property
+    def address(self) -> str:
+        """The namespace and the name of the Service, or the URL."""
+        return self.url or f"{self.namespace}/{self.service}"
+
     def __str__(self) -> str:
         """Where the webhook is, for messages."""
-        return self.url or f"Service {self.namespace}/{self.service}"
+        return self.url or f"Service {self.address}"
 
     @property
     def is_webhook(self) -> bool:

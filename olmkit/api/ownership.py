@@ -31,13 +31,23 @@ def manager_name(deployment: str) -> str:
     return f"{MANAGER_PREFIX}{deployment}"
 
 
+def _is_apply(entry: Mapping[str, Any]) -> bool:
+    """Whether it is an entry of an apply of the object itself, and not of a subresource."""
+    return entry.get("operation") == "Apply" and not entry.get("subresource")
+
+
+def has_applied(obj: Mapping[str, Any], manager: str) -> bool:
+    """Whether the object has an entry of an apply of this field manager."""
+    entries = obj["metadata"].get("managedFields") or ()
+    return any(_is_apply(entry) and entry.get("manager") == manager for entry in entries)
+
+
 def apply_entries(obj: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The entries of managedFields of what BundleDeployments applied, without subresources, and without those of an original of
     which the object is a copy."""
     metadata = obj["metadata"]
     for entry in metadata.get("managedFields") or ():
-        is_apply = entry.get("operation") == "Apply" and not entry.get("subresource")
-        is_ours = is_apply and entry.get("manager", "").startswith(MANAGER_PREFIX)
+        is_ours = _is_apply(entry) and entry.get("manager", "").startswith(MANAGER_PREFIX)
         if is_ours and _owns_label(metadata, entry) and not _is_older(metadata, entry):
             yield entry
 

@@ -17,7 +17,7 @@ from olmkit.api import bundledeployments, operators
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION
 from olmkit.api.meta import controller_reference
 from olmkit.api.operators import ADOPT_ANNOTATION
-from olmkit.api.ownership import OPERATOR_CONTROLLER
+from olmkit.api.ownership import OPERATOR_CONTROLLER, has_applied
 from operator_controller.operator.claims import other_operator_has_package
 from operator_controller.operator.world import AdoptBundleDeployment, ObservedBundleDeployment, World
 
@@ -55,11 +55,4 @@ def adopt_command(name: str) -> str:
 
 def _is_made_here(deployment: ObservedBundleDeployment) -> bool:
     """Whether this controller has applied it, and its template names a package: annotations alone may be a copy."""
-    managed: list[Mapping[str, Any]] = deployment.raw["metadata"].get("managedFields") or []
-    is_applied = any(
-        entry.get("manager") == OPERATOR_CONTROLLER
-        and entry.get("operation") == "Apply"
-        and not entry.get("subresource")
-        for entry in managed
-    )
-    return is_applied and PACKAGE_ANNOTATION in deployment.annotations
+    return has_applied(deployment.raw, OPERATOR_CONTROLLER) and PACKAGE_ANNOTATION in deployment.annotations

@@ -109,7 +109,7 @@ class PendingComponents:
     def _place(self, component: _Component) -> tuple[bool, bool, int]:
         """The component that is paused is the first one of the costly ones."""
         is_paused = component.digest in self._memory.paused
-        return is_paused or self._is_costly(component), not is_paused, len(component.part.documents)
+        return self._is_costly(component), not is_paused, len(component.part.documents)
 
     @property
     def is_next_costly(self) -> bool:

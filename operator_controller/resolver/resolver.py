@@ -228,7 +228,7 @@ class Resolver:
         to an earlier Snapshot is kept together with the answer to that Operator."""
         found: dict[str, Answer] = {}
 
-        def hold(answers: Mapping[str, Answer]) -> bool:
+        def keep(answers: Mapping[str, Answer]) -> None:
             found.update(answers)
             independent = self._held.independent(found, snapshot.operators)
             requests = {name: snapshot.operators[name] for name in independent}
@@ -236,6 +236,10 @@ class Resolver:
             for name in self._held.update(requests, independent, unsettled, self._outdated(snapshot)):
                 self._awaited.pop(name, None)
                 self._wake(name)
+
+        def hold(answers: Mapping[str, Answer]) -> bool:
+            if answers:  # none while a component is paused
+                keep(answers)
             now = time.monotonic()
             if self._dirty.is_set() and now < self._continued_at + MAX_SUPERSEDED_SECONDS:
                 return False

@@ -96,6 +96,11 @@ class Claim:
     keys: tuple[str, ...]
     owners: tuple[PossibleOwner, ...] = ()
 
+    @property
+    def names_nobody(self) -> bool:
+        """Whether something would have to exist, and the marks do not say what."""
+        return bool(self.owners) and not any(owner.is_named for owner in self.owners)
+
 
 def claims_of(metadata: Mapping[str, Any]) -> tuple[Claim, ...]:
     """The tools that have marked the object with this metadata, sorted by name."""

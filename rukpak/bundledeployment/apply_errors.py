@@ -143,8 +143,8 @@ class ApplyErrors:
             kept = f" ({OLM_V0} keeps CustomResourceDefinitions and their custom resources)" if is_crd else ""
             way = IS_TAKEN_OVER if self.adopts else SET_POLICY
             return f"{whose}: delete its Subscription and its ClusterServiceVersion, and {way}{kept}"
-        if claim is not None and claim.keys == ("olm.managed",):
-            whose = f"has the label olm.managed of {OLM_V0}, which does not say whose it is"
+        if claim is not None and claim.names_nobody:
+            whose = f"has the label {list_names(claim.keys)} of {OLM_V0}, which does not say whose it is"
             return f"{whose}: if it is of the operator that you move, remove the label, and {then}"
         if claim is not None:
             whose = f"is managed by {owner}" + (f" ({by.kind.kind} {by.namespace}/{by.name})" if by is not None else "")

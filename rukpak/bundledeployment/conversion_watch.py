@@ -17,7 +17,7 @@ from olmkit.runtime.informer import Change, Informer
 from rukpak.bundledeployment.inventory import InformerFactory
 from rukpak.bundledeployment.shared_watches import SharedWatches
 from rukpak.bundledeployment.webhook_endpoints import SERVICE_LABEL, has_endpoint
-from rukpak.bundledeployment.world import World
+from rukpak.bundledeployment.world import CRD, World
 from rukpak.format.objects import ObjectKey, mapping
 from rukpak.format.text import list_names
 
@@ -84,8 +84,7 @@ class ConversionWatch:
 
 def _is_converted(key: ObjectKey, crd: CustomResourceDefinition) -> bool:
     """Whether the API server may ask a Service to convert its custom resources."""
-    is_definition = key[1] == "CustomResourceDefinition"
-    return is_definition and crd.conversion.is_webhook and bool(crd.conversion.service and crd.converted_versions)
+    return key[:2] == CRD and crd.conversion.is_webhook and bool(crd.conversion.service and crd.converted_versions)
 
 
 def _service(conversion: Conversion) -> tuple[str, str]:
@@ -102,8 +101,7 @@ def _problem(crd: CustomResourceDefinition, watched: Mapping[_Source, Informer])
     if not types:
         why = "does not exist; create the Service, or install what brings it"
     versions = list_names(crd.converted_versions, " and ")
-    where = "/".join(named)
-    return f"nobody converts its custom resources between {versions}: its webhook is at Service {where}, which {why}"
+    return f"nobody converts its custom resources between {versions}: its webhook is at {crd.conversion}, which {why}"
 
 
 def _service_fact(obj: Object) -> Object:

@@ -201,8 +201,7 @@ def _blocker(world: World, evaluation: Evaluation) -> Plan | None:
     if evaluation.blocker is None:
         return None
     active = world.active_content
-    is_upgrade = world.active_bundle is not None and not world.is_target_active
-    if is_upgrade and isinstance(active, RenderedBundle) and active.is_installable:
+    if world.is_upgrade and isinstance(active, RenderedBundle) and active.is_installable:
         plan = prepare(world, active) or _apply(world, active, dry_run_first=False) or rotate(world, active)
         if plan is not None:
             return plan

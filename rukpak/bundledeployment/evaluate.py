@@ -51,7 +51,7 @@ def evaluate(world: World) -> Evaluation:
 def irreversible(world: World) -> str:
     """The storage versions of CRDs that the upgrade changes; empty if there are none, or they have changed already. A rollback
     leaves them as they are."""
-    if world.active_bundle is None or world.is_target_active or not isinstance(world.content, RenderedBundle):
+    if not world.is_upgrade or not isinstance(world.content, RenderedBundle):
         return ""
     applied = (item for item in world.content.objects() if not world.is_left(item.key))
     live = {item.key.name: (world.crds.get(item.key.name), item.versions.storage) for item in applied}
@@ -66,7 +66,7 @@ def irreversible(world: World) -> str:
 def _interruptions(world: World) -> str:
     """What is said about the conversion of custom resources before it changes."""
     content = world.content
-    if world.active_bundle is None or world.is_target_active or not isinstance(content, RenderedBundle):
+    if not world.is_upgrade or not isinstance(content, RenderedBundle):
         return ""
     sentences = {
         interruption(live, item.versions, is_awaited=item.key in content.awaited_keys)

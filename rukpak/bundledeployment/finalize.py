@@ -133,9 +133,9 @@ def _unlisted(world: World, failure: ListFailure) -> str:
     what = f"{definition.kind}.{definition.group}"
     text = f"the API server does not list {what}, which has to be removed: {error.message}"
     if definition.conversion.is_webhook and error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        where = "/".join(filter(None, definition.conversion[1:3])) or definition.conversion.url
         text += (
-            f"; see to its conversion webhook {where}, or set spec.conversion of CustomResourceDefinition {definition.name} "
+            f"; see to its conversion webhook {definition.conversion.address}, or set spec.conversion of "
+            f"CustomResourceDefinition {definition.name} "
             'to {"strategy":"None"}: what is removed need not be converted'
         )
     return f"{text}{abandon_hint(world, [error])}"

@@ -23,9 +23,7 @@ from rukpak.render.serving import INJECT_CA
 
 def with_held_definitions(world: World, content: Content) -> Content:
     """The target, with the definitions of which something is held in both forms; unchanged if nothing is, or it is installed."""
-    if not isinstance(content, RenderedBundle):
-        return content
-    if world.active_bundle is None or world.is_target_active or world.target.is_rolled_back:
+    if not isinstance(content, RenderedBundle) or not world.is_upgrade or world.target.is_rolled_back:
         return content
     forms = {item.key: held for item in content.objects() if (held := _held(world, content, item))}
     if not forms:

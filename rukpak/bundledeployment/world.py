@@ -305,6 +305,11 @@ class World:
         """Whether the target is what is installed."""
         return self.is_target(self.active_bundle)
 
+    @property
+    def is_upgrade(self) -> bool:
+        """Whether the target is to replace what is installed."""
+        return self.active_bundle is not None and not self.is_target_active
+
     def is_target(self, active: str | None) -> bool:
         """Whether the target is what is installed, if that is the Bundle `active`."""
         is_installed_so = active != self.active_bundle or self.installed_options == self.target.options

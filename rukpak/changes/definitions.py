@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from olmkit.api.crd_upgrade_safety import CrdUpgradeRule
-from olmkit.api.customresourcedefinitions import CustomResourceDefinition
+from olmkit.api.customresourcedefinitions import CustomResourceDefinition, conversion_of
 from rukpak.crd_safety.compare import Definition, compare
 from rukpak.crd_safety.conversion_order import interruption, versions_of
 from rukpak.crd_safety.problem import InvalidObject, Problem
@@ -124,9 +124,5 @@ def _stored(definition: Definition) -> str:
 
 def _conversion(definition: Definition) -> str:
     """The strategy; of a webhook also its Service and path, never its certificate."""
-    conversion = definition["spec"].get("conversion") or {}
-    strategy = conversion.get("strategy") or "None"
-    service = ((conversion.get("webhook") or {}).get("clientConfig") or {}).get("service") or {}
-    if not service:
-        return str(strategy)
-    return f"{strategy} {service.get('namespace')}/{service.get('name')}{service.get('path') or ''}"
+    known = conversion_of(definition)
+    return f"{known.strategy} {known.address}{known.path}" if known.service else known.strategy

@@ -17,6 +17,7 @@ from typing import Any
 
 from olmkit.api.crd_upgrade_safety import OPT_OUT_ANNOTATION
 from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
+from olmkit.api.customresourcedefinitions import conversion_of
 from rukpak.crd_safety.constraints import Schema
 from rukpak.crd_safety.problem import Problem
 from rukpak.crd_safety.schemas import PRESERVES, PathFinding, compare_schemas
@@ -85,7 +86,7 @@ def _compared(old: tuple[Schema, bool], new: tuple[Schema, bool]) -> Iterator[Pa
 
 def has_webhook(definition: Definition) -> bool:
     """Whether a webhook converts custom resources from one version to another."""
-    return (definition["spec"].get("conversion") or {}).get("strategy") == "Webhook"
+    return conversion_of(definition).is_webhook
 
 
 def served_versions(definition: Definition) -> list[str]:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
+
+from olmkit.errors import Waiting
+
+Result = TypeVar("Result")
 
 
 @contextmanager
@@ -38,3 +45,23 @@ def fill_up(folder: Path) -> Path:
                 while True:
                     filling.write(b"x" * size)
     return file
+
+
+async def until_there_is_space(
+    folder: Path, attempt: Callable[[], Awaitable[Result]], failed: Callable[[], None], space: range
+) -> tuple[Result, int]:
+    """Fill it up, and free more of the `space` from attempt to attempt, until one succeeds: its result, and how many attempts
+    reported that the disk is full. `failed` is called after each of those."""
+    filler, failures = fill_up(folder), list[str]()
+    full = filler.stat().st_size
+    for free in space:
+        os.truncate(filler, full - free)
+        try:
+            result = await attempt()
+        except Waiting as error:
+            failures.append(f"{error.reason}: {error.message}")
+            failed()
+        else:
+            assert all(re.search("^DiskFull: .*is full: free some space", each) for each in failures), failures
+            return result, len(failures)
+    raise AssertionError(f"it does not succeed with {space[-1]} bytes: {failures}")

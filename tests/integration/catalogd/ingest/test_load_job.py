@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
-import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -13,13 +11,13 @@ import pytest
 
 from catalogd.ingest.load_request import LOAD, LOAD_LIMITS, LoadResult
 from catalogd.ingest.load_tasks import LoadTaskFactory
-from olmkit.errors import Waiting
-from olmkit.jobs import Failed, Finished, Jobs, Sandbox
+from olmkit.jobs import Jobs, Sandbox
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.source import ConfigMapsSource
-from olmkit.store.store import STAGING_FOLDER, Store
-from tests.integration.disk import fill_up
+from olmkit.store.store import Store
+from tests.integration.disk import until_there_is_space
+from tests.integration.job_results import next_result, staged
 
 PADDING = random.Random(1).randbytes(60_000).hex()
 
@@ -52,17 +50,11 @@ class Loader:
         """The result of one job. Raises its error."""
         self.jobs.forget("one")
         self.jobs.ensure("one", "1", self._tasks.task(source, Credentials(), None, None))
-        async with asyncio.timeout(60):
-            await self._ends.get()
-        state = self.jobs.state("one")
-        if isinstance(state, Failed):
-            raise state.error
-        assert isinstance(state, Finished)
-        return state.result
+        return await next_result(self.jobs, self._ends)
 
     def staged(self) -> list[Path]:
         """What jobs left in the folder in which they work."""
-        return [*(self._folder / STAGING_FOLDER).iterdir()]
+        return staged(self._folder)
 
 
 @pytest.fixture
@@ -76,20 +68,15 @@ async def test_a_disk_that_becomes_full_at_any_point_of_the_loading(
     loader: Loader, disk: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     old = (await loader.load(catalog("old"))).digest
-    filler = fill_up(disk)
-    failures: list[str] = []
-    full = filler.stat().st_size
-    for free in range(0, 700_000, 32 * 1024):
-        os.truncate(filler, full - free)
-        try:
-            new = (await loader.load(catalog("new"))).digest
-            break
-        except Waiting as error:
-            failures.append(f"{error.reason}: {error.message}")
+
+    def is_as_before() -> None:
         assert loader.store.digests() == {old}, "nothing is stored in part"
         assert loader.staged() == []
-    assert len(failures) > 3, "it was full at several points"
-    assert all(re.search("^DiskFull: .*is full: free some space", each) for each in failures), failures
+
+    new, failures = await until_there_is_space(
+        disk, lambda: loader.load(catalog("new")), is_as_before, range(0, 700_000, 32 * 1024)
+    )
+    assert failures > 3, "it was full at several points"
     assert loader.store.verify(old)
-    assert loader.store.verify(new), "it is loaded as soon as there is space"
+    assert loader.store.verify(new.digest), "it is loaded as soon as there is space"
     assert "Traceback" not in capfd.readouterr().err

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from olmkit.errors import Waiting
-from olmkit.jobs import Failed, Finished, KeptWorker, Limits, Sandbox, Task
+from olmkit.jobs import Failed, Finished, JobState, KeptWorker, Limits, Sandbox, Task
 from tests.integration.disk import fill_up, remount
-from tests.integration.olmkit.jobs.example_jobs import job
+from tests.integration.olmkit.jobs.example_jobs import Values, job
 from tests.integration.olmkit.jobs.test_scheduler import WORK, JobRunner
 
 LIMITS = Limits(file_bytes=64 * 1024**2)
@@ -74,6 +74,16 @@ async def runner(disk: Path) -> AsyncIterator[JobRunner]:
     await runner.jobs.close()
 
 
+async def fails_until_usable(run: Callable[[int], Awaitable[JobState[Values]]], disk: Path, fault: Fault) -> None:
+    """A second job fails on the disk, and a third one finishes when it can be used again. `run` has the number of the job."""
+    fault.happen(disk)
+    failed = await run(2)
+    assert isinstance(failed, Failed)
+    fault.assert_reported(failed.error)
+    make_usable(disk)
+    assert isinstance(await run(3), Finished)
+
+
 @pytest.mark.parametrize("where", ["its folder", "temporary files"])
 @pytest.mark.parametrize("fault", [FULL, READ_ONLY], ids=["it is full", "it is read-only"])
 async def test_the_disk_that_a_job_writes_to(
@@ -87,12 +97,7 @@ async def test_the_disk_that_a_job_writes_to(
     monkeypatch.setattr(tempfile, "tempdir", str(disk))
     folder = str(disk) if where == "its folder" else ""
     assert isinstance(await runner.run("write_raising", folder=folder, bytes=10), Finished)
-    fault.happen(disk)
-    failed = await runner.run("write_raising", folder=folder, bytes=20)
-    assert isinstance(failed, Failed)
-    fault.assert_reported(failed.error)
-    make_usable(disk)
-    assert isinstance(await runner.run("write_raising", folder=folder, bytes=30), Finished)
+    await fails_until_usable(lambda number: runner.run("write_raising", folder=folder, bytes=10 * number), disk, fault)
     assert "Traceback" not in capfd.readouterr().err
 
 
@@ -109,12 +114,7 @@ async def test_a_job_can_have_no_folder_for_temporary_files(
     monkeypatch.setattr(tempfile, "tempdir", str(disk))
     if is_running:
         assert isinstance(await runner.run("echo"), Finished)
-    fault.happen(disk)
-    failed = await runner.run("echo", again=True)
-    assert isinstance(failed, Failed)
-    fault.assert_reported(failed.error)
-    make_usable(disk)
-    assert isinstance(await runner.run("echo", once_more=True), Finished)
+    await fails_until_usable(lambda number: runner.run("echo", number=number), disk, fault)
     assert "Traceback" not in capfd.readouterr().err
 
 

@@ -1,0 +1,27 @@
+"""What the jobs of a test result in, and what they leave in the folder of a store. Called by the tests of jobs with a store."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TypeVar
+
+from olmkit.jobs import Failed, Finished, Jobs
+from olmkit.store.store import STAGING_FOLDER
+
+Result = TypeVar("Result")
+
+
+async def next_result(jobs: Jobs[Result], ends: asyncio.Queue[str]) -> Result:
+    """The result of the job that ends next. Raises its error."""
+    async with asyncio.timeout(60):
+        state = jobs.state(await ends.get())
+    if isinstance(state, Failed):
+        raise state.error
+    assert isinstance(state, Finished)
+    return state.result
+
+
+def staged(store: Path) -> list[Path]:
+    """What jobs left in the folder of a store in which they work."""
+    return [*(store / STAGING_FOLDER).iterdir()]
