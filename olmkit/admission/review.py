@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from olmkit.api.meta import Object
+from olmkit.api.meta import ORPHAN_FINALIZER, Object
 
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
 _FORBIDDEN = 403
@@ -30,6 +30,8 @@ class AdmissionRequest:
     """The object as it would be stored; None for a deletion."""
     old: Object | None = None
     """The object as it is stored; None for a creation."""
+    orphans_dependents: bool = False
+    """Whether it is a deletion after which the garbage collector leaves the dependents (propagationPolicy Orphan)."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ def parse_review(body: bytes) -> AdmissionRequest:
     request = review.get("request")
     if not isinstance(request, dict) or not isinstance(request.get("uid"), str):
         raise BadReview("the review has no request with a uid")
-    return AdmissionRequest(request["uid"], _object(request, "object"), _object(request, "oldObject"))
+    obj, old = _object(request, "object"), _object(request, "oldObject")
+    return AdmissionRequest(request["uid"], obj, old, _orphans_dependents(request.get("options"), old))
 
 
 def answer(request: AdmissionRequest, denial: Denial | None) -> bytes:
@@ -62,6 +65,17 @@ def answer(request: AdmissionRequest, denial: Denial | None) -> bytes:
         status = {"status": "Failure", "code": _FORBIDDEN, "reason": denial.reason}
         response["status"] = {**status, "message": denial.message} if denial.message else status
     return orjson.dumps({"apiVersion": API_VERSION, "kind": KIND, "response": response})
+
+
+def _orphans_dependents(options: Any, old: Object | None) -> bool:
+    """Whether these DeleteOptions, or without a word of theirs the finalizers of the object, leave the dependents, as the API
+    server reads both."""
+    if options is not None and not isinstance(options, dict):
+        raise BadReview("options is of the wrong type")
+    policy, is_orphaning = (options or {}).get("propagationPolicy"), (options or {}).get("orphanDependents")
+    if policy is not None or is_orphaning is not None:
+        return policy == "Orphan" or is_orphaning is True
+    return old is not None and ORPHAN_FINALIZER in (old["metadata"].get("finalizers") or ())
 
 
 def _object(request: dict[str, Any], key: str) -> Object | None:
@@ -78,6 +92,8 @@ def _object(request: dict[str, Any], key: str) -> Object | None:
     for owner in metadata.get("ownerReferences") or ():
         for name in ("kind", "name", "uid"):
             required_text(owner, name)
+    if not isinstance(metadata.get("finalizers") or [], list):
+        raise BadReview(f"{key} has metadata.finalizers of the wrong type")
     mappings = {f"metadata.{name}": metadata.get(name) for name in ("annotations", "labels")}
     for name, value in {**mappings, "spec": found.get("spec")}.items():
         if value is not None and not isinstance(value, dict):

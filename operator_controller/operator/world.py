@@ -13,7 +13,7 @@ from typing import Any
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, BundleDeployment
 from olmkit.api.conditions import find_condition, is_condition_true, truncate
-from olmkit.api.meta import Condition, OwnerReference
+from olmkit.api.meta import ORPHAN_FINALIZER, Condition, OwnerReference
 from olmkit.api.operators import KIND, InstalledBundle, Operator
 from olmkit.api.ownership import is_dependency
 from operator_controller.resolve.answer_state import AnswerState
@@ -22,8 +22,6 @@ from operator_controller.resolve.snapshot import RunningBundle
 ConditionType = bundledeployments.ConditionType
 HOLD_PREFIX = "required by "
 """The beginning of the value of the annotation that holds a deletion, if this controller wrote it."""
-ORPHAN_FINALIZER = "orphan"
-"""What the API server adds to the finalizers of an object that is deleted without its dependents."""
 MAX_NEIGHBOUR_MESSAGE_BYTES = 200
 """UTF-8 bytes of the message of another Operator in a message."""
 

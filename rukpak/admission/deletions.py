@@ -1,12 +1,13 @@
 """Which deletions are denied: those of protected Operators and BundleDeployments, and of their CustomResourceDefinitions and
-Namespaces, if custom resources exist that would be deleted too.
+Namespaces, if custom resources exist that would be deleted too; and those of a BundleDeployment without its dependents.
 
-Called by rukpak.admission.setup; the API server asks only about objects with the annotation that are not being deleted yet
-(config/webhook). rukpak answers for Operators too, because no other controller may list the custom resources of all kinds. A
-BundleDeployment of an Operator is as protected as that Operator. A deletionPolicy that keeps custom resources leaves nothing to
-protect, as soon as both have it: a BundleDeployment that is deleted in the foreground has its own, in the background that of its
-Operator. The deletion of a CustomResourceDefinition or a Namespace deletes custom resources whatever that policy says; one that
-is only labeled is not guarded. What cannot be counted counts as used. Never writes.
+Called by rukpak.admission.setup; the API server asks only about objects with the annotation that are not being deleted yet, and
+about deletions of BundleDeployments that would not do what they ask for (config/webhook). rukpak answers for Operators too,
+because no other controller may list the custom resources of all kinds. A BundleDeployment of an Operator is as protected as that
+Operator. A deletionPolicy that keeps custom resources leaves nothing to protect, as soon as both have it: a BundleDeployment that
+is deleted in the foreground has its own, in the background that of its Operator. The deletion of a CustomResourceDefinition or a
+Namespace deletes custom resources whatever that policy says; one that is only labeled is not guarded. What cannot be counted
+counts as used. Never writes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from olmkit.api.ownership import apply_entries, manager_name
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
-from rukpak.bundledeployment.crd_removal import CASCADE, policy_of
+from rukpak.bundledeployment.crd_removal import CASCADE, ORPHAN, policy_of
 from rukpak.bundledeployment.rest_mapper import RestMapper
 from rukpak.bundledeployment.usage import UsageReader
 from rukpak.format.text import list_names
@@ -60,6 +61,26 @@ def denial_of(protector: Protector, counts: Iterable[CustomResourceCount], part:
     text = (
         f"{_subject(protector, part)} is protected: its deletion would delete {list_names(used)}. Delete them first, or remove "
         f"the protection: {unprotect_command(protector.kind, protector.name)}"
+    )
+    return Denial(FORBIDDEN, text)
+
+
+def orphan_denial(deployment: Object, policy: str) -> Denial:
+    """Why a BundleDeployment with this deletionPolicy is not deleted without its dependents, and what keeps everything."""
+    name, owner = required_text(deployment, "metadata", "name"), operator_of(deployment)
+    kind = bundledeployments.KIND if owner is None else operators.KIND
+    resource = f"{kind.plural}.{kind.group}"
+    if owner is None:
+        patch = f"""'{{"spec":{{"deletionPolicy":"{ORPHAN}"}}}}'"""
+        advice = f"set it to {ORPHAN} first: kubectl patch {resource} {name} --type=merge --patch={patch}"
+    else:
+        advice = (
+            "delete its Operator that way, which leaves the BundleDeployment: kubectl delete "
+            f"{resource} {owner['name']} --cascade=orphan"
+        )
+    text = (
+        f"{bundledeployments.KIND.kind} {name} is not deleted with propagationPolicy Orphan (--cascade=orphan), which keeps "
+        f"nothing of what it has installed: its deletionPolicy, {policy}, decides. To keep everything, {advice}"
     )
     return Denial(FORBIDDEN, text)
 
@@ -101,8 +122,10 @@ class DeletionProtection:
         return cls(client, deployments, crds, usage)
 
     async def validate_operator(self, request: AdmissionRequest) -> Denial | None:
-        """Why an Operator is not deleted; None: it is."""
+        """Why an Operator is not deleted; None: it is. Without its dependents it leaves its BundleDeployment with everything."""
         if request.obj is not None or request.old is None or not is_protected(request.old):
+            return None
+        if request.orphans_dependents:
             return None
         uid = required_text(request.old, "metadata", "uid")
         owned = [obj for obj in self.deployments.objects.values() if (operator_of(obj) or {}).get("uid") == uid]
@@ -111,13 +134,20 @@ class DeletionProtection:
         return await self._denial(Protector(operators.KIND, required_text(request.old, "metadata", "name")), used)
 
     async def validate_bundle_deployment(self, request: AdmissionRequest) -> Denial | None:
-        """Why a BundleDeployment is not deleted; None: it is, or its Operator is being deleted or not protected."""
-        if request.obj is not None or request.old is None or not is_protected(request.old):
+        """Why a BundleDeployment is not deleted; None: it is, and if it is protected, its Operator is being deleted or is not.
+
+        Installed objects are no dependents of it: a deletion without dependents, which would delete them, is denied.
+        """
+        if request.obj is not None or request.old is None:
+            return None
+        policy = optional_text(request.old, CASCADE, "spec", "deletionPolicy")
+        if request.orphans_dependents and policy != ORPHAN:
+            return orphan_denial(request.old, policy)
+        if not is_protected(request.old):
             return None
         protector = await self._protector_of(request.old)
         if protector is None or isinstance(protector, Denial):
             return protector
-        policy = optional_text(request.old, CASCADE, "spec", "deletionPolicy")
         return await self._denial(protector, [request.old] if policy == CASCADE else [])
 
     async def validate_definition(self, request: AdmissionRequest) -> Denial | None:

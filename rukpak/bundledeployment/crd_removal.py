@@ -14,6 +14,8 @@ from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION, FINALIZER
 
 CASCADE = "Cascade"
 """The default of deletionPolicy: custom resources are deleted too."""
+ORPHAN = "Orphan"
+"""The deletionPolicy that keeps everything."""
 
 
 def policy_of(deployment: Mapping[str, Any]) -> str:

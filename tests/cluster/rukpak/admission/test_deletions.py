@@ -13,14 +13,24 @@ import aiohttp
 import pytest
 
 from olmkit.api import bundledeployments, operators
-from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, OWNER_UID_LABEL
+from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION, MEMBER_LABEL_PREFIX, OWNER_UID_LABEL
 from olmkit.api.meta import controller_reference
 from olmkit.errors import Forbidden, Unavailable
 from olmkit.runtime.client import Client
 from rukpak.admission.setup import BUNDLE_DEPLOYMENT_PATH, BUNDLE_PATH, DEFINITION_PATH, NAMESPACE_PATH, OPERATOR_PATH
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
 from tests.cluster.rukpak.admission.conftest import Object, Place
-from tests.cluster.rukpak.harness import READY, definition, gone, kind_of, namespace, plain, thing
+from tests.cluster.rukpak.harness import (
+    CONFIG_MAPS,
+    READY,
+    config_map,
+    definition,
+    gone,
+    kind_of,
+    namespace,
+    plain,
+    thing,
+)
 
 ANNOTATION = "operators.operatorframework.io/deletion-protection"
 DELETE = ("delete", "operators.operators.operatorframework.io")
@@ -117,9 +127,6 @@ async def fleet(place: Place) -> AsyncIterator[Fleet]:
             id="in the foreground",
         ),
         pytest.param(
-            ["delete", "operators.operators.operatorframework.io", "NAME", "--cascade=orphan"], id="without dependents"
-        ),
-        pytest.param(
             ["delete", "operators.operators.operatorframework.io", "NAME", "--grace-period=0", "--force"], id="by force"
         ),
         pytest.param(["delete", "--raw=/apis/operators.operatorframework.io/v1alpha1/operators"], id="the collection"),
@@ -156,7 +163,7 @@ async def test_a_forged_review_is_answered_and_never_an_unexpected_error(
         ("metadata",), ("metadata", "name"), ("metadata", "uid"), ("metadata", "annotations"), ("metadata", "ownerReferences"),
         ("metadata", "annotations", ANNOTATION), ("metadata", "labels"), ("metadata", "managedFields"), ("spec",),
         ("spec", "install"), ("spec", "install", "deletionPolicy"),
-        ("spec", "deletionPolicy"), ("spec", "source"), ("metadata", "deletionTimestamp"),
+        ("spec", "deletionPolicy"), ("spec", "source"), ("metadata", "deletionTimestamp"), ("metadata", "finalizers"),
         *(("metadata", "ownerReferences", 0, name) for name in owner), ("metadata", "ownerReferences", 0),
     ]  # fmt: skip
     tls = ssl.create_default_context()
@@ -167,7 +174,13 @@ async def test_a_forged_review_is_answered_and_never_an_unexpected_error(
             for place in places:
                 for wrong in (MISSING, None, True, 7, "x", [], [7], {}, {"a": 7}):
                     forged = replaced(old, place, wrong)
-                    for objects in ({"oldObject": forged}, {"object": forged}, {"object": forged, "oldObject": old}):
+                    for objects in (
+                        {"oldObject": forged},
+                        {"oldObject": forged, "options": {"orphanDependents": True}},
+                        {"oldObject": old, "options": wrong if wrong is not MISSING else {"propagationPolicy": 7}},
+                        {"object": forged},
+                        {"object": forged, "oldObject": old},
+                    ):
                         body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
                         review = {**body, "request": {"uid": "u", **objects}}
                         async with session.post(f"https://{fleet.place.address}{path}", json=review) as answer:
@@ -181,6 +194,77 @@ async def test_its_bundle_deployment_is_not_deleted_either(fleet: Fleet) -> None
     printed = await fleet.place.kubectl("delete", "bundledeployment", fleet.name)
     plural = "operators.operators.operatorframework.io"  # whose annotation decides
     assert printed.endswith(fleet.refusal("Operator", "vbundledeployments.core.rukpak.io", plural))
+
+
+def raw_deletion(name: str, **options: Any) -> tuple[list[str], Object]:
+    """The arguments and the body of a request that kubectl does not make any more, or not by default."""
+    path = f"--raw={bundledeployments.KIND.path(None, name)}"
+    return ["delete", path, "--filename=-"], {"kind": "DeleteOptions", "apiVersion": "v1", **options}
+
+
+async def test_a_bundle_deployment_is_not_deleted_without_its_dependents_because_nothing_would_stay(
+    fleet: Fleet,
+) -> None:
+    """Whether it is protected or not, of an Operator or not, and in whatever words the request says so."""
+    at, kind = fleet.place.at, "bundledeployments.core.rukpak.io"
+    denied = 'admission webhook "vbundledeployments.core.rukpak.io" denied the request: BundleDeployment'
+    why = (
+        "is not deleted with propagationPolicy Orphan (--cascade=orphan), which keeps nothing of what it has installed: its "
+        "deletionPolicy, {}, decides. To keep everything, "
+    )
+    of_operator = (
+        f"{denied} {fleet.name} {why.format('Cascade')}delete its Operator that way, which leaves the BundleDeployment: kubectl "
+        f"delete operators.operators.operatorframework.io {fleet.name} --cascade=orphan"
+    )
+    for value in (None, "true"):
+        await fleet.protect(value)
+        assert (await fleet.place.kubectl("delete", kind, fleet.name, "--cascade=orphan")).endswith(of_operator)
+    await fleet.protect(None)
+
+    other = f"{at.name}-b"
+    body = at.body(at.push(plain(config_map("log", at.name)), "b"), other)
+    for policy, finalizers in (("KeepCRDs", []), ("Cascade", ["orphan"])):
+        metadata = {"name": other, "finalizers": finalizers}
+        await fleet.client.apply(
+            bundledeployments.KIND,
+            {**body, "metadata": metadata, "spec": {**body["spec"], "deletionPolicy": policy}},
+            "test",
+        )
+        await at.until(READY, other)
+        alone = (
+            f"{denied} {other} {why.format(policy)}set it to Orphan first: kubectl patch {kind} {other} --type=merge "
+            """--patch='{"spec":{"deletionPolicy":"Orphan"}}'"""
+        )
+        assert (await fleet.place.kubectl("delete", kind, other, "--cascade=orphan")).endswith(alone)
+        requests: list[Object] = [{"orphanDependents": True}, {"propagationPolicy": "Orphan"}, {}]
+        for options in requests if finalizers else requests[:-1]:
+            arguments, request = raw_deletion(other, **options)
+            assert (await fleet.place.kubectl(*arguments, body=request)).endswith(alone), options
+    assert await at.find(CONFIG_MAPS, "log", at.name) is not None
+
+    held = {"metadata": {"annotations": {DELETION_HOLD_ANNOTATION: "a test"}}}
+    await fleet.client.patch(bundledeployments.KIND, other, held)
+    await fleet.client.delete(bundledeployments.KIND, other)  # in the background, as the garbage collector does
+    printed = await fleet.place.kubectl("delete", kind, other, "--cascade=orphan")
+    assert printed.endswith(alone), "the deletion that has begun is none of this kind"
+    await fleet.client.patch(bundledeployments.KIND, other, {"spec": {"deletionPolicy": "Orphan"}})
+    await fleet.place.kubectl("delete", kind, other, "--cascade=orphan", "--wait=false")
+    await fleet.client.patch(
+        bundledeployments.KIND, other, {"metadata": {"annotations": {DELETION_HOLD_ANNOTATION: None}}}
+    )
+    await at.until(gone, other)
+    assert await at.find(CONFIG_MAPS, "log", at.name) is not None
+
+
+async def test_a_protected_operator_is_deleted_without_its_dependents_because_everything_stays(fleet: Fleet) -> None:
+    await fleet.protect()
+    printed = await fleet.place.kubectl(*DELETE, fleet.name, "--cascade=orphan")
+    assert printed == f'operator.operators.operatorframework.io "{fleet.name}" deleted\n'
+    left = await fleet.place.at.until(lambda raw: raw is not None and not raw["metadata"].get("ownerReferences"))
+    assert "deletionTimestamp" not in left["metadata"]
+    printed = await fleet.place.kubectl("delete", "bundledeployment", fleet.name)
+    plural = "bundledeployments.core.rukpak.io"  # it is protected by its own annotation now
+    assert printed.endswith(fleet.refusal("BundleDeployment", "vbundledeployments.core.rukpak.io", plural))
 
 
 async def test_without_custom_resources_it_is_deleted(fleet: Fleet) -> None:
@@ -270,7 +354,7 @@ async def test_without_rukpak_only_what_is_protected_stays(place: Place) -> None
     async with place.rukpak():
         await place.configure()
         await place.answers()
-    for suffix, value in (("-a", "true"), ("-b", "false")):
+    for suffix, value in (("-b", "false"), ("-a", "true")):
         name = f"{place.at.name}{suffix}"
         body: Object = {
             "apiVersion": operators.KIND.api_version,
@@ -283,11 +367,19 @@ async def test_without_rukpak_only_what_is_protected_stays(place: Place) -> None
     crd, inside = definition(place.at.group), namespace(place.at.name)
     crd["metadata"]["labels"] = {OWNER_UID_LABEL: "some-uid"}
     inside["metadata"]["labels"] = {f"{MEMBER_LABEL_PREFIX}some-uid": "true"}
-    for kind, body in ((CRDS, crd), (NAMESPACES, inside)):
-        await place.at.create(kind, body)
-        await client.delete(kind, body["metadata"]["name"])
+    for kind, part in ((CRDS, crd), (NAMESPACES, inside)):
+        await place.at.create(kind, part)
+        await client.delete(kind, part["metadata"]["name"])
     with pytest.raises((Unavailable, Forbidden), match=r"failed calling webhook .*voperators"):
         await client.delete(operators.KIND, f"{place.at.name}-a")
+    await client.apply(bundledeployments.KIND, place.at.body("registry.example.com/ship:v1"), "test")
+    printed = await place.kubectl("delete", "bundledeployment", place.at.name, "--cascade=orphan")
+    assert 'failed calling webhook "vbundledeployments.core.rukpak.io"' in printed
+    await place.kubectl("delete", "bundledeployment", place.at.name, "--cascade=foreground")
+    assert await place.at.find(bundledeployments.KIND, place.at.name) is None
+    await place.kubectl(*DELETE, f"{place.at.name}-a", "--cascade=orphan")
+    assert await place.at.find(operators.KIND, f"{place.at.name}-a") is None
+    await place.at.create(operators.KIND, {**body, "spec": {"packageName": "boats"}})
     await client.patch(operators.KIND, f"{place.at.name}-a", annotated(None))
     await client.delete(operators.KIND, f"{place.at.name}-a")
 

@@ -28,6 +28,23 @@ def test_a_deletion_has_no_object_after_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "finalizers", "is_orphaning"),
+    [
+        pytest.param({"propagationPolicy": "Orphan"}, [], True, id="the policy says so"),
+        pytest.param({"propagationPolicy": "Background"}, ["orphan"], False, id="a policy overrides the finalizer"),
+        pytest.param({"propagationPolicy": "Foreground"}, [], False, id="in the foreground"),
+        pytest.param({"orphanDependents": True}, [], True, id="the field of older clients says so"),
+        pytest.param({"orphanDependents": False}, ["orphan"], False, id="it overrides the finalizer too"),
+        pytest.param({}, ["orphan"], True, id="the finalizer of the object decides alone"),
+        pytest.param(None, ["other"], False, id="nothing says so"),
+    ],
+)
+def test_a_deletion_may_leave_the_dependents(options: object, finalizers: list[str], is_orphaning: bool) -> None:
+    old = {"metadata": {"name": "ship", "finalizers": finalizers}}
+    assert parse_review(review(operation="DELETE", oldObject=old, options=options)).orphans_dependents is is_orphaning
+
+
+@pytest.mark.parametrize(
     ("body", "problem"),
     [
         pytest.param(b"", "not JSON", id="nothing"),
@@ -36,6 +53,7 @@ def test_a_deletion_has_no_object_after_it() -> None:
         pytest.param(b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}', "no request", id="no request"),
         pytest.param(review(uid=None), "uid", id="a request that cannot be answered"),
         pytest.param(review(object="ship"), "object is no object", id="text in the place of the object"),
+        pytest.param(review(oldObject=OBJECT, options=[]), "options", id="options of another type"),
         pytest.param(review(oldObject={}), "oldObject is no object", id="an object without metadata"),
     ],
 )
