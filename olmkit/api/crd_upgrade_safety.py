@@ -78,7 +78,8 @@ class CrdUpgradeSafety(Model):
     ignored_rules: Annotated[list[CrdUpgradeRule], Field(max_length=len(CrdUpgradeRule))] | None = Field(
         default=None,
         description=(
-            "Rules that do not prevent the installation. If one of them is broken, the custom resources on the cluster are"
-            " still validated by the new schema, unless existing-object-invalid is ignored too."
+            "Rules that do not prevent the installation. If one of them is broken, the custom resources on the cluster still"
+            " have to be valid by the new schema, unless existing-object-invalid is ignored too, and may not lose data by it,"
+            " unless existing-object-loses-data is."
         ),
     )

@@ -89,10 +89,10 @@ def blocker(world: World) -> OlmError | None:
     verdict = judge(problems, state.evidence, settings)
     if not state.error and verdict.refusal:
         return ApplyRejected(Reason.BLOCKED, verdict.refusal, CHECK_AGAIN_AFTER)
-    if failed := state.error or verdict.failed:
-        text = f"the custom resources of {names} cannot be checked against the new schemas: {failed}"
+    if state.error:
+        text = f"the custom resources of {names} cannot be checked against the new schemas: {state.error}"
         return Waiting(Reason.RETRYING, text, CHECK_AGAIN_AFTER)
-    return None
+    return Waiting(Reason.RETRYING, verdict.failure, CHECK_AGAIN_AFTER) if verdict.failure else None
 
 
 def next_check(world: World) -> CheckExistingObjects | None:

@@ -36,8 +36,8 @@ class Check:
     """The schema that dropped fields until now: what it drops is not lost by the upgrade."""
     watched: tuple[str, ...] = ()
     """Fields, as rules name them, of which is asked whether any custom resource has a value there."""
-    permitted: tuple[str, ...] = ()
-    """Fields whose values may be dropped."""
+    is_validated: bool = True
+    """Whether they have to be valid; else only what they lose is asked."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ UNEVALUATED = frozenset({
 """Rules of which no check tells whether a custom resource breaks them: only the API server evaluates what they are about."""
 NOTICED_BY_CLIENTS = frozenset({Rule.DEFAULT_ADDED, Rule.DEFAULT_CHANGED, Rule.DEFAULT_REMOVED})
 """Rules that no custom resource breaks: a value that nobody set is another one."""
-_DROPS = frozenset({Rule.FIELD_REMOVED, Rule.UNKNOWN_FIELDS_DROPPED, Rule.TYPE_CHANGED})
+MAY_DROP = frozenset({Rule.FIELD_REMOVED, Rule.UNKNOWN_FIELDS_DROPPED, Rule.UNHANDLED_CHANGE})
+"""Rules about changes by which a custom resource may lose a value. What breaks the others alone drops nothing."""
 PATTERNS = frozenset({Rule.PATTERN_CHANGED})
 """Rules about patterns, some of which only Go understands."""
 
@@ -36,21 +37,31 @@ def form_of(definition: str, problem: Problem) -> Form:
 def wanted_forms(problems: Problems, settings: CrdUpgradeSafety | None) -> list[Form]:
     """The forms that custom resources are checked in, sorted; none if the rules alone decide.
 
-    By the policy Enforce they are checked for what ignored rules let through, by IfUsed for all that the API server permits.
+    By the policy Enforce they are checked for what ignored rules let through, by IfUsed for all that the API server permits. A
+    rule that is ignored leaves the rules about custom resources as they are: each is ignored by its own name only.
     """
-    ignored = ignored_rules(settings)
     if not is_enforced(settings) or is_refused_anyway(problems, settings):
         return []
-    are_ignored_checked = Rule.EXISTING_OBJECT_INVALID not in ignored
     return sorted(
         {
             form_of(name, problem)
             for name, found in problems.items()
             for problem in found
             if problem.rule not in NOT_PERMITTED | NOTICED_BY_CLIENTS
-            and (problem.rule not in ignored or (are_ignored_checked and problem.version))
+            and (problem.rule not in ignored_rules(settings) or _is_left_to_objects(problem, settings))
         }
     )
+
+
+def _is_left_to_objects(problem: Problem, settings: CrdUpgradeSafety | None) -> bool:
+    """Whether custom resources may prevent the installation though the rule is ignored."""
+    is_validated = bool(problem.version) and Rule.EXISTING_OBJECT_INVALID not in ignored_rules(settings)
+    return is_validated or may_not_lose(problem, settings)
+
+
+def may_not_lose(problem: Problem, settings: CrdUpgradeSafety | None) -> bool:
+    """Whether the change may drop values of custom resources, and the settings do not permit that."""
+    return problem.rule in MAY_DROP and Rule.EXISTING_OBJECT_LOSES_DATA not in ignored_rules(settings)
 
 
 def is_refused_anyway(problems: Problems, settings: CrdUpgradeSafety | None) -> bool:
@@ -74,9 +85,8 @@ def check_of(
     watched = tuple(sorted({problem.path for problem in left if problem.rule in UNEVALUATED | PATTERNS}))
     if not form.target:
         return Check(None, {}, watched)
-    may_lose = Rule.EXISTING_OBJECT_LOSES_DATA in ignored or not left
-    permitted = {""} if may_lose else {problem.path for problem in own if problem.rule in ignored & _DROPS}
-    return Check(dict(schemas(new)[form.target]), _before(form, old, new), watched, tuple(sorted(permitted)))
+    is_validated = bool(left) or Rule.EXISTING_OBJECT_INVALID not in ignored
+    return Check(dict(schemas(new)[form.target]), _before(form, old, new), watched, is_validated)
 
 
 def _before(form: Form, old: Definition, new: Definition) -> dict[str, Any]:

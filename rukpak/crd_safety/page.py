@@ -23,18 +23,21 @@ def evaluate(check: Check, objects: Sequence[Mapping[str, Any]]) -> Evidence:
     """What the objects show, in their order. Patterns that only Go understands are left out."""
     if check.schema is None:
         return Evidence(len(objects), present=frozenset(check.watched) if objects else frozenset())
+    validated = check.schema if check.is_validated else {}
     try:
-        validator, left_out = _validator(check.schema)
+        validator, left_out = _validator(validated)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         return Evidence(len(objects), unknown=f"the schema cannot be evaluated: {type(error).__name__}")
     invalid, lossy = list[InvalidObject](), list[InvalidObject]()
     left = set(check.watched)
     for obj in objects:
+        if field := _loss(check, obj):
+            lossy.append(_named(obj, f"{field[:MAX_PATH_LENGTH]} is dropped"))
+        if not check.is_validated:
+            continue
         whole = with_defaults(check.schema, obj)
         if problem := _problem(validator, whole) or next(repeated(check.schema, whole), ""):
             invalid.append(_named(obj, problem))
-        if field := _loss(check, obj):
-            lossy.append(_named(obj, f"{field[:MAX_PATH_LENGTH]} is dropped"))
         left -= {path for path in left if has_value(whole, path)}
     return Evidence(
         len(objects),
@@ -43,7 +46,7 @@ def evaluate(check: Check, objects: Sequence[Mapping[str, Any]]) -> Evidence:
         tuple(lossy[: MAX_OBJECTS_SHOWN + 1]),
         len(lossy),
         frozenset(check.watched) - left,
-        frozenset(f"{PATTERN}{pattern}" for pattern in left_out) | unchecked(check.schema),
+        frozenset(f"{PATTERN}{pattern}" for pattern in left_out) | unchecked(validated),
     )
 
 
@@ -54,12 +57,7 @@ def _loss(check: Check, obj: Mapping[str, Any]) -> str:
     if not lost:
         return ""
     known = set(dropped(check.before, obj))
-    return next((path for path in lost if path not in known and not _is_below(path, check.permitted)), "")
-
-
-def _is_below(path: str, others: Iterable[str]) -> bool:
-    """Whether it is one of the fields, or below one."""
-    return any(not other or (path + ".").startswith((f"{other}.", f"{other}[")) for other in others)
+    return next((path for path in lost if path not in known), "")
 
 
 def _validator(schema: Mapping[str, Any]) -> tuple[Draft4Validator, list[str]]:

@@ -24,6 +24,8 @@ NOT_PERMITTED = frozenset({
 })  # fmt: skip
 """Rules that the API server has too: what breaks them is refused by it when they are ignored."""
 
+SETTING = "crdUpgradeSafety.ignoredRules"
+
 Problems = Mapping[str, Sequence[Problem]]
 """The problems of each CustomResourceDefinition, by its name; none without a problem."""
 
@@ -52,10 +54,16 @@ def counted(problems: Problems, settings: CrdUpgradeSafety | None) -> Problems:
     return {name: found for name, found in left.items() if found}
 
 
-def refusal(problems: Problems, reasons: Mapping[str, str] = MappingProxyType({})) -> str:
+def refusal(
+    problems: Problems,
+    reasons: Mapping[str, str] = MappingProxyType({}),
+    to_ignore: AbstractSet[CrdUpgradeRule] = frozenset(),
+) -> str:
     """The message about at least one problem. As many are named as have room, of each definition one first. `reasons`: why the
-    rules count for a definition, if custom resources could have decided."""
-    end = f"; {_advice({problem.rule for found in problems.values() for problem in found})}"
+    rules count for a definition, if custom resources could have decided. `to_ignore`: the rules to name in the settings; by
+    default those that are broken."""
+    rules = {problem.rule for found in problems.values() for problem in found}
+    end = f"; {_advice(rules & NOT_PERMITTED or to_ignore or rules)}"
     each = max(1, MAX_PROBLEMS_SHOWN // min(len(problems), MAX_DEFINITIONS_SHOWN))
     sizes = [(MAX_DEFINITIONS_SHOWN, number) for number in range(each, 0, -1)]
     sizes += [(number, 1) for number in range(MAX_DEFINITIONS_SHOWN - 1, 0, -1)]
@@ -66,7 +74,7 @@ def refusal(problems: Problems, reasons: Mapping[str, str] = MappingProxyType({}
 def _advice(rules: AbstractSet[CrdUpgradeRule]) -> str:
     if refused := rules & NOT_PERMITTED:
         return f"the API server does not permit this ({', '.join(sorted(refused))}): choose another version"
-    return f"if this is safe, name these rules in crdUpgradeSafety.ignoredRules: {', '.join(sorted(rules))}"
+    return f"if this is safe, name these rules in {SETTING}: {', '.join(sorted(rules))}"
 
 
 def _named(problems: Problems, reasons: Mapping[str, str], definitions: int, each: int) -> str:
@@ -91,5 +99,5 @@ def objects_refusal(
     is_one, loses = count == 1, rule == CrdUpgradeRule.EXISTING_OBJECT_LOSES_DATA
     says = ("loses" if is_one else "lose") + " data" if loses else ("is" if is_one else "are") + " not valid"
     noun = f"custom resource{'' if is_one else 's'}"
-    advice = f"change {'it' if is_one else 'them'}, or name {rule} in crdUpgradeSafety.ignoredRules"
+    advice = f"change {'it' if is_one else 'them'}, or name {rule} in {SETTING}"
     return f"{count} {noun} {says} by the new schema: {list_names(texts, '; ', MAX_DEFINITIONS_SHOWN)}; {advice}"

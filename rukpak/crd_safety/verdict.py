@@ -11,14 +11,23 @@ from dataclasses import dataclass, field
 from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
 from rukpak.crd_safety.evidence import PATTERN, Evidence, Form
-from rukpak.crd_safety.forms import PATTERNS, UNEVALUATED, form_of, is_refused_anyway, rules_of
+from rukpak.crd_safety.forms import (
+    PATTERNS,
+    UNEVALUATED,
+    form_of,
+    is_refused_anyway,
+    may_not_lose,
+    rules_of,
+)
 from rukpak.crd_safety.problem import InvalidObject, Problem
 from rukpak.crd_safety.refusal import (
     NOT_PERMITTED,
+    SETTING,
     Problems,
     counted,
     ignored_rules,
     is_checked_by_use,
+    is_enforced,
     objects_refusal,
     refusal,
 )
@@ -40,6 +49,8 @@ class Verdict:
     """The problems that prevent it."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Why custom resources count as concerned though they were not all checked, by definition."""
+    to_ignore: frozenset[Rule] = frozenset()
+    """The rules that the settings have to name for these problems; empty: those that are broken."""
     invalid: Objects = field(default_factory=dict)
     """The first custom resources that prevent it because they are not valid."""
     invalid_count: int = 0
@@ -54,9 +65,15 @@ class Verdict:
     """Why custom resources could not be checked, where this has to be waited for; empty: they were."""
 
     @property
+    def failure(self) -> str:
+        """The message about a check that has to be waited for; empty if there is none."""
+        text = f"custom resources cannot be checked against the new schemas: {self.failed}"
+        return f"{text}; if this is safe, name {Rule.EXISTING_OBJECT_INVALID} in {SETTING}" if self.failed else ""
+
+    @property
     def refusal(self) -> str:
         """The message; empty if nothing prevents the installation."""
-        parts = [refusal(self.refused, self.reasons)] if self.refused else []
+        parts = [refusal(self.refused, self.reasons, self.to_ignore)] if self.refused else []
         if self.lossy:
             parts.append(objects_refusal(Rule.EXISTING_OBJECT_LOSES_DATA, self.lossy, self.lossy_count))
         if self.invalid:
@@ -67,30 +84,37 @@ class Verdict:
 def judge(problems: Problems, evidence: Mapping[Form, Evidence], settings: CrdUpgradeSafety | None) -> Verdict:
     """The verdict, given the evidence for all of wanted_forms()."""
     left, ignored = counted(problems, settings), ignored_rules(settings)
+    if not is_enforced(settings):
+        return Verdict()
     if is_refused_anyway(problems, settings):
         return Verdict(_not_permitted(left) if is_checked_by_use(settings) else left)
     refused: dict[str, list[Problem]] = {}
     noticeable: dict[str, list[Problem]] = {}
     reasons: dict[str, str] = {}
-    for name, found in left.items():
+    to_ignore: set[Rule] = set()
+    for name, found in problems.items():
         for problem in found:
-            reason = _reason(problem, evidence.get(form_of(name, problem), Evidence()))
-            if reason:
+            shown = evidence.get(form_of(name, problem), Evidence())
+            is_ignored = problem.rule in ignored
+            unseen_loss = _unseen_loss(problem, shown) if may_not_lose(problem, settings) else ""
+            if reason := unseen_loss if is_ignored else _reason(problem, shown):
                 refused.setdefault(name, []).append(problem)
                 reasons.setdefault(name, reason)
-            else:
+                to_ignore |= {problem.rule, *_rules_about_objects(problem, shown, unseen_loss)} - ignored
+            elif not is_ignored:
                 noticeable.setdefault(name, []).append(problem)
     used = {form_of(name, problem) for name, found in left.items() for problem in found}
     others = {form: shown for form, shown in evidence.items() if form not in used}
     invalid = {} if Rule.EXISTING_OBJECT_INVALID in ignored else {form: each.invalid for form, each in evidence.items()}
-    lossy = {form: each.lossy for form, each in evidence.items()}
+    lossy = {} if Rule.EXISTING_OBJECT_LOSES_DATA in ignored else {form: each.lossy for form, each in evidence.items()}
     return Verdict(
         refused,
         reasons,
+        frozenset(to_ignore),
         _by_version(invalid),
         _count({form: evidence[form].invalid_count for form in invalid}),
         _by_version(lossy),
-        _count({form: each.lossy_count for form, each in evidence.items()}),
+        _count({form: evidence[form].lossy_count for form in lossy}),
         noticeable,
         tuple(_notes(others)),
         list_names({shown.failed for shown in others.values() if shown.failed}, "; "),
@@ -136,6 +160,20 @@ def _reason(problem: Problem, shown: Evidence) -> str:
     has_left_out = any(entry.startswith(PATTERN) for entry in shown.unchecked)
     is_evaluated = problem.rule not in UNEVALUATED and not (problem.rule in PATTERNS and has_left_out)
     return NOT_EVALUATED if not is_evaluated and problem.path in shown.present else ""
+
+
+def _unseen_loss(problem: Problem, shown: Evidence) -> str:
+    """Why a change that may drop values counts as a loss though none is known; empty: it does not."""
+    is_compared = bool(problem.version)
+    return shown.unknown or shown.failed or (NOT_EVALUATED if shown.count and not is_compared else "")
+
+
+def _rules_about_objects(problem: Problem, shown: Evidence, unseen_loss: str) -> Iterator[Rule]:
+    """The rules about custom resources that have to be ignored too, because nobody knows whether one breaks them."""
+    if unseen_loss:
+        yield Rule.EXISTING_OBJECT_LOSES_DATA
+    if shown.failed and problem.version:
+        yield Rule.EXISTING_OBJECT_INVALID
 
 
 def noticed(problems: Problems) -> str:

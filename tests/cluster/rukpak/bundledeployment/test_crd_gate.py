@@ -141,7 +141,12 @@ async def test_a_storage_version_without_a_field_is_refused_while_a_custom_resou
     await at.until(says("Stalled", "True", "Blocked", said))
     assert (await at.client.get(CRDS, f"boats.{at.group}"))["status"]["storedVersions"] == ["v1"]
 
-    await configure(at, ref, ignoredRules=["field-removed"])
+    for policy in ("IfUsed", "Enforce"):  # no other rule that is ignored permits it
+        await configure(at, ref, policy=policy, ignoredRules=["field-removed", "existing-object-invalid"])
+        await at.until(says("Stalled", "True", "Blocked", said))
+    assert (await at.client.get(CRDS, f"boats.{at.group}"))["status"]["storedVersions"] == ["v1"]
+
+    await configure(at, ref, ignoredRules=["field-removed", "existing-object-loses-data"])
     await at.until(READY)
     await at.client.patch(kind, "ark", {"metadata": {"labels": {"written": "true"}}}, at.name)
     assert (await at.client.get(kind, "ark", at.name))["spec"] == {"color": "red"}  # it is what was refused
@@ -301,7 +306,19 @@ async def test_a_custom_resource_that_cannot_be_checked_is_reported_and_does_not
     said = "min-properties-tightened: none -> 1 (RecursionError)"
     await at.until(says("Stalled", "True", "Blocked", said))
     await configure(at, ref, ignoredRules=["min-properties-tightened"])
-    await at.until(says("Reconciling", "True", "Retrying", "cannot be checked against the new schemas: RecursionError"))
+    said = "cannot be checked against the new schemas: RecursionError; if this is safe, name existing-object-invalid in"
+    await at.until(says("Reconciling", "True", "Retrying", said))
 
-    await configure(at, ref, ignoredRules=["min-properties-tightened", "existing-object-invalid"])
+    ignored = ["min-properties-tightened", "existing-object-invalid"]  # no value is dropped
+    await configure(at, ref, ignoredRules=ignored)
+    await at.until(READY)
+
+    ref = bundle(at, "v3", {"type": "object", "minProperties": 1})
+    rules = [*ignored, "existing-object-loses-data", "unknown-fields-dropped"]
+    for known, missing in ((ignored, rules[2:]), ([*ignored, rules[3]], rules[2:3]), ([*ignored, rules[2]], rules[3:])):
+        await configure(at, ref, ignoredRules=known)
+        said = f"(RecursionError); if this is safe, name these rules in crdUpgradeSafety.ignoredRules: {', '.join(missing)}"
+        await at.until(says("Stalled", "True", "Blocked", said))
+    assert await live_size(at) == {**free, "minProperties": 1}
+    await configure(at, ref, ignoredRules=rules)
     await at.until(READY)

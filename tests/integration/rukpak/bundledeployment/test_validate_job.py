@@ -32,7 +32,7 @@ def boat(name: str = "dinghy", **spec: Any) -> dict[str, Any]:
 
 async def found(worker: KeptWorker, size: dict[str, Any], *objects: dict[str, Any], **spec: Any) -> Evidence:
     schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": size}, **spec}}}
-    check = Check(schema, {}, watched=("spec.size",), permitted=("spec.color",))
+    check = Check(schema, {}, watched=("spec.size",))
     task: Task[ValidateRequest, ValidateResult] = Task(VALIDATE, ValidateRequest([check], list(objects)))
     (evidence,) = (await worker.run(task)).evidence
     return evidence

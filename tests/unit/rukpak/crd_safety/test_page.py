@@ -119,12 +119,19 @@ def test_a_custom_resource_loses(name: str) -> None:
     assert lost == ((f"{path} is dropped",) if path else ())
 
 
-def test_what_was_dropped_before_and_what_may_be_dropped_is_not_lost() -> None:
+def test_what_was_dropped_before_is_not_lost() -> None:
     both = boat(spec={"size": "a", "color": "b"})
     assert shown(of(), both, before=of()).lossy == ()
-    assert shown(of(spec=of()), both, permitted=("spec.size",)).lossy[0].problem == "spec.color is dropped"
-    assert shown(of(spec=of()), both, permitted=("spec.size", "spec.color")).lossy == ()
-    assert shown(of(), both, permitted=("",)).lossy == ()
+    found = shown(of(spec=of()), both, before=of(spec=of(color=STRING)))
+    assert [entry.problem for entry in found.lossy] == ["spec.color is dropped"]
+
+
+def test_custom_resources_that_may_be_invalid_are_checked_for_losses_alone() -> None:
+    broken = {**of(), "type": "length"}
+    assert shown(broken, boat(size="a")).unknown == "the schema cannot be evaluated: ValidationError"
+    found = shown({**of(spec=of()), "required": ["size"]}, boat(spec={"size": "a"}), is_validated=False)
+    assert (found.invalid_count, found.lossy_count, found.unknown) == (0, 1, "")
+    assert shown(broken, boat(size="a"), is_validated=False).lossy_count == 1
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,9 @@ DEFAULT = Problem("v1", "spec.size", Rule.DEFAULT_ADDED, "none -> 1")
 CONVERSION = Problem("", "", Rule.CONVERSION_REMOVED, "Webhook -> None")
 SCOPE = Problem("", "", Rule.SCOPE_CHANGED, "Namespaced -> Cluster")
 V1, V2, ANY = Form("boats", "v1", "v1"), Form("boats", "v1", "v2"), Form("boats", "", "")
+INCOMPARABLE = Problem("", "", Rule.UNHANDLED_CHANGE, "the schemas cannot be compared: TypeError")
+TEXT, EMPTY = schema({"type": "string"}), schema()
+ABOUT_OBJECTS = (Rule.EXISTING_OBJECT_INVALID, Rule.EXISTING_OBJECT_LOSES_DATA)
 ARK = (InvalidObject("", "ark", "spec.size: type"),)
 
 
@@ -39,10 +42,25 @@ FORMS: dict[str, tuple[tuple[Problem, ...], CrdUpgradeSafety | None, list[Form]]
     "nothing if the rules alone decide": ((SIZE,), ignoring(policy="Enforce"), []),
     "nothing without checks": ((SIZE,), ignoring(policy="None"), []),
     "the forms of ignored rules": ((SIZE,), ignoring(Rule.TYPE_CHANGED, policy="Enforce"), [V1]),
-    "nothing for ignored rules if invalid ones are ignored too": (
+    "nothing for an ignored rule that drops nothing if invalid ones are ignored too": (
         (SIZE,),
         ignoring(Rule.TYPE_CHANGED, Rule.EXISTING_OBJECT_INVALID),
         [],
+    ),
+    "the forms of an ignored rule that drops fields though invalid ones are ignored too": (
+        (GONE, SIZE),
+        ignoring(Rule.FIELD_REMOVED, Rule.TYPE_CHANGED, Rule.EXISTING_OBJECT_INVALID),
+        [V2],
+    ),
+    "nothing for an ignored rule that drops fields if losses and invalid ones are ignored too": (
+        (GONE,),
+        ignoring(Rule.FIELD_REMOVED, *ABOUT_OBJECTS),
+        [],
+    ),
+    "whether there are any, where ignored schemas cannot be compared": (
+        (INCOMPARABLE,),
+        ignoring(Rule.UNHANDLED_CHANGE),
+        [ANY],
     ),
     "the forms of other rules if invalid ones are ignored": ((GONE,), ignoring(Rule.EXISTING_OBJECT_INVALID), [V2]),
 }
@@ -126,9 +144,79 @@ def test_a_failed_check_of_an_ignored_rule_is_waited_for_and_its_limits_are_note
     )
 
 
-# --- how a form is read and evaluated
+# --- what may permit a loss of data
 
-TEXT, EMPTY = schema({"type": "string"}), schema()
+
+def checked(old: dict[str, Any], new: dict[str, Any], settings: CrdUpgradeSafety | None = None) -> dict[Form, Check]:
+    problems = compare(old, new)
+    forms = wanted_forms({"boats": problems}, settings)
+    return {form: check_of(form, problems, old, new, settings) for form in forms}
+
+
+ARK_OBJECT = {"metadata": {"name": "ark"}, "spec": {"size": "a"}, "status": {"size": "a"}}
+
+
+def lost(old: dict[str, Any], new: dict[str, Any], settings: CrdUpgradeSafety | None = None) -> dict[Form, list[str]]:
+    found = {form: evaluate(check, [ARK_OBJECT]).lossy for form, check in checked(old, new, settings).items()}
+    return {form: [entry.problem for entry in entries] for form, entries in found.items() if entries}
+
+
+def is_refused(old: dict[str, Any], new: dict[str, Any], settings: CrdUpgradeSafety | None) -> bool:
+    """Whether the upgrade is refused while the ark exists."""
+    evidence = {form: evaluate(check, [ARK_OBJECT]) for form, check in checked(old, new, settings).items()}
+    return bool(judge({"boats": compare(old, new)}, evidence, settings).refusal)
+
+
+GONE_OF_V1 = Problem("v1", "spec.size", Rule.FIELD_REMOVED, "the field is removed")
+
+
+@pytest.mark.parametrize("policy", [None, "IfUsed", "Enforce"])
+def test_no_other_rule_that_is_ignored_permits_a_loss(policy: Any) -> None:
+    old, new = definition({"v1": TEXT}), definition({"v1": EMPTY})
+    others = [rule for rule in Rule if rule is not Rule.EXISTING_OBJECT_LOSES_DATA]
+    for ignored in (*([rule] for rule in others), others):
+        assert is_refused(old, new, ignoring(*ignored, policy=policy)), ignored
+
+
+@pytest.mark.parametrize("policy", [None, "IfUsed", "Enforce"])
+def test_a_loss_is_permitted_by_its_own_rule(policy: Any) -> None:
+    old, new = definition({"v1": TEXT}), definition({"v1": EMPTY})
+    assert not is_refused(old, new, ignoring(Rule.FIELD_REMOVED, Rule.EXISTING_OBJECT_LOSES_DATA, policy=policy))
+    assert not is_refused(old, new, ignoring(policy="None"))
+
+
+UNCHECKED: dict[str, tuple[Problem, Evidence, str]] = {
+    "more exist than are read": (GONE_OF_V1, Evidence(3, unknown="only 3"), "only 3"),
+    "the check failed": (GONE_OF_V1, Evidence(failed="no memory"), "no memory"),
+    "the schemas cannot be compared": (INCOMPARABLE, Evidence(1), NOT_EVALUATED),
+}
+
+
+@pytest.mark.parametrize("name", UNCHECKED)
+def test_custom_resources_may_lose_data_until_that_is_ignored_though_the_rule_is_if(name: str) -> None:
+    problem, shown, reason = UNCHECKED[name]
+    evidence = {form_of("boats", problem): shown}
+    verdict = judge({"boats": (problem,)}, evidence, ignoring(problem.rule, Rule.EXISTING_OBJECT_INVALID))
+    assert verdict.refusal == (
+        f'validating upgrade for CRD "boats": {problem} ({reason}); '
+        "if this is safe, name these rules in crdUpgradeSafety.ignoredRules: existing-object-loses-data"
+    )
+    assert judge({"boats": (problem,)}, evidence, ignoring(problem.rule, *ABOUT_OBJECTS)).refusal == ""
+
+
+def test_all_rules_are_named_that_have_to_be_ignored_where_custom_resources_cannot_be_checked() -> None:
+    verdict = judge({"boats": (GONE_OF_V1, SIZE)}, {V1: Evidence(failed="no memory")}, None)
+    named = "existing-object-invalid, existing-object-loses-data, field-removed, type-changed"
+    assert verdict.refusal.endswith(f"ignoredRules: {named}")
+    verdict = judge({"boats": (SIZE,)}, {V1: Evidence(3, unknown="only 3")}, None)
+    assert verdict.refusal.endswith("ignoredRules: type-changed")
+
+
+def test_an_ignored_rule_that_drops_nothing_needs_no_check_for_losses() -> None:
+    assert judge({"boats": (SIZE,)}, {V1: Evidence(3, unknown="only 3")}, ignoring(Rule.TYPE_CHANGED)).refusal == ""
+
+
+# --- how a form is read and evaluated
 
 
 def test_custom_resources_are_read_in_the_version_that_a_form_is_about() -> None:
@@ -159,28 +247,13 @@ def test_a_version_that_is_neither_served_nor_stored_concerns_nobody() -> None:
     ]
 
 
-def checked(old: dict[str, Any], new: dict[str, Any], settings: CrdUpgradeSafety | None = None) -> dict[Form, Check]:
-    problems = compare(old, new)
-    forms = wanted_forms({"boats": problems}, settings)
-    return {form: check_of(form, problems, old, new, settings) for form in forms}
-
-
-ARK_OBJECT = {"metadata": {"name": "ark"}, "spec": {"size": "a"}, "status": {"size": "a"}}
-
-
-def lost(old: dict[str, Any], new: dict[str, Any], settings: CrdUpgradeSafety | None = None) -> dict[Form, list[str]]:
-    found = {form: evaluate(check, [ARK_OBJECT]).lossy for form, check in checked(old, new, settings).items()}
-    return {form: [entry.problem for entry in entries] for form, entries in found.items() if entries}
-
-
 SIZE_LOST = ["spec.size is dropped"]
 
 
 def test_a_value_that_the_new_version_of_the_storage_does_not_have_is_lost() -> None:
     old, new = definition({"v1": TEXT}), definition({"v1": TEXT, "v2": EMPTY}, unserved=["v2"])
     assert lost(old, new) == {V2: SIZE_LOST}
-    assert lost(old, new, ignoring(Rule.FIELD_REMOVED)) == {}
-    assert lost(old, new, ignoring(Rule.EXISTING_OBJECT_LOSES_DATA)) == {}
+    assert lost(old, new, ignoring(Rule.FIELD_REMOVED)) == {V2: SIZE_LOST}
 
 
 def test_a_value_that_another_served_version_does_not_have_is_lost_by_a_write_through_it() -> None:
