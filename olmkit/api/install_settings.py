@@ -99,8 +99,8 @@ class InstallSettings(Model):
         description=(
             "Whether objects of the bundle that exist already are taken over, with their data. IfUnowned: those that neither a "
             "BundleDeployment nor a controller owns, nor Argo CD or Flux, that belong to no release of Helm and no "
-            "ClusterServiceVersion of OLM v0 that still exists, and that are no part of Kubernetes or of olm-suite. Default: "
-            "Never."
+            "ClusterServiceVersion of OLM v0 that still exists, and that are no part of Kubernetes or of olm-suite. Never: only "
+            "what a deleted BundleDeployment has left, and nobody wants. Default: Never."
         ),
     )
     config: DeploymentConfig | None = Field(default=None, description="Changes of the operator's Deployments.")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Kind
 from olmkit.api.names import is_dns1123_subdomain, is_label_value
@@ -127,11 +128,16 @@ def owner_of(metadata: Mapping[str, Any], name_of: Callable[[str], str], departe
     uid = labels.get(OWNER_UID_LABEL, "")
     deployment = name_of(uid)
     if deployment and is_applied_by(obj, uid, deployment):
-        return f"BundleDeployment {deployment}"
+        return described(deployment)
     for owner in metadata.get("ownerReferences") or ():
         if owner.get("controller"):
             return f"{owner['kind']} {owner['name']}"
     return next((claim.tool for claim in claims_of(metadata) if claim.tool not in departed), "")
+
+
+def described(deployment: str) -> str:
+    """The BundleDeployment of that name as the owner of an object."""
+    return f"{bundledeployments.KIND.kind} {deployment}"
 
 
 def system_marks(metadata: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """What a failed apply means: errors with messages for users. Called by applier and certificate_secrets. Never writes.
 
-another one has the object            ApplyRejected, which names the owner; with an adoption policy that allows it, its uid
+another one has the object            ApplyRejected, which names the owner
+nobody has it                         its uid, if the adoption policy allows it, or a deleted BundleDeployment has left it
 the object exists, and was not known  BriefWait: the next pass observes it
 no such kind or Namespace             Waiting
 it or its Namespace is being deleted  Waiting
@@ -21,9 +22,9 @@ from olmkit.api.meta import Kind, apply_precondition
 from olmkit.api.ownership import is_applied_by, manager_name
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, OlmError, Unavailable, Waiting
 from olmkit.runtime.client import Client
-from rukpak.bundledeployment.adoption import OLM_V0, SYSTEM, Claim, claims_of, owner_of, system_marks
+from rukpak.bundledeployment.adoption import OLM_V0, SYSTEM, Claim, system_marks
 from rukpak.bundledeployment.namespace_blockers import blockers_of
-from rukpak.bundledeployment.owner_lookup import find_owners
+from rukpak.bundledeployment.owner_lookup import Departed, Ownership, find_ownership
 from rukpak.bundledeployment.rest_mapper import NAMESPACES
 from rukpak.bundledeployment.waiting import with_blockers, with_finalizers
 from rukpak.bundledeployment.world import (
@@ -110,28 +111,28 @@ class ApplyErrors:
         holder = (metadata.get("labels") or {}).get(OWNER_UID_LABEL, "")
         is_released = key[:2] == CRD and not holder and RELEASED_ANNOTATION in (metadata.get("annotations") or {})
         is_ours = is_applied_by(live, uid, self.holder(uid))
-        # A deleted BundleDeployment of this name has applied it: the request of a leader that has died was carried out late.
-        is_left = bool(holder) and not self.holder(holder) and is_applied_by(live, holder, self.holder(uid))
-        if key[:2] == NAMESPACE or is_ours or is_released or (is_left and key[:2] == CRD):
+        if key[:2] == NAMESPACE or is_ours or is_released:
             raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)
         if metadata.get("deletionTimestamp"):
             text = f"waiting until it is gone: {with_finalizers(key, metadata.get('finalizers') or ())}"
             raise Waiting(Reason.RETRYING, text, NOT_FOUND_RETRY_DELAY)
-        found = await find_owners(self.client, metadata)
-        departed = {claim.tool for claim in claims_of(metadata)} - {claim.tool for claim in found}
-        owner = owner_of(metadata, self.holder, departed)
-        if (self.adopts or is_left) and not owner:
+        found = await find_ownership(self.client, live, self.holder, self.holder(uid))
+        if (
+            found.is_left and key[:2] == CRD
+        ):  # observed as released, it is compared with that of the bundle before it is replaced
+            raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)
+        if found.is_left or (self.adopts and not found.owner):
             return str(metadata["uid"])
-        claim = next((claim for claim in found if claim.tool == owner), None)
-        by = found[claim] if claim is not None else None
+        claim, by = next((item for item in found.claims.items() if item[0].tool == found.owner), (None, None))
         conflicting = {ConflictingObject(kind, key.namespace, key.name), *((by,) if by is not None else ())}
-        text = f"{key} already exists and {self._ownership(key, metadata, owner, claim, by)}"
+        text = f"{key} already exists and {self._ownership(key, metadata, found, claim, by)}"
         raise ApplyRejected(Reason.BLOCKED, text, CONFLICT_RETRY_DELAY, conflicting_objects=frozenset(conflicting))
 
     def _ownership(
-        self, key: ObjectKey, metadata: Object, owner: str, claim: Claim | None, by: ConflictingObject | None
+        self, key: ObjectKey, metadata: Object, found: Ownership, claim: Claim | None, by: ConflictingObject | None
     ) -> str:
         """Who has the object, and what to do: first what keeps it and its data."""
+        owner = found.owner
         is_crd = key[:2] == CRD
         then = (IS_TAKEN_OVER if self.adopts else SET_POLICY) + (WITH_RESOURCES if is_crd else "")
         if (claim is not None and claim.tool in SYSTEM) or owner in SYSTEM:
@@ -150,21 +151,21 @@ class ApplyErrors:
             whose = f"is managed by {owner}" + (f" ({by.kind.kind} {by.namespace}/{by.name})" if by is not None else "")
             marks, delete = list_names(claim.keys), "" if is_crd else "; or remove it there"
             return f"{whose}: have {owner} let go of it without deleting it, remove its {marks}, and {then}{delete}"
-        holder = (metadata.get("labels") or {}).get(OWNER_UID_LABEL, "")
-        name = self.holder(holder) if holder else ""
-        if owner and owner == f"BundleDeployment {name}":
+        if found.is_held:
             return f"belongs to {owner}"
         if owner:
             return f"is managed by {owner}: {'remove it there' if not is_crd else f'have {owner} let go of it, and {then}'}"
         remedy = then if is_crd else f"{then}, or {DELETE_IT}"
-        if holder and not name:
+        if found.departed is not None:
+            return f"{_who_left(found.departed)}: {remedy}"
+        holder = (metadata.get("labels") or {}).get(OWNER_UID_LABEL, "")
+        if holder and not found.holder:
             return f"belongs to a BundleDeployment that does not exist (uid {holder}): {remedy}"
         managers = sorted({entry.get("manager", "") for entry in metadata.get("managedFields") or ()} - {""})
         by_whom = f" (written by {', '.join(managers)})" if managers else ""
         if holder:
-            return (
-                f"has the label {OWNER_UID_LABEL} of BundleDeployment {name}, which did not apply it{by_whom}: {remedy}"
-            )
+            whose = f"has the label {OWNER_UID_LABEL} of BundleDeployment {found.holder}"
+            return f"{whose}, which did not apply it{by_whom}: {remedy}"
         return f"is not managed by olm-suite{by_whom}: {remedy}"
 
     async def _advise_deletion(self, uid: str, kind: Kind, body: Object, error: ApiError) -> str:
@@ -210,6 +211,16 @@ def combine(failed: Mapping[ObjectKey, Exception], applied: frozenset[ObjectKey]
         return ApplyRejected(rejected[0].reason, "; ".join(sentences), after, applied, conflicting, refused_in)
     waiting = [error for error in ordered if isinstance(error, OlmError)]
     return (waiting or ordered)[0]
+
+
+def _who_left(departed: Departed) -> str:
+    """Whose the object was, and why it is not taken over without being asked for."""
+    if departed.is_replaced:
+        text = f"an earlier BundleDeployment {departed.name} has left it (uid {departed.uid}); the one that has this name now"
+        return f"{text} takes it over if it is in its bundle"
+    return (
+        f"BundleDeployment {departed.name}, which is gone, has left it, but {departed.changed_by} has changed it since"
+    )
 
 
 def _what_goes(kind: Kind) -> str:

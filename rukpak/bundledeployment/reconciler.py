@@ -12,9 +12,8 @@ from datetime import UTC, datetime, timedelta
 
 from olmkit.api import bundles, operators
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment
-from olmkit.api.customresourcedefinitions import CustomResourceDefinition, definition_of
+from olmkit.api.customresourcedefinitions import definition_of
 from olmkit.api.meta import Object
-from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.publish import Publisher
@@ -50,6 +49,7 @@ from rukpak.bundledeployment.namespace_blockers import NamespaceBlockers
 from rukpak.bundledeployment.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.namespace_reader import read_blockers
 from rukpak.bundledeployment.notes import restored
+from rukpak.bundledeployment.owner_lookup import observed_definition
 from rukpak.bundledeployment.plan import Done, Plan, Release
 from rukpak.bundledeployment.render_cache import RenderCache
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle
@@ -227,7 +227,9 @@ class BundleDeploymentReconciler:
         interests = self.event_mapper.interests[world.name] = self._interests(world)
         owned = await self.inventory.list(world.uid, world.inventory)
         namespaces = self._namespaces(world, interests.namespaces)
-        crds = {name: crd for name in interests.crds if (crd := self._crd(world, name)) is not None}
+        definitions = filter(None, (definition_of(self.informers.crds.get(name)) for name in interests.crds))
+        name_of = self.event_mapper.name_of
+        crds = {crd.name: await observed_definition(self.client, crd, name_of, world.name) for crd in definitions}
         return replace(
             world,
             labeled={key: self.informers.pending_deletions.applied_to(entry) for key, entry in owned.labeled.items()},
@@ -315,16 +317,6 @@ class BundleDeploymentReconciler:
         bundle = transforms.bundle_info(raw)
         is_deleting = bundle.is_deleting or bundle.uid in self.informers.pending_deletions
         return replace(bundle, is_deleting=is_deleting)
-
-    def _crd(self, world: World, name: str) -> CustomResourceDefinition | None:
-        """A definition. One that a deleted BundleDeployment of this name has applied counts as released by it: the request of a
-        leader that has died may be carried out after everything else was removed."""
-        raw = self.informers.crds.get(name)
-        crd = definition_of(raw)
-        if raw is None or crd is None or not crd.owner_uid or self.event_mapper.name_of(crd.owner_uid):
-            return crd
-        is_left = manager_name(world.name) in raw["labeled"].applied_fields
-        return replace(crd, owner_uid="", released_by=world.name) if is_left else crd
 
     async def _usage(self, world: World) -> dict[str, Usage | ApiError]:
         """The usage of the objects that are pruned next, by uid."""

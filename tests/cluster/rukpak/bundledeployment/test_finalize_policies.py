@@ -104,17 +104,12 @@ async def test_orphan_leaves_everything_and_another_one_may_take_it_over(at: Har
 async def test_what_a_deleted_one_of_this_name_applied_late_is_taken_over_with_its_custom_resources(
     at: Harness, running: Client
 ) -> None:
-    boats, other = kind_of(at.group), f"{at.name}-b"
-    late = fleet(at)
+    boats, late = kind_of(at.group), fleet(at)
     for body in late:
         body["metadata"]["labels"] = {**body["metadata"].get("labels", {}), OWNER: str(uuid.uuid4())}
         await at.client.apply(kind_named(body["kind"]), body, manager_name(at.name))
     await at.when(CRDS, f"boats.{at.group}", "", is_established)
     await at.create(boats, thing(boats, "dinghy", at.name))
-    await at.install(at.push(plain(*fleet(at)[:3])), name=other)
-    await at.until(says("Stalled", "True", "Blocked", "a BundleDeployment that does not exist"), name=other)
-    await at.remove(other)
-    await at.until(gone, name=other)
     await at.install(at.push(plain(*fleet(at))))
     raw = await at.until(READY)
     for kind, name in ((CRDS, f"boats.{at.group}"), (DEPLOYMENTS, "engine"), (CONFIG_MAPS, "log")):

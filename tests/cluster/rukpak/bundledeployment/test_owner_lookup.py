@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
+import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from olmkit.api import bundledeployments
+from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION
 from olmkit.api.meta import Kind
+from olmkit.api.ownership import manager_name
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.adoption import CLUSTER_SERVICE_VERSIONS, SECRETS, SUBSCRIPTIONS
+from rukpak.bundledeployment.namespace_info import member_label
+from rukpak.bundledeployment.owner_lookup import Ownership, find_ownership
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
+from rukpak.setup import build
+from tests.cluster.killable_process import run_killable
+from tests.cluster.late_proxy import LateProxy
+from tests.cluster.proxy import run_as
 from tests.cluster.rukpak.harness import (
+    CLUSTER_ROLES,
     CONFIG_MAPS,
+    DEPLOYMENTS,
+    OWNER,
     READY,
+    WEBHOOK_CONFIGURATIONS,
     Harness,
     Object,
+    cluster_role,
     config_map,
     data,
     definition,
+    deployment,
+    gone,
     kind_of,
     namespace,
     plain,
+    rukpak,
     says,
+    settings,
     thing,
 )
 from tests.conditions import triple
 
 
-async def adopt(at: Harness, *objects: Object) -> None:
-    body = at.body(at.push(plain(*objects)))
+async def adopt(at: Harness, *objects: Object, name: str = "") -> None:
+    body = at.body(at.push(plain(*objects)), name)
     body["spec"]["adoptionPolicy"] = "IfUnowned"
     await at.client.apply(bundledeployments.KIND, body, "test")
 
@@ -155,3 +174,144 @@ async def test_where_the_owner_cannot_be_known_the_message_names_what_to_remove(
     kept = await at.find(kind_of(at.group), "dinghy", at.name)
     assert kept is not None
     assert kept["metadata"]["uid"] == boat["metadata"]["uid"]
+
+
+VALIDATING = next(kind for kind in WEBHOOK_CONFIGURATIONS if kind.kind == "ValidatingWebhookConfiguration")
+
+
+def fleet(at: Harness) -> list[tuple[Kind, Object]]:
+    """The objects of a bundle, of kinds with and without a namespace."""
+    webhook = {"apiVersion": VALIDATING.api_version, "kind": VALIDATING.kind, "metadata": {"name": at.name}}
+    return [
+        (NAMESPACES, namespace(at.name)),
+        (CRDS, definition(at.group)),
+        (CLUSTER_ROLES, cluster_role(at.name, rules=[])),
+        (VALIDATING, webhook),
+        (CONFIG_MAPS, config_map("log", at.name)),
+        (DEPLOYMENTS, deployment("engine", at.name)),
+    ]
+
+
+async def leave(at: Harness, kind: Kind, body: Object, uid: str) -> Object:
+    """An object as it is after an apply of the BundleDeployment of our name with that uid."""
+    labels = {member_label(uid): "true"} if kind == NAMESPACES else {OWNER: uid}
+    return await at.client.apply(kind, with_metadata(body, labels=labels), manager_name(at.name))
+
+
+async def owner_uids(at: Harness) -> dict[str, str]:
+    """The uid in the label of each of these objects but the Namespace, by kind."""
+    found = {}
+    for kind, body in fleet(at)[1:]:
+        obj = await at.find(kind, body["metadata"]["name"], body["metadata"].get("namespace", ""))
+        found[kind.kind] = (obj or {"metadata": {}})["metadata"].get("labels", {}).get(OWNER, "")
+    return found
+
+
+async def test_what_a_dead_leader_has_applied_too_late_is_taken_over_by_one_of_any_name(
+    at: Harness, tmp_path: Path
+) -> None:
+    """Its request for the CustomResourceDefinition is on its way while another leader removes the BundleDeployment."""
+    other, ref = f"{at.name}-b", at.push(plain(*(body for _, body in fleet(at))))
+    async with run_as(LateProxy, at.cluster.kubeconfig, tmp_path) as between:
+        between.hold(rb"PATCH /apis/apiextensions\.k8s\.io/\S*/boats\.(?!\S*dryRun)")
+        dead = settings(at.cluster, tmp_path / "dead", kubeconfig=str(between.kubeconfig))
+        async with run_killable("rukpak", dead, build):
+            await at.install(ref)
+            await between.until_held(1)
+        async with rukpak(at.cluster, tmp_path / "alive"):
+            uid = (at.deployments.get(at.name) or {})["metadata"]["uid"]
+            await at.remove()
+            await at.until(gone)
+            assert await between.carry_out() == [201]
+            assert (await owner_uids(at))["CustomResourceDefinition"] == uid
+            for kind, body in fleet(at):
+                if kind != CRDS:
+                    await leave(at, kind, body, uid)
+            await at.install(ref, name=other)
+            raw = await at.until(READY, name=other)
+            assert set((await owner_uids(at)).values()) == {raw["metadata"]["uid"]}
+            await at.remove(other)
+            await at.until(gone, name=other)
+            assert set((await owner_uids(at)).values()) == {""}
+
+
+async def test_what_others_may_still_want_is_left_to_the_policy(at: Harness, running: Client) -> None:
+    """A BundleDeployment of the name that is there again, or somebody who has changed what the deleted one has left."""
+    other, ref = f"{at.name}-b", at.push(plain(*(body for _, body in fleet(at)[:3])))
+    await at.install(at.push(plain(namespace(at.name), config_map("own", at.name)), tag="again"))
+    await at.until(READY)
+    for kind, body in fleet(at)[1:3]:
+        await leave(at, kind, body, str(uuid.uuid4()))
+    boat = await a_boat(at)
+    await at.install(ref, name=other)
+    blocked = says("Stalled", "True", "Blocked", f"an earlier BundleDeployment {at.name} has left it")
+    raw = await at.until(blocked, name=other)
+    assert "IfUnowned" in triple(raw, "Ready")[2]
+    assert "delete" not in triple(raw, "Ready")[2]
+    await at.client.patch(CLUSTER_ROLES, at.name, {"metadata": {"labels": {"color": "red"}}})
+    await at.remove()
+    text = (
+        f"ClusterRole.rbac.authorization.k8s.io {at.name} already exists and BundleDeployment {at.name}, which is gone"
+    )
+    raw = await at.until(says("Stalled", "True", "Blocked", text), name=other)
+    assert "set adoptionPolicy to IfUnowned to take it over" in triple(raw, "Ready")[2]
+    await adopt(at, *(body for _, body in fleet(at)[:3]), name=other)
+    await at.until(READY, name=other)
+    kept = await at.find(kind_of(at.group), "dinghy", at.name)
+    assert kept is not None
+    assert kept["metadata"]["uid"] == boat["metadata"]["uid"]
+
+
+async def test_the_end_of_the_owner_starts_the_next_try(at: Harness, running: Client) -> None:
+    """Its finalizer is removed by hand: it leaves everything, and nothing but its own deletion shows it."""
+    other, ref = f"{at.name}-b", at.push(plain(*(body for _, body in fleet(at))))
+    await at.install(ref)
+    await at.until(READY)
+    await at.install(ref, name=other)
+    await at.until(says("Stalled", "True", "Blocked", f"belongs to BundleDeployment {at.name}"), name=other)
+    patch = {"metadata": {"annotations": {DELETION_HOLD_ANNOTATION: "the test"}}}
+    await at.client.patch(bundledeployments.KIND, at.name, patch)
+    await at.remove()
+    await at.until(says("Ready", "False", "DeletionHeld"))
+    await at.client.patch(bundledeployments.KIND, at.name, {"metadata": {"finalizers": None}})
+    raw = await at.until(READY, name=other)
+    assert set((await owner_uids(at)).values()) == {raw["metadata"]["uid"]}
+
+
+async def test_an_owner_that_the_informers_do_not_show_is_found(at: Harness) -> None:
+    """The API server is asked also if an informer lags behind, and if the name that applied the object leads nowhere."""
+
+    async def ownership(asking: str) -> Ownership:
+        found = await at.find(CLUSTER_ROLES, at.name)
+        assert found is not None
+        return await find_ownership(at.client, found, lambda uid: "", asking)
+
+    await at.install(f"{at.cluster.registry}/nothing@sha256:{'0' * 64}")
+    uid = (await at.until(lambda raw: raw is not None))["metadata"]["uid"]
+    role = cluster_role(at.name, rules=[])
+    await leave(at, CLUSTER_ROLES, role, uid)
+    found = await ownership("another")
+    assert (found.owner, found.is_held, found.is_left) == (f"BundleDeployment {at.name}", True, False)
+    await leave(at, CLUSTER_ROLES, role, str(uuid.uuid4()))
+    found = await ownership("another")
+    assert (found.owner, found.is_left, found.departed is not None and found.departed.is_replaced) == ("", False, True)
+    assert (await ownership(at.name)).is_left
+    await at.remove()
+    await at.until(gone)
+    assert (await ownership("another")).is_left
+    default = await at.client.get(NAMESPACES, "default")
+    owner = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "name": "default",
+        "uid": default["metadata"]["uid"],
+        "controller": True,
+    }
+    await at.client.patch(CLUSTER_ROLES, at.name, {"metadata": {"ownerReferences": [owner]}})
+    found = await ownership("another")
+    assert (found.owner, found.is_left) == ("Namespace default", False)
+    await at.client.delete(CLUSTER_ROLES, at.name)
+    body = with_metadata(role, labels={OWNER: uid})
+    await at.client.apply(CLUSTER_ROLES, body, manager_name("../nodes"))
+    found = await ownership("another")
+    assert (found.owner, found.departed, found.is_left) == ("", None, False)

@@ -11,7 +11,7 @@ from olmkit.api.meta import Kind
 from olmkit.errors import Conflict, OlmError, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.apply_errors import ApplyErrors
-from rukpak.bundledeployment.owner_lookup import find_owners
+from rukpak.bundledeployment.owner_lookup import Ownership, find_owners
 from rukpak.bundledeployment.world import CRD, ApplyRejected
 from rukpak.format.objects import ObjectKey
 
@@ -86,7 +86,7 @@ async def test_a_mark_that_names_nobody_blames_nobody() -> None:
     assert list(claims.values()) == [None]
     errors = ApplyErrors(cast("Client", Cluster(found)), lambda uid: "")
     key = ObjectKey(*CRD, "", NAME)
-    text = errors._ownership(key, found["metadata"], "OLM v0", next(iter(claims)), None)
+    text = errors._ownership(key, found["metadata"], Ownership("OLM v0"), next(iter(claims)), None)
     assert text == (
         "has the label olm.managed of OLM v0, which does not say whose it is: if it is of the operator that you move, remove the "
         "label, and set adoptionPolicy to IfUnowned to take it over with its custom resources"
