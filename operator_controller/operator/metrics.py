@@ -76,7 +76,9 @@ def _is_failing(status: OperatorStatus) -> bool:
     is_stalled = is_condition_true(status.conditions, ConditionType.STALLED)
     if ready is not None and ready.reason in (Reason.ROLLING_BACK, Reason.ROLLED_BACK):
         return True
-    return ready is not None and ready.reason == Reason.UPGRADING and (is_stalled or is_retrying)
+    if ready is not None and ready.reason == Reason.BLOCKED:
+        return is_stalled and status.installed is not None
+    return ready is not None and ready.reason == Reason.UPGRADING and is_retrying
 
 
 def count_installation(before: OperatorStatus, after: OperatorStatus) -> None:

@@ -355,6 +355,8 @@ def _without_activity(state: str, bundle: str) -> str:
 def _not_ready(reason: Reason | None, message: str, progress: Reason | None) -> list[DesiredCondition]:
     """Ready False, with Reconciling if `progress` is a reason, or with Stalled if it is None. `reason` None: their reason."""
     text = truncate(message, MAX_EXPLANATION_BYTES)
+    if progress is None and reason is Reason.UPGRADING:
+        reason = Reason.BLOCKED  # nothing is being installed
     ready = DesiredCondition(ConditionType.READY, "False", reason or progress or Reason.BLOCKED, text)
     if progress is None:
         return [ready, DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, text)]

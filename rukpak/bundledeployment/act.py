@@ -185,7 +185,7 @@ class BundleDeploymentActions:
     ) -> None:
         match plan:
             case DeleteBundles():
-                await self.deleter.delete_bundles(plan)
+                await self.deleter.delete_bundles(world, plan)
             case Prune():
                 await self.deleter.prune(world, plan)
                 for entry in plan.objects:

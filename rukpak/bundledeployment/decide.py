@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from olmkit.api import bundledeployments, bundles
+from olmkit.api import bundles
 from olmkit.api.bundledeployments import FINALIZER, BundleRecord, ConditionType, Reason, RevisionOutcome
 from olmkit.api.conditions import find_condition
 from olmkit.errors import Blocked, OlmError, Waiting
@@ -159,10 +159,12 @@ def _roll_back(world: World, evaluation: Evaluation) -> Plan | None:
 
 
 def _apply_bundle(world: World, _: Evaluation) -> Plan | None:
-    if world.bundle_owner == f"{bundledeployments.KIND.kind} {world.name}":
+    if world.left_bundle is not None:
+        if not world.left_bundle.is_deleting:
+            return DeleteBundles((world.left_bundle,))
         text = (
             f"the Bundle {world.target_bundle} is left from an earlier BundleDeployment of this name: "
-            "waiting until it is gone"
+            "waiting until it is deleted"
         )
         raise Waiting(Reason.RETRYING, text, WATCHED_RETRY_DELAY)
     if world.bundle_owner:

@@ -27,7 +27,7 @@ from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.finalize import abandon_hint
-from rukpak.bundledeployment.informers import Informers
+from rukpak.bundledeployment.informers import OWNER_INDEX, Informers
 from rukpak.bundledeployment.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.plan import DeleteBundles, DeleteObjects, LeaveNamespaces, NamespaceRemoval, Prune
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES, RestMapper
@@ -64,17 +64,34 @@ class Deleter:
     cover the objects in it."""
 
     async def remove_finalizer(self, world: World) -> None:
-        """Allow the API server to delete the BundleDeployment. Raises Conflict."""
+        """Delete the Bundles, so that installing again need not wait for the garbage collector, which deletes what could not be
+        deleted here; then allow the API server to delete the BundleDeployment. Raises Conflict."""
+        own = (raw["metadata"] for raw in self.informers.bundles.by_index(OWNER_INDEX, world.uid))
+        try:
+            await _all(self._delete(bundles.KIND, one["name"], "", one["uid"], why=_FINALIZED) for one in own)
+        except ApiError as error:
+            log.warning("Bundles of %s are left to the garbage collector: %s", world.name, error)
         metadata = world.deployment.metadata
         others = [name for name in metadata.finalizers if name != FINALIZER]
         body = {"metadata": {"resourceVersion": metadata.resource_version, "finalizers": others}}
         with suppress(NotFound):
             await self.client.patch(bundledeployments.KIND, world.name, body)
 
-    async def delete_bundles(self, plan: DeleteBundles) -> None:
-        """Delete them."""
-        why = "another one is desired or installed"
+    async def delete_bundles(self, world: World, plan: DeleteBundles) -> None:
+        """Delete them. One that an earlier BundleDeployment has left is deleted only if the World shows the present one."""
+        if world.left_bundle not in plan.bundles:
+            why = "another one is desired or installed"
+        elif await self._is_present(world):
+            why = "its BundleDeployment is deleted"
+        else:
+            return
         await _all(self._delete(bundles.KIND, bundle.name, "", bundle.uid, why=why) for bundle in plan.bundles)
+
+    async def _is_present(self, world: World) -> bool:
+        with suppress(NotFound):
+            present = await self.client.get(bundledeployments.KIND, world.name)
+            return bool(present["metadata"]["uid"] == world.uid)
+        return False
 
     async def prune(self, world: World, plan: Prune) -> None:
         """Delete or release what is no longer in the bundle, unless it was changed since it was observed."""

@@ -32,7 +32,7 @@ class ApplyBundle:
 
 @dataclass(frozen=True)
 class DeleteBundles:
-    """Delete Bundles that are neither desired nor active."""
+    """Delete Bundles that are neither desired nor active, or the one that an earlier BundleDeployment of this name has left."""
 
     bundles: tuple[BundleInfo, ...]
 

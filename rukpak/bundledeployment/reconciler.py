@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from olmkit.api import bundles, operators
+from olmkit.api import bundledeployments, bundles, operators
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment
 from olmkit.api.customresourcedefinitions import definition_of
 from olmkit.api.meta import Object
@@ -177,6 +177,7 @@ class BundleDeploymentReconciler:
         } - own.keys()
         own |= {name: obj for name in orphans if (obj := self.informers.bundles.get(name)) is not None}
         other = self.informers.bundles.get(world.target_bundle) if world.target_bundle not in own else None
+        owner = _owner_of(other) if other else ""
         active = world.active_bundle if not world.is_target_active else None
         known = {name: replace(self._bundle(obj), is_orphan=name in orphans) for name, obj in own.items()}
         needed = (world.target_bundle, active, world.fallback.bundle if world.fallback else None)
@@ -184,7 +185,8 @@ class BundleDeploymentReconciler:
         return replace(
             world,
             bundles=known,
-            bundle_owner=_owner_of(other) if other else "",
+            bundle_owner=owner,
+            left_bundle=self._bundle(other) if other and owner == f"{bundledeployments.KIND.kind} {world.name}" else None,
             content=await self._content(world, known.get(world.target_bundle), world.target.options),
             active_content=await self._content(world, known.get(active or ""), world.installed_options),
             fallback_content=await self._fallback_content(world, known),
@@ -387,4 +389,4 @@ class BundleDeploymentReconciler:
 
 def _owner_of(bundle: Object) -> str:
     owners = controller_references(bundle)
-    return f"BundleDeployment {owners[0]['name']}" if owners else "an unknown owner"
+    return f"{bundledeployments.KIND.kind} {owners[0]['name']}" if owners else "an unknown owner"

@@ -143,7 +143,7 @@ def _is_passing(world: World, outcome: Outcome) -> bool:
     if isinstance(outcome, Done) and isinstance(outcome.plan, Apply):
         return outcome.plan.steps[-1].phase == len(outcome.plan.content.phases)
     if isinstance(outcome, Done) and isinstance(outcome.plan, DeleteBundles):
-        return any(bundle in world.changed_bundles for bundle in outcome.plan.bundles)
+        return any(bundle in (*world.changed_bundles, world.left_bundle) for bundle in outcome.plan.bundles)
     return isinstance(outcome, Done) and isinstance(
         outcome.plan, UpdateInventory | CheckExistingObjects | WriteCertificates
     )

@@ -198,6 +198,8 @@ class World:
     """The Bundles that the BundleDeployment owns, by name."""
     bundle_owner: str = ""
     """The owner of the Bundle of the desired name, when it is not this BundleDeployment."""
+    left_bundle: BundleInfo | None = None
+    """That Bundle, if its owner is an earlier BundleDeployment of this name."""
     is_active_name_taken: bool = False
     """The Bundle of the active name has another owner."""
     admission_problem: str = ""

@@ -489,7 +489,7 @@ def test_a_failed_upgrade_leaves_the_running_bundle_reported(scene: Scene) -> No
     )
     failed = scene.condition_when(name, "Stalled", "True", "upgrading from 1.0.0 to 1.1.0: cannot upgrade")
     assert triple(failed, "Installed")[2] == f'installed from "{image_of(scene.name, "1.0.0")}"'
-    assert triple(failed, "Ready")[:2] == ("False", "Upgrading")
+    assert triple(failed, "Ready")[:2] == ("False", "Blocked")
 
 
 def _owner_reference(operator: Object) -> Object:

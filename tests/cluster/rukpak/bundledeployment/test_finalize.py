@@ -285,6 +285,25 @@ async def test_what_never_was_installed_is_let_go(at: Harness, running: Client) 
     await at.until(gone)
 
 
+async def test_installing_again_does_not_wait_for_the_garbage_collector(at: Harness, running: Client) -> None:
+    ref = at.push(plain(namespace(at.name), config_map("log", at.name)))
+    await at.install(ref)
+    raw = await at.until(READY)
+    bundle = raw["status"]["activeBundle"]
+    await at.remove()
+    await at.until(gone)
+    assert await at.find(bundles.KIND, bundle) is None
+    owner = {"kind": bundledeployments.KIND.kind, "name": at.name, "uid": raw["metadata"]["uid"], "controller": True}
+    owner["apiVersion"] = f"{bundledeployments.KIND.group}/v0"  # the garbage collector does not know it, so it waits
+    left = {"metadata": {"name": bundle, "ownerReferences": [owner]}, "spec": raw["spec"]["template"]["spec"]}
+    await at.create(bundles.KIND, {"apiVersion": bundles.KIND.api_version, "kind": bundles.KIND.kind, **left})
+    await at.install(ref)
+    again = await at.until(READY)
+    created = await at.find(bundles.KIND, bundle)
+    assert created is not None
+    assert [one["uid"] for one in created["metadata"]["ownerReferences"]] == [again["metadata"]["uid"]]
+
+
 async def test_installed_and_content_nowhere_stays_installed(at: Harness, tmp_path: Path) -> None:
     """The image is gone from the registry too: only what runs is left."""
     async with rukpak(at.cluster, tmp_path / "one"):

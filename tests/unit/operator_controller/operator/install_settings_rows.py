@@ -44,7 +44,7 @@ INSTALL_SETTINGS_ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": RESOLVED,
             "Installed": RUNS_NEW,
-            **both("Stalled", "Upgrading", "cannot change p.v1.1.0: invalid option(s)", "Blocked"),
+            **both("Stalled", "Blocked", "cannot change p.v1.1.0: invalid option(s)", "Blocked"),
         },
     ),
 ]

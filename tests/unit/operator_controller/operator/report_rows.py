@@ -310,7 +310,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": RESOLVED,
             "Installed": RUNS_OLD,
-            **both("Stalled", "Upgrading", "upgrading from 1.0.0 to 1.1.0: refused", "Blocked"),
+            **both("Stalled", "Blocked", "upgrading from 1.0.0 to 1.1.0: refused", "Blocked"),
         },
     ),
     (
@@ -437,7 +437,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": RESOLVED,
             "Installed": ("True", "Success", 'installed from "registry/p@other"'),
-            **both("Stalled", "Upgrading", "installing another image of 1.1.0: webhooks", "Blocked"),
+            **both("Stalled", "Blocked", "installing another image of 1.1.0: webhooks", "Blocked"),
         },
     ),
     (
@@ -603,7 +603,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": RESOLVED,
             "Installed": RUNS_OLD,
-            **both("Stalled", "Upgrading", f"unknown bundle mediatype: helm; {FOLLOWED}", "Blocked"),
+            **both("Stalled", "Blocked", f"unknown bundle mediatype: helm; {FOLLOWED}", "Blocked"),
         },
     ),
     (

@@ -35,7 +35,7 @@ FAILED = status(("Installed", "False", "InstallationFailed"), ("Ready", "False",
 OLD = status(("Ready", "True", "Succeeded"), installed="1.0.0")
 UPGRADING = status(("Ready", "False", "Upgrading"), ("Reconciling", "True", "Installing"), installed="1.0.0")
 RETRYING = status(("Ready", "False", "Upgrading"), ("Reconciling", "True", "Retrying"), installed="1.0.0")
-STALLED = status(("Ready", "False", "Upgrading"), ("Stalled", "True", "Blocked"), installed="1.0.0")
+STALLED = status(("Ready", "False", "Blocked"), ("Stalled", "True", "Blocked"), installed="1.0.0")
 UNHEALTHY = status(("Ready", "False", "Unhealthy"), ("Stalled", "True", "Blocked"), installed="1.0.0")
 UPGRADED = status(("Ready", "True", "Succeeded"), installed="1.1.0")
 REBUILT = status(("Ready", "True", "Succeeded"), installed="1.0.0", image="other")

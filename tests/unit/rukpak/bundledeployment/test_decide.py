@@ -16,7 +16,7 @@ from olmkit.api.conditions import format_timestamp
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Waiting
 from olmkit.runtime.reconciler import Decision
-from rukpak.bundledeployment.bundle_info import UnpackState
+from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
 from rukpak.bundledeployment.decide import decide, prune_candidates
 from rukpak.bundledeployment.drift import is_up_to_date
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate, irreversible
@@ -194,8 +194,12 @@ def test_a_bundle_of_that_name_that_is_another_s_is_not_taken() -> None:
         plan_of(seen)
 
 
-def test_a_bundle_of_an_earlier_deployment_of_that_name_is_waited_for() -> None:
-    seen = replace(world(), bundle_owner=f"BundleDeployment {world().name}")
+def test_a_bundle_of_an_earlier_deployment_of_that_name_is_deleted_and_waited_for() -> None:
+    target = world().target_bundle
+    left = BundleInfo(target, "uid-left", UnpackState.DONE)
+    seen = replace(world(), bundle_owner=f"BundleDeployment {world().name}", left_bundle=left)
+    assert plan_of(seen) == DeleteBundles((left,))
+    seen = replace(seen, left_bundle=replace(left, is_deleting=True))
     with pytest.raises(
         Waiting, match=f"^the Bundle {seen.target_bundle} is left from an earlier BundleDeployment of this name"
     ):
