@@ -30,7 +30,7 @@ SERVER_EXIT_TIMEOUT_SECONDS = 10.0
 
 
 class ForkServerLost(Exception):
-    """The fork server ended while a job ran; its children ended with it."""
+    """The fork server ended while a job ran; its children ended with it. Its text is why, empty if that is not known."""
 
 
 @dataclass
@@ -59,6 +59,8 @@ class ForkServerClient:
         self._control: socket.socket | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._exits: dict[int, asyncio.Future[int]] = {}
+        self._failure = ""
+        """Why the server could not start."""
         self._numbers = 0
 
     async def run(
@@ -155,6 +157,7 @@ class ForkServerClient:
                 ours.close()
                 raise
         self._control = ours
+        self._failure = ""
         asyncio.get_running_loop().add_reader(ours, self._read_exit)
         return ours
 
@@ -186,14 +189,17 @@ class ForkServerClient:
         assert self._control is not None
         try:
             data = self._control.recv(4096)
-        except BlockingIOError:
-            return
+        except (BlockingIOError, ConnectionResetError):
+            return  # a server that ended before it read all: what it sent, and the end, are read next
         except OSError:
             data = b""
         if not data:
             self._disconnect()
             return
         message = orjson.loads(data)
+        if "failed" in message:
+            self._failure = message["failed"]
+            return
         future = self._exits.get(message["exited"])
         if future is None or future.done():
             return
@@ -209,7 +215,7 @@ class ForkServerClient:
             self._control = None
         for future in [*self._exits.values()]:
             if not future.done():
-                future.set_exception(ForkServerLost())
+                future.set_exception(ForkServerLost(self._failure))
         if self._process is not None and self._scratch is not None:
             # In a thread: this takes as long as the children of jobs take to end.
             ending = asyncio.create_task(asyncio.to_thread(_end, self._process, self._scratch))

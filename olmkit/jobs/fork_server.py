@@ -41,6 +41,7 @@ from olmkit.store.disk_errors import disk_error
 from olmkit.store.folders import remove_tree
 
 MAX_CONTROL_MESSAGE_BYTES = 64 * 1024
+MAX_FAILURE_CHARACTERS = 500
 
 
 @dataclass
@@ -175,15 +176,23 @@ def main(argv: Sequence[str]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         # The controller decides when its jobs end.
         signal.signal(number, signal.SIG_IGN)
-    for module in argv[1:]:
+    with socket.socket(fileno=int(argv[0])) as control:
+        try:
+            _preload(argv[1:])
+        except Exception as error:
+            control.send(orjson.dumps({"failed": f"{type(error).__name__}: {error}"[:MAX_FAILURE_CHARACTERS]}))
+            raise
+        ForkServer(control).run()
+
+
+def _preload(modules: Sequence[str]) -> None:
+    for module in modules:
         importlib.import_module(module)
     if threading.active_count() > 1:
         raise RuntimeError("a preloaded module started a thread, which a fork would lose")
     sandbox.python_paths(), sandbox.network_paths()  # fills the caches that children inherit
     gc.collect()
     gc.freeze()  # the collector must not touch, and so copy, pages that children share
-    with socket.socket(fileno=int(argv[0])) as control:
-        ForkServer(control).run()
 
 
 if __name__ == "__main__":

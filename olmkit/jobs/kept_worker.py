@@ -105,7 +105,7 @@ class KeptWorker:
             self.stop()
             return timeout_error(self._limits)
         except WorkerLost as lost:
-            return lost_error() if lost.status is None else error_of_exit(lost.status, self._limits)
+            return lost_error(lost.failure) if lost.status is None else error_of_exit(lost.status, self._limits)
         except (OSError, ValueError) as error:
             self.stop()
             return disk_error(error, JOB_FILES) or lost_error()

@@ -69,9 +69,10 @@ def timeout_error(limits: Limits) -> OlmError:
     return Waiting(JobReason.TOO_LONG, text, MAX_RETRY_DELAY)
 
 
-def lost_error() -> OlmError:
-    """The error of a job whose process or answer was lost."""
-    return Waiting(JobReason.UNEXPECTED, "the process of the job was lost", FIRST_RETRY_DELAY)
+def lost_error(failure: str = "") -> OlmError:
+    """The error of a job whose process or answer was lost. `failure`: why no process can be started, if that is why."""
+    text = f"no process can be started for the job: {failure}" if failure else "the process of the job was lost"
+    return Waiting(JobReason.UNEXPECTED, text, FIRST_RETRY_DELAY)
 
 
 def _seconds(value: float) -> str:

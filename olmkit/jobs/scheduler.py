@@ -261,7 +261,7 @@ class Jobs(Generic[Result]):
             if (waiting := disk_error(error, JOB_FILES)) is not None:
                 return waiting
             log.warning("job %s was lost: %r", entry.key, error)
-            return lost_error()
+            return lost_error(str(error) if isinstance(error, ForkServerLost) else "")
 
     async def _run_with_parser(
         self, task: Task[Any, Result], folder: Path | None, answer: _Answer[Result], clock: asyncio.Timeout

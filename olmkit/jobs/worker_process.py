@@ -18,11 +18,13 @@ from olmkit.jobs.memory_budget import MemoryBudget
 
 
 class WorkerLost(ConnectionResetError):
-    """The process ended before it answered. `status` is its wait status, None if that is not known."""
+    """The process ended before it answered. `status` is its wait status, None if that is not known; `failure` is then why no
+    process can be started, empty if that is not known either."""
 
-    def __init__(self, status: int | None) -> None:
+    def __init__(self, status: int | None, failure: str = "") -> None:
         super().__init__("the worker ended")
         self.status = status
+        self.failure = failure
 
 
 class _Head(msgspec.Struct):
@@ -121,6 +123,8 @@ class WorkerProcess:
             self.is_over = True
             try:
                 lost: Exception = WorkerLost(await self._exit_status())
+            except ForkServerLost as server:
+                lost = WorkerLost(None, str(server))
             except OSError as not_started:
                 lost = not_started
             self._memory.release(self._size)
@@ -128,10 +132,8 @@ class WorkerProcess:
                 if not answer.done():
                     answer.set_exception(error if isinstance(error, ValueError) else lost)
 
-    async def _exit_status(self) -> int | None:
-        """Close the channel, kill the process, which may hang, and wait for its end. Raises OSError if it was not started."""
+    async def _exit_status(self) -> int:
+        """Close the channel, kill the process, which may hang, and wait for its end. Raises OSError if it was not started, and
+        ForkServerLost."""
         self._child.channel.close()
-        try:
-            return await self._child.end()
-        except ForkServerLost:
-            return None
+        return await self._child.end()

@@ -27,7 +27,8 @@ from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.finalize import abandon_hint
-from rukpak.bundledeployment.informers import OWNER_INDEX, Informers
+from rukpak.bundledeployment.informers import Informers
+from rukpak.bundledeployment.inventory import OWNER_INDEX
 from rukpak.bundledeployment.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.plan import DeleteBundles, DeleteObjects, LeaveNamespaces, NamespaceRemoval, Prune
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES, RestMapper

@@ -172,12 +172,12 @@ class BundleDeploymentReconciler:
 
     async def _with_bundles(self, world: World) -> World:
         own = {obj["metadata"]["name"]: obj for obj in self.informers.bundles.by_index(OWNER_INDEX, world.uid)}
-        orphans = {
-            obj["metadata"]["name"] for obj in self.informers.bundles.by_index(ORPHAN_INDEX, world.name)
-        } - own.keys()
+        without_owner = self.informers.bundles.by_index(ORPHAN_INDEX, world.name)
+        orphans = {obj["metadata"]["name"] for obj in without_owner} - own.keys()
         own |= {name: obj for name in orphans if (obj := self.informers.bundles.get(name)) is not None}
         other = self.informers.bundles.get(world.target_bundle) if world.target_bundle not in own else None
         owner = _owner_of(other) if other else ""
+        is_left = owner == f"{bundledeployments.KIND.kind} {world.name}"
         active = world.active_bundle if not world.is_target_active else None
         known = {name: replace(self._bundle(obj), is_orphan=name in orphans) for name, obj in own.items()}
         needed = (world.target_bundle, active, world.fallback.bundle if world.fallback else None)
@@ -186,7 +186,7 @@ class BundleDeploymentReconciler:
             world,
             bundles=known,
             bundle_owner=owner,
-            left_bundle=self._bundle(other) if other and owner == f"{bundledeployments.KIND.kind} {world.name}" else None,
+            left_bundle=self._bundle(other) if other and is_left else None,
             content=await self._content(world, known.get(world.target_bundle), world.target.options),
             active_content=await self._content(world, known.get(active or ""), world.installed_options),
             fallback_content=await self._fallback_content(world, known),

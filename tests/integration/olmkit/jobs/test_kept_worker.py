@@ -165,6 +165,18 @@ async def test_a_process_that_was_killed_between_two_tasks_is_replaced(worker: K
     assert after != before
 
 
+async def test_what_keeps_every_process_from_starting_is_reported() -> None:
+    kept = KeptWorker(limits=LIMITS, preload=["tests.no_such_module"], sandbox=Sandbox(network=False))
+    try:
+        error = await error_of(kept, "report_process")
+    finally:
+        await kept.close()
+    assert (type(error), error.message) == (
+        Waiting,
+        "no process can be started for the job: ModuleNotFoundError: No module named 'tests.no_such_module'",
+    )
+
+
 async def test_an_answer_that_cannot_be_read_ends_the_process(worker: KeptWorker) -> None:
     before = await pid_of(worker)
     with pytest.raises(Waiting, match="the process of the job was lost"):
