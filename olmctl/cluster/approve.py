@@ -66,7 +66,10 @@ async def _refusals(session: Session, found: Object, options: Mapping[str, Any])
     spec, cluster = wanted_spec(found, wanted.image), await Cluster.of(session)
     new = await rendered(wanted.image, spec, found["metadata"]["name"], cluster, options)
     planned = await planned_definitions(session, definitions_of(new.ready.manifests), spec.crd_upgrade_safety, {})
-    return list(filter(None, [*new.ready.faults, new.ready.too_old, planned.verdict.refusal]))
+    verdict = planned.verdict
+    if verdict.permitted_loss:
+        warn(clean(verdict.permitted_loss))
+    return list(filter(None, [*new.ready.faults, new.ready.too_old, verdict.refusal, verdict.failure]))
 
 
 async def approve_version(session: Session, found: Object, version: str) -> None:

@@ -62,10 +62,11 @@ async def _difference(session: Session, name: str, version: str | None, options:
         operator=name,
         old_version=running.version if running is not None else "",
         new_version=wanted.version,
-        refusals=(*new.ready.faults, *filter(None, [new.ready.too_old])),
+        refusals=(*new.ready.faults, *filter(None, [new.ready.too_old, planned.verdict.failure])),
         missing_kinds=new.ready.missing,
         objects=tuple(object_changes(before, after)),
         gained=tuple(gained(was, will)),
         lost=tuple(gained(will, was)),
         definitions=planned.changes,
+        notes=planned.verdict.notes,
     )

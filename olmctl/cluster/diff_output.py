@@ -14,7 +14,7 @@ from typing import Any
 from olmctl.cluster.output import as_yaml
 from olmctl.terminal import clean, coloured
 from olmkit.api.meta import Object
-from rukpak.changes.definitions import DefinitionChange
+from rukpak.changes.definitions import ConcernedObject, DefinitionChange
 from rukpak.changes.objects import Change, ObjectChange
 from rukpak.changes.permissions import Permission, sentences
 from rukpak.crd_safety.problem import Problem
@@ -40,6 +40,8 @@ class Difference:
     gained: tuple[Permission, ...]
     lost: tuple[Permission, ...]
     definitions: tuple[DefinitionChange, ...]
+    notes: tuple[str, ...] = ()
+    """What was not checked of the custom resources, of what does not prevent the upgrade."""
 
     @property
     def has_changes(self) -> bool:
@@ -63,6 +65,7 @@ def as_value(found: Difference) -> Object:
         "newVersion": found.new_version,
         "refusals": list(found.refusals),
         "missingKinds": list(found.missing_kinds),
+        "notes": list(found.notes),
         "customResourceDefinitions": [_definition(each) for each in found.definitions],
         "permissions": {
             "gained": [_permission(each) for each in found.gained],
@@ -80,6 +83,7 @@ def _summary(found: Difference) -> Iterator[str]:
         yield f"# waits for a kind that the cluster does not have: {clean(text)}"
     for definition in found.definitions:
         yield from (f"# CustomResourceDefinition {definition.name}: {clean(text)}" for text in _facts(definition))
+    yield from (f"# {clean(text)}" for text in found.notes)
     for sign, permissions in (("gained", found.gained), ("lost", found.lost)):
         yield from (f"# permission {sign}: {clean(text)}" for text in sentences(permissions))
     counts = Counter(each.change for each in found.objects)
@@ -91,8 +95,10 @@ def _facts(definition: DefinitionChange) -> Iterator[str]:
     reason = f" ({definition.reason})" if definition.reason else ""
     yield from (f"refused: {problem}{reason}" for problem in definition.refused)
     yield from (f"refused: {each.rule.value}: {each.object}" for each in definition.objects)
+    yield from (f"concerns custom resources: {problem}" for problem in definition.concerning)
     yield from (f"concerns no custom resource: {problem}" for problem in definition.noticeable)
     yield from (f"ignored: {problem}" for problem in definition.ignored)
+    yield from (f"ignored: {each.rule.value}: {each.object}" for each in definition.permitted)
 
 
 def _hunks(found: Difference) -> Iterator[str]:
@@ -114,17 +120,23 @@ def _definition(definition: DefinitionChange) -> Object:
         "refused": _problems(definition.refused),
         "ignored": _problems(definition.ignored),
         "noticeable": _problems(definition.noticeable),
+        "concerning": _problems(definition.concerning),
         "reason": definition.reason or None,
-        "customResources": [
-            {
-                "rule": each.rule.value,
-                "namespace": each.object.namespace or None,
-                "name": each.object.name,
-                "problem": each.object.problem,
-            }
-            for each in definition.objects
-        ],
+        "customResources": _custom_resources(definition.objects),
+        "ignoredCustomResources": _custom_resources(definition.permitted),
     }
+
+
+def _custom_resources(objects: Sequence[ConcernedObject]) -> list[Object]:
+    return [
+        {
+            "rule": each.rule.value,
+            "namespace": each.object.namespace or None,
+            "name": each.object.name,
+            "problem": each.object.problem,
+        }
+        for each in objects
+    ]
 
 
 def _problems(problems: Sequence[Problem]) -> list[Object]:

@@ -24,7 +24,7 @@ from rukpak.crd_safety.evidence import Form
 from rukpak.crd_safety.forms import wanted_forms
 from rukpak.crd_safety.problem import Problem
 from rukpak.crd_safety.refusal import ignored_rules, is_enforced
-from rukpak.crd_safety.verdict import judge, noticed
+from rukpak.crd_safety.verdict import Verdict, judge, noticed
 from rukpak.format.text import list_names
 
 CHECK_AGAIN_AFTER = timedelta(minutes=2)
@@ -106,13 +106,25 @@ def next_check(world: World) -> CheckExistingObjects | None:
 def remarks(world: World) -> str:
     """Sentences about what only clients may notice of the upgrade, and about what the last check of custom resources left out;
     empty: nothing."""
+    verdict = _permission(world)
+    return "; ".join(filter(None, (noticed(verdict.noticeable), *verdict.notes)))
+
+
+def permitted_loss(world: World) -> str:
+    """The sentence about custom resources that lose data by the upgrade as the settings permit, as far as the last check of
+    custom resources knows; empty: none."""
+    return _permission(world).permitted_loss
+
+
+def _permission(world: World) -> Verdict:
+    """The verdict if nothing prevents the upgrade; else, and before it is known, one that says nothing."""
     settings, problems = world.deployment.spec.crd_upgrade_safety, _problems(world)
     forms = wanted_forms(problems, settings)
     state = _current_check(world, forms) if forms else None
     if forms and (state is None or state.is_running):
-        return ""
+        return Verdict()
     verdict = judge(problems, state.evidence if state is not None else {}, settings)
-    return "" if verdict.refusal else "; ".join(filter(None, (noticed(verdict.noticeable), *verdict.notes)))
+    return Verdict() if verdict.refusal else verdict
 
 
 def _problems(world: World) -> dict[str, tuple[Problem, ...]]:

@@ -27,6 +27,8 @@ class Evaluation:
     """Why the desired Bundle cannot be installed, as far as that is known without a request to the API server."""
     remarks: str = ""
     """What only clients may notice of new schemas, and what a check of custom resources against them left out; empty: nothing."""
+    permitted_loss: str = ""
+    """Which custom resources lose data by the upgrade to the desired Bundle, as the settings permit; empty: none is known."""
     irreversible: str = ""
     """What the upgrade to the desired Bundle changes for good; empty: nothing."""
     interruption: str = ""
@@ -45,7 +47,14 @@ def evaluate(world: World) -> Evaluation:
     if world.deployment.metadata.deleting:
         return Evaluation(foreign_objects=_foreign_objects(world), deletion_hold=_deletion_hold(world))
     blocker = _unpack_blocker(world) or _content_blocker(world) or crd_gate.blocker(world)
-    return Evaluation(blocker, crd_gate.remarks(world), irreversible(world), _interruptions(world), obstacle(world))
+    return Evaluation(
+        blocker,
+        crd_gate.remarks(world),
+        crd_gate.permitted_loss(world),
+        irreversible(world),
+        _interruptions(world),
+        obstacle(world),
+    )
 
 
 def irreversible(world: World) -> str:

@@ -16,6 +16,8 @@ NAMESPACE_NOT_EMPTY = "NamespaceNotEmpty"
 """Reason of the Event about objects of others that are deleted with a Namespace."""
 DEFINITION_CHANGED = "DefinitionChanged"
 """Reason of the Event about changes of CustomResourceDefinitions that clients may notice."""
+FIELDS_DROPPED = "FieldsDropped"
+"""Reason of the Event about custom resources that lose data by an upgrade, as the settings permit."""
 
 
 def pass_events(world: World, evaluation: Evaluation, outcome: Outcome) -> tuple[PendingEvent, ...]:
@@ -23,7 +25,7 @@ def pass_events(world: World, evaluation: Evaluation, outcome: Outcome) -> tuple
     return (
         *repairs(world, outcome),
         *_foreign_objects_warning(evaluation, outcome),
-        *_definition_warning(evaluation, outcome),
+        *_definition_warnings(evaluation, outcome),
     )
 
 
@@ -34,8 +36,10 @@ def _foreign_objects_warning(evaluation: Evaluation, outcome: Outcome) -> tuple[
     return (PendingEvent("Warning", NAMESPACE_NOT_EMPTY, sentence, "Remove"),) if sentence else ()
 
 
-def _definition_warning(evaluation: Evaluation, outcome: Outcome) -> tuple[PendingEvent, ...]:
-    """One Warning, when an upgrade begins, about what clients may notice of new schemas."""
-    is_begun = isinstance(outcome, Done) and isinstance(outcome.plan, BeginRevision)
-    sentence = evaluation.remarks if is_begun else ""
-    return (PendingEvent("Warning", DEFINITION_CHANGED, sentence, "Upgrade"),) if sentence else ()
+def _definition_warnings(evaluation: Evaluation, outcome: Outcome) -> tuple[PendingEvent, ...]:
+    """When an upgrade begins, one Warning about what custom resources lose by new schemas, and one about what clients may notice
+    of them."""
+    if not isinstance(outcome, Done) or not isinstance(outcome.plan, BeginRevision):
+        return ()
+    sentences = {FIELDS_DROPPED: evaluation.permitted_loss, DEFINITION_CHANGED: evaluation.remarks}
+    return tuple(PendingEvent("Warning", reason, text, "Upgrade") for reason, text in sentences.items() if text)

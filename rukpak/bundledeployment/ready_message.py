@@ -40,7 +40,7 @@ def ready_message(
     if isinstance(outcome, Done):
         if not is_installing:
             return "; ".join([f"Instantiated bundle {active} successfully", *_warnings(world)])
-        said = (evaluation.irreversible, evaluation.interruption, evaluation.remarks)
+        said = (evaluation.irreversible, evaluation.permitted_loss, evaluation.interruption, evaluation.remarks)
         return "; ".join(filter(None, [_progress(world, outcome, active), *said]))
     reason = str(outcome) if isinstance(outcome, OlmError) else f"{type(outcome).__name__}: {outcome}"
     if isinstance(outcome, ApplyRejected) and outcome.refused_in:

@@ -13,12 +13,13 @@ from olmkit.api.customresourcedefinitions import CustomResourceDefinition, conve
 from rukpak.crd_safety.compare import Definition, compare
 from rukpak.crd_safety.conversion_order import interruption, versions_of
 from rukpak.crd_safety.problem import InvalidObject, Problem
+from rukpak.crd_safety.refusal import Objects
 from rukpak.crd_safety.verdict import Verdict
 
 
 @dataclass(frozen=True)
 class ConcernedObject:
-    """A custom resource that prevents the upgrade by this rule: it is not valid by the new schema, or loses data."""
+    """A custom resource that is not valid by the new schema, or loses data: this rule is about it."""
 
     rule: CrdUpgradeRule
     object: InvalidObject
@@ -37,8 +38,12 @@ class DefinitionChange:
     """Broken rules that the settings ignore."""
     noticeable: tuple[Problem, ...] = ()
     """Broken rules that concern no custom resource."""
+    concerning: tuple[Problem, ...] = ()
+    """Broken rules that custom resources decide about: some are not valid, or lose data."""
     objects: tuple[ConcernedObject, ...] = ()
     """The first custom resources that prevent the upgrade."""
+    permitted: tuple[ConcernedObject, ...] = ()
+    """The first custom resources that lose data as the settings permit."""
     reason: str = ""
     """Why custom resources count as concerned though not all were checked; empty: they were, or the rules alone decide."""
 
@@ -60,26 +65,35 @@ def definition_changes(
     which the verdict is about; `awaited` are those whose conversion webhook an upgrade waits for."""
     found = []
     for name in sorted(old.keys() & new.keys()):
-        refused, noticeable = (tuple(each.get(name, ())) for each in (verdict.refused, verdict.noticeable))
-        ignored = tuple(each for each in problems.get(name, ()) if each not in (*refused, *noticeable))
-        sentences, objects = (
-            tuple(_sentences(old[name], new[name], is_awaited=name in awaited)),
-            tuple(_concerned(name, verdict)),
-        )
+        sentences = tuple(_sentences(old[name], new[name], is_awaited=name in awaited))
         if sentences or name in problems:
-            reason = verdict.reasons.get(name, "")
-            found.append(DefinitionChange(name, sentences, refused, ignored, noticeable, objects, reason))
+            found.append(_definition_change(name, sentences, problems.get(name, ()), verdict))
     return found
 
 
-def _concerned(name: str, verdict: Verdict) -> Iterator[ConcernedObject]:
-    lists = (
-        (CrdUpgradeRule.EXISTING_OBJECT_LOSES_DATA, verdict.lossy),
-        (CrdUpgradeRule.EXISTING_OBJECT_INVALID, verdict.invalid),
+def _definition_change(
+    name: str, sentences: tuple[str, ...], problems: Sequence[Problem], verdict: Verdict
+) -> DefinitionChange:
+    refused, noticeable, concerning = (
+        tuple(each.get(name, ())) for each in (verdict.refused, verdict.noticeable, verdict.concerning)
     )
-    for rule, objects in lists:
-        entries = {entry for (definition, _), known in objects.items() if definition == name for entry in known}
-        yield from (ConcernedObject(rule, entry) for entry in sorted(entries))
+    loses, invalid = CrdUpgradeRule.EXISTING_OBJECT_LOSES_DATA, CrdUpgradeRule.EXISTING_OBJECT_INVALID
+    return DefinitionChange(
+        name,
+        sentences,
+        refused,
+        ignored=tuple(each for each in problems if each not in (*refused, *noticeable, *concerning)),
+        noticeable=noticeable,
+        concerning=concerning,
+        objects=(*_concerned(name, loses, verdict.lossy), *_concerned(name, invalid, verdict.invalid)),
+        permitted=tuple(_concerned(name, loses, verdict.permitted)),
+        reason=verdict.reasons.get(name, ""),
+    )
+
+
+def _concerned(name: str, rule: CrdUpgradeRule, objects: Objects) -> Iterator[ConcernedObject]:
+    entries = {entry for (definition, _), known in objects.items() if definition == name for entry in known}
+    yield from (ConcernedObject(rule, entry) for entry in sorted(entries))
 
 
 def _sentences(old: Definition, new: Definition, *, is_awaited: bool) -> Iterator[str]:

@@ -5,7 +5,7 @@ Called by rukpak.crd_safety.forms and verdict. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
@@ -28,6 +28,8 @@ SETTING = "crdUpgradeSafety.ignoredRules"
 
 Problems = Mapping[str, Sequence[Problem]]
 """The problems of each CustomResourceDefinition, by its name; none without a problem."""
+Objects = Mapping[tuple[str, str], Sequence[InvalidObject]]
+"""The first custom resources, by CustomResourceDefinition and version."""
 
 
 def is_enforced(settings: CrdUpgradeSafety | None) -> bool:
@@ -64,11 +66,17 @@ def refusal(
     default those that are broken."""
     rules = {problem.rule for found in problems.values() for problem in found}
     end = f"; {_advice(rules & NOT_PERMITTED or to_ignore or rules)}"
-    each = max(1, MAX_PROBLEMS_SHOWN // min(len(problems), MAX_DEFINITIONS_SHOWN))
-    sizes = [(MAX_DEFINITIONS_SHOWN, number) for number in range(each, 0, -1)]
+    return _fitting(lambda definitions, each: _named(problems, reasons, definitions, each) + end, len(problems))
+
+
+def _fitting(text: Callable[[int, int], str], definitions: int) -> str:
+    """The longest text that has room, given how many definitions are named and how many entries of each. The shortest one may
+    have none: it names one entry."""
+    most = max(1, MAX_PROBLEMS_SHOWN // min(definitions, MAX_DEFINITIONS_SHOWN))
+    sizes = [(MAX_DEFINITIONS_SHOWN, number) for number in range(most, 0, -1)]
     sizes += [(number, 1) for number in range(MAX_DEFINITIONS_SHOWN - 1, 0, -1)]
-    texts = (_named(problems, reasons, definitions, number) + end for definitions, number in sizes)
-    return next((text for text in texts if len(text.encode()) <= MAX_BYTES), _named(problems, reasons, 1, 1) + end)
+    texts = (text(*size) for size in sizes)
+    return next((each for each in texts if len(each.encode()) <= MAX_BYTES), text(1, 1))
 
 
 def _advice(rules: AbstractSet[CrdUpgradeRule]) -> str:
@@ -87,17 +95,37 @@ def _named(problems: Problems, reasons: Mapping[str, str], definitions: int, eac
     return list_names(texts, "; ", definitions)
 
 
-def objects_refusal(
-    rule: CrdUpgradeRule, objects: Mapping[tuple[str, str], Sequence[InvalidObject]], count: int
-) -> str:
-    """The message about custom resources that are not valid, or that lose data, by CustomResourceDefinition and version.
-    `count`: of all."""
-    texts = [
-        f'validating upgrade for CRD "{name}": {version}: {rule}: {list_names(map(str, found), ", ", MAX_OBJECTS_SHOWN)}'
-        for (name, version), found in sorted(objects.items())
-    ]
+def objects_refusal(rule: CrdUpgradeRule, objects: Objects, count: int) -> str:
+    """The message about custom resources that are not valid, or that lose data. `count`: of all."""
     is_one, loses = count == 1, rule == CrdUpgradeRule.EXISTING_OBJECT_LOSES_DATA
     says = ("loses" if is_one else "lose") + " data" if loses else ("is" if is_one else "are") + " not valid"
-    noun = f"custom resource{'' if is_one else 's'}"
     advice = f"change {'it' if is_one else 'them'}, or name {rule} in {SETTING}"
-    return f"{count} {noun} {says} by the new schema: {list_names(texts, '; ', MAX_DEFINITIONS_SHOWN)}; {advice}"
+    prefix = f"{_counted(count)} {says} by the new schema"
+    return _fitting(
+        lambda definitions, each: f"{prefix}: {_named_objects(rule, objects, definitions, each)}; {advice}",
+        len(objects),
+    )
+
+
+def permitted_loss(objects: Objects, count: int) -> str:
+    """The sentence about custom resources that lose data as the settings permit. `count`: of all."""
+    rule = CrdUpgradeRule.EXISTING_OBJECT_LOSES_DATA
+    prefix = f"{_counted(count)} {'loses' if count == 1 else 'lose'} data by the new schema, as {SETTING} permits"
+    return _fitting(
+        lambda definitions, each: f"{prefix}: {_named_objects(rule, objects, definitions, each)}", len(objects)
+    )
+
+
+def _counted(count: int) -> str:
+    return f"{count} custom resource{'' if count == 1 else 's'}"
+
+
+def _named_objects(rule: CrdUpgradeRule, objects: Objects, definitions: int, each: int) -> str:
+    """The custom resources of so many definitions and versions, of each so many. How many there are is said before."""
+    shown = min(each, MAX_OBJECTS_SHOWN)
+    texts = [
+        f'validating upgrade for CRD "{name}": {version}: {rule}: {", ".join(sorted(map(str, found))[:shown])}'
+        + (" and more" if len(found) > shown else "")
+        for (name, version), found in sorted(objects.items())
+    ]
+    return list_names(texts, "; ", definitions)

@@ -12,6 +12,8 @@ from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
 from rukpak.crd_safety.evidence import PATTERN, Evidence, Form
 from rukpak.crd_safety.forms import (
+    MAY_DROP,
+    NOTICED_BY_CLIENTS,
     PATTERNS,
     UNEVALUATED,
     form_of,
@@ -23,22 +25,21 @@ from rukpak.crd_safety.problem import InvalidObject, Problem
 from rukpak.crd_safety.refusal import (
     NOT_PERMITTED,
     SETTING,
+    Objects,
     Problems,
     counted,
     ignored_rules,
     is_checked_by_use,
     is_enforced,
     objects_refusal,
+    permitted_loss,
     refusal,
 )
 from rukpak.format.text import list_names
 
 MAX_UNCHECKED_SHOWN = 10
 NOT_EVALUATED = "custom resources exist, and only the API server evaluates this"
-
-
-Objects = Mapping[tuple[str, str], Sequence[InvalidObject]]
-"""Custom resources, by CustomResourceDefinition and version."""
+_NONE: tuple[Objects, int] = ({}, 0)
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,22 @@ class Verdict:
     lossy: Objects = field(default_factory=dict)
     """The first custom resources that prevent it because they lose data."""
     lossy_count: int = 0
+    permitted: Objects = field(default_factory=dict)
+    """The first custom resources that lose data as the settings permit."""
+    permitted_count: int = 0
+    concerning: Problems = field(default_factory=dict)
+    """The problems of rules that are not ignored, in forms in which custom resources are not valid or lose data: these decide."""
     noticeable: Problems = field(default_factory=dict)
     """The problems that concern no custom resource: only clients may notice them."""
     notes: tuple[str, ...] = ()
     """What was not checked, of what does not prevent it."""
     failed: str = ""
     """Why custom resources could not be checked, where this has to be waited for; empty: they were."""
+
+    @property
+    def permitted_loss(self) -> str:
+        """The sentence about custom resources that lose data as the settings permit; empty if there are none."""
+        return permitted_loss(self.permitted, self.permitted_count) if self.permitted else ""
 
     @property
     def failure(self) -> str:
@@ -88,37 +99,54 @@ def judge(problems: Problems, evidence: Mapping[Form, Evidence], settings: CrdUp
         return Verdict()
     if is_refused_anyway(problems, settings):
         return Verdict(_not_permitted(left) if is_checked_by_use(settings) else left)
-    refused: dict[str, list[Problem]] = {}
-    noticeable: dict[str, list[Problem]] = {}
-    reasons: dict[str, str] = {}
-    to_ignore: set[Rule] = set()
+    sorts = _Sorts()
     for name, found in problems.items():
         for problem in found:
-            shown = evidence.get(form_of(name, problem), Evidence())
-            is_ignored = problem.rule in ignored
-            unseen_loss = _unseen_loss(problem, shown) if may_not_lose(problem, settings) else ""
-            if reason := unseen_loss if is_ignored else _reason(problem, shown):
-                refused.setdefault(name, []).append(problem)
-                reasons.setdefault(name, reason)
-                to_ignore |= {problem.rule, *_rules_about_objects(problem, shown, unseen_loss)} - ignored
-            elif not is_ignored:
-                noticeable.setdefault(name, []).append(problem)
+            sorts.add(name, problem, evidence.get(form_of(name, problem), Evidence()), settings)
     used = {form_of(name, problem) for name, found in left.items() for problem in found}
     others = {form: shown for form, shown in evidence.items() if form not in used}
     invalid = {} if Rule.EXISTING_OBJECT_INVALID in ignored else {form: each.invalid for form, each in evidence.items()}
-    lossy = {} if Rule.EXISTING_OBJECT_LOSES_DATA in ignored else {form: each.lossy for form, each in evidence.items()}
+    lost = (
+        _by_version({form: each.lossy for form, each in evidence.items()}),
+        _count({form: each.lossy_count for form, each in evidence.items()}),
+    )
+    lossy, permitted = (_NONE, lost) if Rule.EXISTING_OBJECT_LOSES_DATA in ignored else (lost, _NONE)
     return Verdict(
-        refused,
-        reasons,
-        frozenset(to_ignore),
+        sorts.refused,
+        sorts.reasons,
+        frozenset(sorts.to_ignore),
         _by_version(invalid),
         _count({form: evidence[form].invalid_count for form in invalid}),
-        _by_version(lossy),
-        _count({form: evidence[form].lossy_count for form in lossy}),
-        noticeable,
+        *lossy,
+        *permitted,
+        sorts.concerning,
+        sorts.noticeable,
         tuple(_notes(others)),
         list_names({shown.failed for shown in others.values() if shown.failed}, "; "),
     )
+
+
+@dataclass
+class _Sorts:
+    """The problems by what they lead to."""
+
+    refused: dict[str, list[Problem]] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    to_ignore: set[Rule] = field(default_factory=set)
+    concerning: dict[str, list[Problem]] = field(default_factory=dict)
+    noticeable: dict[str, list[Problem]] = field(default_factory=dict)
+
+    def add(self, name: str, problem: Problem, shown: Evidence, settings: CrdUpgradeSafety | None) -> None:
+        """A problem of a definition, and what its form showed. What an ignored rule is about may still lose data."""
+        ignored = ignored_rules(settings)
+        unseen_loss = _unseen_loss(problem, shown) if may_not_lose(problem, settings) else ""
+        if reason := unseen_loss if problem.rule in ignored else _reason(problem, shown):
+            self.refused.setdefault(name, []).append(problem)
+            self.reasons.setdefault(name, reason)
+            self.to_ignore |= {problem.rule, *_rules_about_objects(problem, shown, unseen_loss)} - ignored
+        elif problem.rule not in ignored:
+            sort = self.concerning if _is_concerning(problem, shown) else self.noticeable
+            sort.setdefault(name, []).append(problem)
 
 
 def _not_permitted(problems: Problems) -> Problems:
@@ -160,6 +188,13 @@ def _reason(problem: Problem, shown: Evidence) -> str:
     has_left_out = any(entry.startswith(PATTERN) for entry in shown.unchecked)
     is_evaluated = problem.rule not in UNEVALUATED and not (problem.rule in PATTERNS and has_left_out)
     return NOT_EVALUATED if not is_evaluated and problem.path in shown.present else ""
+
+
+def _is_concerning(problem: Problem, shown: Evidence) -> bool:
+    """Whether custom resources that are not valid, or lose data, may do so because of this change."""
+    if problem.rule in NOTICED_BY_CLIENTS:
+        return False
+    return bool(shown.invalid_count or (shown.lossy_count and problem.rule in MAY_DROP))
 
 
 def _unseen_loss(problem: Problem, shown: Evidence) -> str:

@@ -151,6 +151,14 @@ async def test_a_storage_version_without_a_field_is_refused_while_a_custom_resou
     await at.client.patch(kind, "ark", {"metadata": {"labels": {"written": "true"}}}, at.name)
     assert (await at.client.get(kind, "ark", at.name))["spec"] == {"color": "red"}  # it is what was refused
 
+    def tells_the_loss(event: Object) -> bool:
+        return (event["reason"], event["involvedObject"]["name"]) == ("FieldsDropped", at.name)
+
+    event = await at.when_any(EVENT, "default", tells_the_loss)
+    lost = said.replace("new schema:", "new schema, as crdUpgradeSafety.ignoredRules permits:")
+    assert (event["type"], event["message"]) == ("Warning", lost)
+    assert [each["count"] for each in (await at.client.list(EVENT, "default"))[0] if tells_the_loss(each)] == [1]
+
 
 class Latecomer(Client):
     """rukpak's client. Once, when a CustomResourceDefinition was dry-run, somebody else creates a custom resource."""

@@ -8,10 +8,10 @@ import pytest
 
 from olmctl.cluster.diff_output import Difference, as_value, print_text
 from olmkit.api.crd_upgrade_safety import CrdUpgradeRule
-from rukpak.changes.definitions import DefinitionChange
+from rukpak.changes.definitions import ConcernedObject, DefinitionChange
 from rukpak.changes.objects import object_changes
 from rukpak.changes.permissions import Permission
-from rukpak.crd_safety.problem import Problem
+from rukpak.crd_safety.problem import InvalidObject, Problem
 from rukpak.format.objects import BundleObject
 
 
@@ -22,6 +22,9 @@ def config(name: str, value: str) -> BundleObject:
 SAME = Difference("ship", "1.0.0", "1.1.0", (), (), (), (), (), ())
 SIZE = Problem("v1", "spec.size", CrdUpgradeRule.TYPE_CHANGED, "string -> integer")
 LESS = Problem("v1", "spec.size", CrdUpgradeRule.MAX_LENGTH_TIGHTENED, "none -> 3")
+FORMAT = Problem("v1", "spec.size", CrdUpgradeRule.FORMAT_CHANGED, 'none -> "date"')
+GONE = Problem("v1", "spec.color", CrdUpgradeRule.FIELD_REMOVED, "the field is removed")
+ARK = ConcernedObject(CrdUpgradeRule.EXISTING_OBJECT_LOSES_DATA, InvalidObject("ns", "ark", "spec.color is dropped"))
 CHANGED = replace(
     SAME,
     objects=tuple(
@@ -29,7 +32,12 @@ CHANGED = replace(
     ),
     gained=(Permission("ServiceAccount ns/ship", "", "apps", "deployments", "", "get"),),
     lost=(Permission("ServiceAccount ns/ship", "ns", "", "pods", "", "get"),),
-    definitions=(DefinitionChange("boats.example.com", ("version v2 is added",), (SIZE,), (LESS,)),),
+    definitions=(
+        DefinitionChange(
+            "boats.example.com", ("version v2 is added",), (SIZE,), (LESS,), (FORMAT,), (GONE,), permitted=(ARK,)
+        ),
+    ),
+    notes=("boats.example.com v1: its custom resources were not all checked: only 3",),
     refusals=('bundle "ship" needs Kubernetes 2.0 or newer',),
     missing_kinds=("Sea.example.com/v1",),
 )
@@ -40,7 +48,11 @@ TEXT = """\
 # waits for a kind that the cluster does not have: Sea.example.com/v1
 # CustomResourceDefinition boats.example.com: version v2 is added
 # CustomResourceDefinition boats.example.com: refused: v1: spec.size: type-changed: string -> integer
+# CustomResourceDefinition boats.example.com: concerns custom resources: v1: spec.color: field-removed: the field is removed
+# CustomResourceDefinition boats.example.com: concerns no custom resource: v1: spec.size: format-changed: none -> "date"
 # CustomResourceDefinition boats.example.com: ignored: v1: spec.size: max-length-tightened: none -> 3
+# CustomResourceDefinition boats.example.com: ignored: existing-object-loses-data: ns/ark: spec.color is dropped
+# boats.example.com v1: its custom resources were not all checked: only 3
 # permission gained: ServiceAccount ns/ship: get deployments.apps in all namespaces
 # permission lost: ServiceAccount ns/ship: get pods in namespace ns
 # objects: 1 added, 1 changed, 1 removed
@@ -119,3 +131,7 @@ def test_the_value_has_every_part_of_the_difference() -> None:
         {"version": "v1", "path": "spec.size", "rule": "type-changed", "change": "string -> integer"}
     ]
     assert [each["rule"] for each in definition["ignored"]] == ["max-length-tightened"]
+    assert [each["rule"] for each in definition["concerning"]] == ["field-removed"]
+    (lost,) = definition["ignoredCustomResources"]
+    assert (lost["rule"], lost["namespace"], lost["name"]) == ("existing-object-loses-data", "ns", "ark")
+    assert value["notes"] == ["boats.example.com v1: its custom resources were not all checked: only 3"]

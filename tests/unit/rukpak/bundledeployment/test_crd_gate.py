@@ -12,7 +12,7 @@ from olmkit.api.bundledeployments import BundleDeployment, Reason
 from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
 from olmkit.errors import Blocked, Unavailable, Waiting
 from rukpak.bundledeployment.crd_gate import CHECK_AGAIN_AFTER, candidates
-from rukpak.bundledeployment.plan import Apply, CheckExistingObjects, Done
+from rukpak.bundledeployment.plan import Apply, BeginRevision, CheckExistingObjects, Done
 from rukpak.bundledeployment.world import CRD, ApplyRejected, ExistingObjects, World
 from rukpak.crd_safety.evidence import Evidence, Form
 from rukpak.crd_safety.problem import InvalidObject, Problem
@@ -188,6 +188,20 @@ INVALID = Evidence(7, invalid=(DINGHY,), invalid_count=1)
 def test_custom_resources_that_are_not_valid_stop_the_upgrade_with(settings: dict[str, Any]) -> None:
     with pytest.raises(ApplyRejected, match=r"^1 custom resource is not valid .* harbour/dinghy: spec.size: type;"):
         plan_of(checked(settings, INVALID))
+
+
+def test_a_loss_that_is_permitted_is_said_when_the_upgrade_begins_and_while_it_goes_on() -> None:
+    lost = InvalidObject("harbour", "ark", "spec.size is dropped")
+    settings = {"ignoredRules": ["existing-object-loses-data"]}
+    seen = checked(settings, Evidence(7, lossy=(lost,), lossy_count=3))
+    said = "3 custom resources lose data by the new schema, as crdUpgradeSafety.ignoredRules permits: "
+    result = report_of(seen, Done(plan_of(seen)))
+    assert said in triple({"status": result.status.dump()}, "Ready")[2]
+    assert result.events == ()
+    event, clients = report_of(seen, Done(BeginRevision())).events
+    assert (event.type, event.reason, clients.reason) == ("Warning", "FieldsDropped", "DefinitionChanged")
+    assert event.message.startswith(said)
+    assert event.message.endswith("harbour/ark: spec.size is dropped")
 
 
 def test_custom_resources_are_checked_again_after_some_time() -> None:

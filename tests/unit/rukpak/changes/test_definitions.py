@@ -89,8 +89,19 @@ def test_custom_resources_say_whether_a_broken_rule_concerns_any() -> None:
     ark = InvalidObject("", "ark", "spec.size: type")
     (change,) = changes(old, new, evidence={form: Evidence(3, invalid=(ark,), invalid_count=1)})
     assert change.objects == (ConcernedObject(CrdUpgradeRule.EXISTING_OBJECT_INVALID, ark),)
+    assert (change.concerning, change.noticeable, change.ignored) == ((TYPE,), (), ())
     (change,) = changes(old, new, evidence={form: Evidence(unknown="they cannot be listed")})
     assert (change.refused, change.reason) == ((TYPE,), "they cannot be listed")
+
+
+def test_custom_resources_that_lose_data_as_the_settings_permit_are_named() -> None:
+    old, new, form = definition({"v1": TEXT}), definition({"v1": schema()}), Form("boats", "v1", "v1")
+    ark = InvalidObject("", "ark", "spec.size is dropped")
+    loses = CrdUpgradeRule.EXISTING_OBJECT_LOSES_DATA
+    settings = CrdUpgradeSafety(ignored_rules=[CrdUpgradeRule.FIELD_REMOVED, loses])
+    (change,) = changes(old, new, settings, {form: Evidence(1, lossy=(ark,), lossy_count=1)})
+    assert (change.objects, change.permitted) == ((), (ConcernedObject(loses, ark),))
+    assert [each.rule for each in change.ignored] == [CrdUpgradeRule.FIELD_REMOVED]
 
 
 def test_a_default_that_changes_is_named() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
 from rukpak.crd_safety.problem import InvalidObject, Problem
-from rukpak.crd_safety.refusal import MAX_BYTES, counted, objects_refusal, refusal
+from rukpak.crd_safety.refusal import MAX_BYTES, counted, objects_refusal, permitted_loss, refusal
 
 SIZE = Problem("v1", "spec.size", Rule.TYPE_CHANGED, "integer -> string")
 COLOR = Problem("v1 -> v2", "spec.color", Rule.ENUM_ADDED, 'any value -> ["red"]')
@@ -86,6 +86,26 @@ def test_objects_that_are_not_valid_are_named_with_their_count() -> None:
         '7 custom resources are not valid by the new schema: validating upgrade for CRD "boats": v1: existing-object-invalid: '
         "ark: required spec, harbour/dinghy: spec.size: type; "
         "change them, or name existing-object-invalid in crdUpgradeSafety.ignoredRules"
+    )
+
+
+def test_objects_with_long_names_are_cut_and_what_to_name_is_not() -> None:
+    found = [InvalidObject("n" * 60, f"{number}{'o' * 250}", "spec.size is dropped") for number in range(6)]
+    text = objects_refusal(Rule.EXISTING_OBJECT_LOSES_DATA, {("boats", "v1"): found, ("boats", "v2"): found}, 77)
+    assert text.startswith("77 custom resources lose data by the new schema: ")
+    assert " and more; " in text
+    assert text.endswith("; change them, or name existing-object-loses-data in crdUpgradeSafety.ignoredRules")
+    assert len(text.encode()) <= MAX_BYTES
+    assert len(permitted_loss({("boats", "v1"): found}, 77).encode()) <= MAX_BYTES
+
+
+def test_a_loss_that_is_permitted_is_named_with_its_count() -> None:
+    lost = [InvalidObject("", f"ark-{number}", "spec.size is dropped") for number in range(6)]
+    assert permitted_loss({("boats", "v1"): lost}, 70) == (
+        "70 custom resources lose data by the new schema, as crdUpgradeSafety.ignoredRules permits: "
+        'validating upgrade for CRD "boats": v1: existing-object-loses-data: '
+        + ", ".join(f"ark-{number}: spec.size is dropped" for number in range(5))
+        + " and more"
     )
 
 

@@ -18,6 +18,7 @@ from tests.unit.rukpak.crd_safety.definitions import definition, schema
 
 SIZE = Problem("v1", "spec.size", Rule.TYPE_CHANGED, "integer -> string")
 GONE = Problem("v1 -> v2", "spec.color", Rule.FIELD_REMOVED, "the field is removed")
+GONE_OF_V1 = Problem("v1", "spec.size", Rule.FIELD_REMOVED, "the field is removed")
 CEL = Problem("v1", "spec.size", Rule.VALIDATION_RULE_ADDED, '"self > 1"')
 PATTERN = Problem("v1", "spec.size", Rule.PATTERN_CHANGED, 'none -> "a"')
 DEFAULT = Problem("v1", "spec.size", Rule.DEFAULT_ADDED, "none -> 1")
@@ -127,6 +128,21 @@ def test_a_custom_resource_that_is_not_valid_or_loses_data_counts_unless_that_is
     assert judge(problems, shown, ignoring(Rule.EXISTING_OBJECT_INVALID)).invalid == {}
 
 
+def test_rules_that_concern_custom_resources_are_not_said_to_concern_clients_alone() -> None:
+    problems, shown = {"boats": (SIZE, GONE_OF_V1, DEFAULT)}, Evidence(7, lossy=ARK, lossy_count=1)
+    permitting = ignoring(Rule.EXISTING_OBJECT_LOSES_DATA)
+    for settings in (None, permitting):
+        verdict = judge(problems, {V1: shown}, settings)
+        assert (verdict.concerning, verdict.noticeable) == ({"boats": [GONE_OF_V1]}, {"boats": [SIZE, DEFAULT]})
+    assert (verdict.refusal, verdict.permitted, verdict.permitted_count) == ("", {("boats", "v1"): [*ARK]}, 1)
+    assert verdict.permitted_loss.startswith("1 custom resource loses data by the new schema, as")
+    invalid = Evidence(7, invalid=ARK, invalid_count=1)
+    for settings in (None, ignoring(Rule.EXISTING_OBJECT_INVALID)):
+        verdict = judge(problems, {V1: invalid}, settings)
+        assert (verdict.concerning, verdict.noticeable) == ({"boats": [SIZE, GONE_OF_V1]}, {"boats": [DEFAULT]})
+        assert verdict.permitted_loss == ""
+
+
 def test_what_the_api_server_refuses_is_named_alone_by_default_and_with_the_rest_where_rules_decide() -> None:
     problems = {"boats": (SIZE, SCOPE), "ships": (SIZE,)}
     assert judge(problems, {}, None).refused == {"boats": [SCOPE]}
@@ -165,9 +181,6 @@ def is_refused(old: dict[str, Any], new: dict[str, Any], settings: CrdUpgradeSaf
     """Whether the upgrade is refused while the ark exists."""
     evidence = {form: evaluate(check, [ARK_OBJECT]) for form, check in checked(old, new, settings).items()}
     return bool(judge({"boats": compare(old, new)}, evidence, settings).refusal)
-
-
-GONE_OF_V1 = Problem("v1", "spec.size", Rule.FIELD_REMOVED, "the field is removed")
 
 
 @pytest.mark.parametrize("policy", [None, "IfUsed", "Enforce"])
