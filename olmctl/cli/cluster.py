@@ -102,7 +102,7 @@ def install(**given: Any) -> int:
     "crd_rules",
     metavar="RULE",
     multiple=True,
-    help="A rule about CustomResourceDefinitions that refuses nothing; '' for none. May be repeated.",
+    help="A rule about CustomResourceDefinitions that refuses nothing; '' for none. May be repeated: replaces those set before.",
 )
 @click.option(
     "--force",

@@ -12,6 +12,7 @@ from olmctl.cluster.offered_versions import check_version
 from olmctl.cluster.operator_state import part, text_at
 from olmctl.cluster.output import print_object, without_managed_fields
 from olmctl.cluster.packages import check_channel, installed_packages
+from olmctl.cluster.requested_fields import check_fields
 from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster
 from olmctl.cluster.waiting import wait_for_operator
 from olmctl.commands import REFUSED, CommandError
@@ -51,6 +52,7 @@ def operator_name(package: str) -> str:
 async def install(session: Session, package: str, name: str | None, **options: Any) -> int:
     """Install PACKAGE: create an Operator for it, or change the one that exists to this request."""
     spec = _spec(package, options)
+    check_fields(spec)
     request = Request(package, name or operator_name(package), spec, options["force"], bool(options["dry_run"]))
     if options["export"]:
         print_object(request.manifest, "json" if options["output"] == "json" else "yaml")

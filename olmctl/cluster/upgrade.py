@@ -23,6 +23,7 @@ from olmctl.cluster.operator_state import (
     text_at,
 )
 from olmctl.cluster.packages import check_channel, package_objects
+from olmctl.cluster.requested_fields import check_fields
 from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster
 from olmctl.cluster.waiting import wait_for_operator
 from olmctl.commands import REFUSED, CommandError
@@ -43,6 +44,7 @@ _OTHER_VERSION = "choose another version with --version, or '' to follow the cha
 async def upgrade(session: Session, operator: str, force: bool, **options: Any) -> int:
     """Upgrade OPERATOR: set the version, the channel or the rules that are asked for; without them, approve the version that
     waits."""
+    check_fields(options)
     found = await session.client.get(operators.KIND, operator)
     safety = _safety(found, options["crd_policy"], options["crd_rules"])
     changes = {key: options[key] for key in ("version", "channel") if options[key] is not None}
@@ -56,7 +58,7 @@ async def upgrade(session: Session, operator: str, force: bool, **options: Any) 
     if changes or safety:
         await _change(session, found, changes, safety, is_forced=force)
         texts = [_change_text(found, key, value) for key, value in changes.items()]
-        shown = ", ".join([*texts, *(f"crdUpgradeSafety.{key} {_shown(value)}" for key, value in safety.items())])
+        shown = ", ".join([*texts, *(_safety_text(found, key, value) for key, value in safety.items())])
         print(f"{RESOURCE}/{operator} configured: {shown}{f'; {TAKEN_OVER}' if is_dependency(found) else ''}")
     elif awaits_approval(found):
         version = available_version(found)
@@ -78,6 +80,11 @@ def _safety(found: Object, policy: str | None, rules: Sequence[str]) -> dict[str
     asked |= {"ignoredRules": [rule for rule in dict.fromkeys(rules) if rule]} if rules else {}
     known = part(found, "spec", "install", "crdUpgradeSafety") or {}
     return {key: value for key, value in asked.items() if value != known.get(key)}
+
+
+def _safety_text(found: Object, field: str, value: str | Sequence[str]) -> str:
+    before = part(found, "spec", "install", "crdUpgradeSafety", field)
+    return f"crdUpgradeSafety.{field} {_shown(value)}" + (f" (before: {clean(_shown(before))})" if before else "")
 
 
 def _shown(value: str | Sequence[str]) -> str:

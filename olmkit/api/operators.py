@@ -35,6 +35,9 @@ MAX_RESOLUTION_LENGTH = 32_768
 MAX_NAME_LENGTH = 45
 """The BundleDeployment has the same name, and the names of its Bundles are seven characters longer, at most 52."""
 
+MAX_PACKAGE_NAME_LENGTH = 48
+MAX_CHANNEL_LENGTH = 48
+MAX_VERSION_LENGTH = 64
 PACKAGE_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 CHANNEL_PATTERN = r"^[a-z0-9]+([\.-][a-z0-9]+)*$"
 
@@ -48,14 +51,14 @@ _BOUND = rf"(=|!=|>|<|>=|=>|<=|=<|~|~>|\^)? *{_VERSION}"
 VERSION_PATTERN = rf"^ *{_BOUND}(( *(,|\|\|) *| +){_BOUND})* *$"
 """The ranges of operator_controller/resolve/version_range.py, except hyphen ranges and leading zeros, which the API of OpenShift
 4.14 refuses too. What matches and is not a valid range (a number of more than 64 bits) is reported in the status."""
-_VERSION_HINT = 'a version is "1.2.3", a range is ">=1.2.0 <2.0.0", "~1.4" or "1.x"'
+VERSION_HINT = 'a version is "1.2.3", a range is ">=1.2.0 <2.0.0", "~1.4" or "1.x"'
 VERSION_RULE: JsonDict = {
     "rule": f"self.matches(r'{VERSION_PATTERN}')",
-    "message": f"invalid version expression: {_VERSION_HINT}",
+    "message": f"invalid version expression: {VERSION_HINT}",
     # The API server shows the type of the field instead of its value, so the message has to contain it.
     "messageExpression": (
         f"""'invalid version expression "' + self + '"' + (self.matches('^ *$') """
-        f"""? ': leave spec.version out to follow the channel' : ': {_VERSION_HINT}')"""
+        f"""? ': leave spec.version out to follow the channel' : ': {VERSION_HINT}')"""
     ),
 }
 
@@ -155,10 +158,10 @@ class Install(InstallSettings):
 class OperatorSpec(Model):
     """Desired state."""
 
-    package_name: Annotated[str, Field(max_length=48, pattern=PACKAGE_PATTERN)] = Field(
+    package_name: Annotated[str, Field(max_length=MAX_PACKAGE_NAME_LENGTH, pattern=PACKAGE_PATTERN)] = Field(
         description="Package to install."
     )
-    version: Annotated[str, Field(max_length=64)] | None = Field(
+    version: Annotated[str, Field(max_length=MAX_VERSION_LENGTH)] | None = Field(
         default=None,
         json_schema_extra={"x-kubernetes-validations": [VERSION_RULE]},
         description=(
@@ -166,7 +169,7 @@ class OperatorSpec(Model):
             "of which the best version is followed. Default: the newest version of the channel."
         ),
     )
-    channel: Annotated[str, Field(max_length=48, pattern=CHANNEL_PATTERN)] | None = Field(
+    channel: Annotated[str, Field(max_length=MAX_CHANNEL_LENGTH, pattern=CHANNEL_PATTERN)] | None = Field(
         default=None,
         description=("Channel to follow. Default: the package's default channel, or all channels if version is set."),
     )

@@ -265,6 +265,24 @@ def test_an_export_as_json(desk: Desk) -> None:
     assert (status, json.loads(out)["spec"]) == (0, {"packageName": "a"})
 
 
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        pytest.param(("--version", "abc"), "'abc' is no version and no range: a version is", id="no version"),
+        pytest.param(("--version", "1." * 33), f"'{'1.' * 33}' is longer than the 64 characters", id="a long version"),
+        pytest.param(("--channel", "Sta ble"), "'Sta ble' is no name of a channel: lower-case", id="no channel"),
+    ],
+)
+@pytest.mark.parametrize("is_export", [True, False])
+def test_what_the_api_server_would_refuse_is_wrong_usage(
+    is_export: bool, arguments: tuple[str, ...], text: str, desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in (("install", "a", *["--export"] * is_export), ("upgrade", "a")):
+        with pytest.raises(SystemExit, match="2"):
+            desk.olm(*command, *arguments)
+        assert text in capsys.readouterr().err
+
+
 def test_objects_are_printed_without_managed_fields_as_by_kubectl(desk: Desk) -> None:
     name = desk.operator("a")
     (found,) = [

@@ -53,7 +53,8 @@ def test_how_definitions_are_checked_is_set_beside_what_others_manage(desk: Desk
     safety = {"policy": "Enforce", "ignoredRules": ["field-removed", "enum-added"]}
     assert spec(desk, name)["install"] == {"certificates": "None", "crdUpgradeSafety": safety}
     assert " unchanged: " in desk.olm("upgrade", name, "--crd-policy", "Enforce", *rules)[1]
-    assert desk.olm("upgrade", name, "--ignore-crd-rule", "")[1].endswith(" crdUpgradeSafety.ignoredRules removed\n")
+    removed = " crdUpgradeSafety.ignoredRules removed (before: field-removed, enum-added)\n"
+    assert desk.olm("upgrade", name, "--ignore-crd-rule", "")[1].endswith(removed)
     assert spec(desk, name)["install"]["crdUpgradeSafety"] == {"policy": "Enforce", "ignoredRules": []}
     assert desk.olm("upgrade", name, "--channel", "beta", "--force")[0] == 0
     assert spec(desk, name)["install"]["crdUpgradeSafety"]["policy"] == "Enforce"

@@ -1,0 +1,44 @@
+"""Whether the API server would take the package, channel and version that are asked for, by the patterns of its schema.
+
+Called by install.py and upgrade.py before they send or print an Operator. Asks no cluster.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import click
+
+from olmctl.terminal import clean
+from olmkit.api import operators
+
+_RULES = {
+    "packageName": (
+        operators.PACKAGE_PATTERN,
+        operators.MAX_PACKAGE_NAME_LENGTH,
+        "is no name of a package: lower-case letters and digits, joined by '-'",
+    ),
+    "channel": (
+        operators.CHANNEL_PATTERN,
+        operators.MAX_CHANNEL_LENGTH,
+        "is no name of a channel: lower-case letters and digits, joined by '-' or '.'",
+    ),
+    "version": (
+        operators.VERSION_PATTERN,
+        operators.MAX_VERSION_LENGTH,
+        f"is no version and no range: {operators.VERSION_HINT}",
+    ),
+}
+
+
+def check_fields(spec: Mapping[str, object]) -> None:
+    """Raises UsageError for a field of an Operator's spec that the API server would refuse; an empty text is not sent."""
+    for field, (pattern, max_length, why) in _RULES.items():
+        value = str(spec.get(field) or "")
+        if len(value) > max_length:
+            raise click.UsageError(
+                f"{clean(value)!r} is longer than the {max_length} characters that spec.{field} may have"
+            )
+        if value and not re.fullmatch(pattern, value):
+            raise click.UsageError(f"{clean(value)!r} {why}")
