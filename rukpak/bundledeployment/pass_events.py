@@ -1,16 +1,21 @@
-"""The Events of a pass that are no transition of a condition: repairs, objects of others that are deleted, schemas that change.
+"""The Events of a pass that are no transition of a condition: repairs, objects that are kept, objects of others that are
+deleted, schemas that change.
 
 Called by rukpak.bundledeployment.report. Pure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from olmkit.api.bundledeployments import ObjectReference
 from olmkit.api.conditions import PendingEvent
 from rukpak.bundledeployment.evaluate import Evaluation
 from rukpak.bundledeployment.plan import Announce, BeginRevision, Done
 from rukpak.bundledeployment.ready_message import Outcome
 from rukpak.bundledeployment.repairs import repairs
 from rukpak.bundledeployment.world import World
+from rukpak.format.text import list_names
 
 NAMESPACE_NOT_EMPTY = "NamespaceNotEmpty"
 """Reason of the Event about objects of others that are deleted with a Namespace."""
@@ -18,6 +23,19 @@ DEFINITION_CHANGED = "DefinitionChanged"
 """Reason of the Event about changes of CustomResourceDefinitions that clients may notice."""
 FIELDS_DROPPED = "FieldsDropped"
 """Reason of the Event about custom resources that lose data by an upgrade, as the settings permit."""
+
+RELEASED = "Released"
+"""Reason of the Event about objects that left the bundle and are kept."""
+
+
+def released_warning(world: World, released: Iterable[ObjectReference]) -> tuple[PendingEvent, ...]:
+    """One Warning about the objects that status.released is going to name and does not name yet."""
+    new = [one for one in released if one not in (world.deployment.status.released or ())]
+    if not new or world.active_bundle is None:  # without it they are what an earlier BundleDeployment has left
+        return ()
+    names = list_names(f"{one.kind} {one.name}" for one in new)
+    text = f"no longer in the bundle and kept, because they are in use; nothing manages them any more: {names}"
+    return (PendingEvent("Warning", RELEASED, text, "Prune"),)
 
 
 def pass_events(world: World, evaluation: Evaluation, outcome: Outcome) -> tuple[PendingEvent, ...]:

@@ -29,7 +29,7 @@ from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.history import next_history
 from rukpak.bundledeployment.install import has_pending
 from rukpak.bundledeployment.notes import reported
-from rukpak.bundledeployment.pass_events import pass_events
+from rukpak.bundledeployment.pass_events import pass_events, released_warning
 from rukpak.bundledeployment.plan import (
     Activate,
     Announce,
@@ -111,9 +111,11 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         return BundleDeploymentReport(status, events=events, brief_wait_since=waiting_since)
     is_activated = isinstance(outcome, Done) and isinstance(outcome.plan, Activate)
     active = world.target_bundle if is_activated else world.active_bundle
+    released = _released(world)
     if world.deployment.metadata.deleting:
         wanted = _removing(world, evaluation, outcome)
     else:
+        events += released_warning(world, released or ())
         wanted = _conditions(world, evaluation, outcome, active)
         wanted = with_rollback(world, outcome, evaluation.rollback_obstacle, wanted)
     conditions, transitions = merge_conditions(status.conditions, wanted, generation, world.now)
@@ -128,7 +130,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         install_namespace=_install_namespace(world, active),
         created_namespaces=created_namespaces.reported(world, outcome),
         left_out=_left_out(world),
-        released=_released(world),
+        released=released,
         losses=losses(world, outcome),
         **_counts(world),
     )
