@@ -581,14 +581,6 @@ def test_what_was_released_is_named_while_it_is_there_and_without_an_owner() -> 
     ]
     assert report_of(seen, Done(Keep())).status.released == expected
     assert report_of(seen, REFUSED).status.released == expected
-    (event,) = report_of(seen, Done(Keep())).events
-    assert (event.reason, event.message) == (
-        "Released",
-        "no longer in the bundle and kept, because they are in use; nothing manages them any more: "
-        "CustomResourceDefinition a.x, Namespace d",
-    )
-    again = {**seen.raw, "status": {**seen.raw["status"], "released": [one.dump() for one in expected]}}
-    assert report_of(replace(seen, raw=again, deployment=BundleDeployment.load(again)), Done(Keep())).events == ()
     assert report_of(installed(), REFUSED).status.released is None
 
 
