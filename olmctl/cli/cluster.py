@@ -37,7 +37,7 @@ def search(**given: Any) -> int:
 
 @click.command("show")
 @click.argument("package", type=PACKAGE)
-@click.option("--catalog", metavar="CATALOG", help="Only this catalog.")
+@click.option("--catalog", type=ObjectName(), metavar="CATALOG", help="Only this catalog.")
 @output_option("json", "yaml")
 @connection_options
 @reports_errors
@@ -52,7 +52,9 @@ def show(**given: Any) -> int:
 @click.argument("package", type=PACKAGE)
 @click.option("--channel", type=CHANNEL, metavar="CHANNEL", help="The channel to follow.  [default: the package's]")
 @click.option("--version", type=VERSION, metavar="VERSION", help="The version, which is then pinned, or a range.")
-@click.option("--catalog", metavar="CATALOG", help="The only catalog that counts.  [default: all, by priority]")
+@click.option(
+    "--catalog", type=ObjectName(), metavar="CATALOG", help="The only catalog that counts.  [default: all, by priority]"
+)
 @click.option(
     "--upgrade-constraint-policy",
     type=click.Choice(("Enforce", "Ignore")),
@@ -167,7 +169,12 @@ def why(**given: Any) -> int:
 
 @click.command("graph", cls=CompletingCommand)
 @click.argument("name_or_package", metavar="PACKAGE|OPERATOR", type=OPERATOR_OR_PACKAGE)
-@click.option("--catalog", metavar="CATALOG", help="The catalog.  [default: that of the Operator, else by priority]")
+@click.option(
+    "--catalog",
+    type=ObjectName(),
+    metavar="CATALOG",
+    help="The catalog.  [default: that of the Operator, else by priority]",
+)
 @click.option("--channel", type=CHANNEL, metavar="CHANNEL", help="Only this channel.")
 @click.option("-o", "--output", type=click.Choice(GRAPH_FORMATS), default="text", help="The format.  [default: text]")
 @connection_options

@@ -283,6 +283,12 @@ def test_what_the_api_server_would_refuse_is_wrong_usage(
         assert text in capsys.readouterr().err
 
 
+def test_a_name_that_is_no_text_is_wrong_usage(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        desk.olm("install", "a", "--export", "--catalog", "\udcff")
+    assert "is no name of an object" in capsys.readouterr().err
+
+
 def test_objects_are_printed_without_managed_fields_as_by_kubectl(desk: Desk) -> None:
     name = desk.operator("a")
     (found,) = [

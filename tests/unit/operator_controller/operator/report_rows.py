@@ -30,6 +30,10 @@ RESOLVED = ("True", "Success", f'resolved to "{image("1.1.0")}"')
 RUNS_OLD = ("True", "Success", f'installed from "{image("1.0.0")}"')
 RUNS_NEW = ("True", "Success", f'installed from "{image("1.1.0")}"')
 BEST = '1.1.0 of channel stable in catalog "community": the best of 2 versions'
+LOST = (
+    "CustomResourceDefinition as.x was deleted by another client, and with it all its custom resources (2 when they were last "
+    "counted); it was created again, empty"
+)
 UNKNOWN = ("Unknown", "InstallationStatusUnknown", "bundledeployment status is unknown")
 NOT_ATTEMPTED = ("Unknown", "InstallationStatusUnknown", "installation has not been attempted as resolution failed")
 FIRST_IDLE = (
@@ -177,6 +181,19 @@ ROWS: list[tuple[str, World, Conditions]] = [
         "installed and healthy",
         world(runs="1.1.0", bundle_deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.1.0")),
         {"Resolved": RESOLVED, "Installed": RUNS_NEW, "Ready": ("True", "Succeeded", BEST)},
+    ),
+    (
+        "installed and healthy after a definition was deleted with its custom resources",
+        world(
+            runs="1.1.0",
+            bundle_deployment=deployment(
+                "1.1.0",
+                [INSTALLED, READY],
+                active="alpha-1.1.0",
+                losses=[{"kind": "CustomResourceDefinition", "name": "as.x", "customResources": 2}],
+            ),
+        ),
+        {"Resolved": RESOLVED, "Installed": RUNS_NEW, "Ready": ("True", "Succeeded", f"{LOST}; {BEST}")},
     ),
     (
         "installed, and its workloads are rolled out",

@@ -131,7 +131,7 @@ def deployment(
     version: str, conditions: Sequence[tuple[str, str, str, str]] = (), **changes: Any
 ) -> ObservedBundleDeployment:
     """The BundleDeployment that requests a version; changes: generation, observed, active, owner, deleting, annotations,
-    pull_secret, spec.
+    losses, pull_secret, spec.
     """
     generation = changes.get("generation", 1)
     metadata: dict[str, Any] = {
@@ -160,8 +160,8 @@ def deployment(
             for kind, status, reason, message in conditions
         ],
     }
-    if changes.get("active"):
-        status["activeBundle"] = changes["active"]
+    reported = {"active": "activeBundle", "losses": "losses"}
+    status |= {field: changes[name] for name, field in reported.items() if changes.get(name)}
     template = {"metadata": {"annotations": changes.get("annotations", bundle_annotations(version))}, "spec": spec}
     return ObservedBundleDeployment.load(
         {
