@@ -30,6 +30,7 @@ RESOLVED = ("True", "Success", f'resolved to "{image("1.1.0")}"')
 RUNS_OLD = ("True", "Success", f'installed from "{image("1.0.0")}"')
 RUNS_NEW = ("True", "Success", f'installed from "{image("1.1.0")}"')
 BEST = '1.1.0 of channel stable in catalog "community": the best of 2 versions'
+LOSS = {"kind": "CustomResourceDefinition", "name": "as.x", "customResources": 2}
 LOST = (
     "CustomResourceDefinition as.x was deleted by another client, and with it all its custom resources (2 when they were last "
     "counted); it was created again, empty"
@@ -186,12 +187,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         "installed and healthy after a definition was deleted with its custom resources",
         world(
             runs="1.1.0",
-            bundle_deployment=deployment(
-                "1.1.0",
-                [INSTALLED, READY],
-                active="alpha-1.1.0",
-                losses=[{"kind": "CustomResourceDefinition", "name": "as.x", "customResources": 2}],
-            ),
+            bundle_deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.1.0", losses=[LOSS]),
         ),
         {"Resolved": RESOLVED, "Installed": RUNS_NEW, "Ready": ("True", "Succeeded", f"{LOST}; {BEST}")},
     ),
