@@ -5,6 +5,7 @@ Used by every other module of olmkit.api, by olmkit.api.crd (schemas) and by olm
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import quote
@@ -109,6 +110,12 @@ def apply_precondition(uid: str | None) -> dict[str, str]:
     The API server returns 409 when the precondition fails. resourceVersion "1" is never that of an existing object.
     """
     return {"uid": uid} if uid else {"resourceVersion": "1"}
+
+
+def unchanged_precondition(obj: Mapping[str, Any]) -> dict[str, str]:
+    """Metadata for a write that changes the object only as it is, if nobody has written to it since."""
+    metadata = obj["metadata"]
+    return {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
 
 
 class ObjectMeta(Model):

@@ -42,6 +42,12 @@ def has_applied(obj: Mapping[str, Any], manager: str) -> bool:
     return any(_is_apply(entry) and entry.get("manager") == manager for entry in entries)
 
 
+def former_managers(obj: Mapping[str, Any], manager: str) -> list[str]:
+    """The field managers of other BundleDeployments than that of `manager` that have applied to the object, sorted."""
+    managers = {entry.get("manager", "") for entry in obj["metadata"].get("managedFields") or () if _is_apply(entry)}
+    return sorted(each for each in managers if each.startswith(MANAGER_PREFIX) and each != manager)
+
+
 def apply_entries(obj: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The entries of managedFields of what BundleDeployments applied, without subresources, and without those of an original of
     which the object is a copy."""

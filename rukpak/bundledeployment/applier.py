@@ -18,8 +18,8 @@ import orjson
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import FINALIZER, INVENTORY_ANNOTATION, OWNER_UID_LABEL, Reason
 from olmkit.api.meta import Kind, Object, apply_precondition
-from olmkit.api.ownership import manager_name
-from olmkit.errors import ApiError, OlmError, Waiting
+from olmkit.api.ownership import former_managers, manager_name
+from olmkit.errors import ApiError, Conflict, Forbidden, Invalid, OlmError, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment import inventory, transforms
 from rukpak.bundledeployment.apply_errors import CHANGED_RETRY_DELAY, CONFLICT_RETRY_DELAY, ApplyErrors, combine
@@ -156,6 +156,8 @@ class Applier:
             if item.held:
                 body = held_body(body, await self.client.get(kind, item.key.name), item.held)
             result = await self._send(current.world, kind, body, dry_run, current.world.adopts)
+            if not dry_run and kind.group_kind != NAMESPACE:
+                result = await self._forget_former(kind, result, manager)
         if not dry_run:
             self._record_write(kind, result)
             entry = transforms.applied_fields(result).get(manager, "")
@@ -175,9 +177,21 @@ class Applier:
             "would take over" if dry_run else "takes over",
             body["metadata"]["name"],
         )
-        metadata = {name: value for name, value in body["metadata"].items() if name != "resourceVersion"}
-        body = {**body, "metadata": {**metadata, **apply_precondition(adopted)}}
+        body = {**body, "metadata": {**body["metadata"], **adopted}}
         return await self._send(world, kind, body, dry_run, adopts=False)
+
+    async def _forget_former(self, kind: Kind, applied: Object, manager: str) -> Object:
+        """The object without the fields that only BundleDeployments have applied that had it before: a container or a webhook of
+        an older version would stay for ever."""
+        for former in former_managers(applied, manager):
+            metadata = applied["metadata"]
+            identity = {name: metadata[name] for name in ("name", "namespace", "uid") if name in metadata}
+            body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": identity}
+            try:
+                applied = await self.client.apply(kind, body, former)
+            except (Invalid, Forbidden, Conflict) as error:
+                log.info("what %s has applied to %s stays: %s", former, metadata["name"], error.message)
+        return applied
 
     def _record_write(self, kind: Kind, result: Object) -> None:
         if kind.group_kind == NAMESPACE:
@@ -236,14 +250,14 @@ def _body(current: _ApplyPass, item: RenderedObject) -> Object:
     # An object with our label that we never applied belongs to others: its label is a copy.
     member = world.owned.get(item.key)
     crd = world.crds.get(item.key.name) if item.key[:2] == CRD else None
-    uid: str | None = None
+    precondition = apply_precondition(member.uid if member is not None else None)
     if member is not None:
-        uid = member.uid
         if member.is_scaled_by_others and "replicas" in (body.get("spec") or {}):
             del body["spec"]["replicas"]
     elif crd is not None and crd.released_by and not crd.owner_uid:
-        uid = crd.uid
-    metadata.update(apply_precondition(uid))
+        # As it was observed: another BundleDeployment may take it over first.
+        precondition = {"uid": crd.uid, "resourceVersion": crd.resource_version}
+    metadata.update(precondition)
     endpoint = current.plan.content.certified.get(item.key)
     if endpoint is not None:
         inject(body, world.certificates[endpoint.secret_key])

@@ -1,7 +1,7 @@
 """What a failed apply means: errors with messages for users. Called by applier and certificate_secrets. Never writes.
 
 another one has the object            ApplyRejected, which names the owner
-nobody has it                         its uid, if the adoption policy allows it, or a deleted BundleDeployment has left it
+nobody has it                         how it is taken over, if the adoption policy allows that, or it was left, see owner_lookup
 the object exists, and was not known  BriefWait: the next pass observes it
 no such kind or Namespace             Waiting
 it or its Namespace is being deleted  Waiting
@@ -18,7 +18,7 @@ from typing import Any
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL, RELEASED_ANNOTATION, Reason
 from olmkit.api.conditions import truncate
-from olmkit.api.meta import Kind, apply_precondition
+from olmkit.api.meta import Kind, apply_precondition, unchanged_precondition
 from olmkit.api.ownership import is_applied_by, manager_name
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, OlmError, Unavailable, Waiting
 from olmkit.runtime.client import Client
@@ -73,10 +73,10 @@ class ApplyErrors:
     adopts: bool = False
     """Whether an object that nobody manages is taken over."""
 
-    async def explain(self, uid: str, kind: Kind, body: Object, error: ApiError) -> str:
+    async def explain(self, uid: str, kind: Kind, body: Object, error: ApiError) -> dict[str, str]:
         """Raise what the failed apply of `body` means for the BundleDeployment of that uid.
 
-        Returns the uid of the object if it is to be taken over; empty if the same apply is to be retried.
+        Returns the precondition with which the object is taken over as it was found; empty if the same apply is to be retried.
         """
         key = _key(kind, body)
         if isinstance(error, Conflict) or (isinstance(error, Invalid) and "uid" in body["metadata"]):
@@ -84,12 +84,12 @@ class ApplyErrors:
             if adopted:
                 return adopted
         if isinstance(error, Conflict):
-            return ""
+            return {}
         if isinstance(error, NotFound):
             raise Waiting(Reason.RETRYING, f"{key}: {error.message}", NOT_FOUND_RETRY_DELAY) from error
         # The API server answers 500 without a reason when fields do not fit the kind's schema.
         if isinstance(error, Unavailable) and not (error.status == 500 and not error.reason):
-            return ""
+            return {}
         await self._explain_namespace(key)
         advice = await self._advise_deletion(uid, kind, body, error)
         cause = truncate(error.message.rstrip(), MAX_CAUSE_BYTES) if advice else error.message
@@ -98,8 +98,9 @@ class ApplyErrors:
             Reason.BLOCKED, text, REJECTED_RETRY_DELAY, refused_in=frozenset({key.namespace})
         ) from error
 
-    async def _explain_precondition(self, uid: str, kind: Kind, body: Object) -> str:
-        """Raise the error if the object with this key is another one than was observed; its uid if it is to be taken over."""
+    async def _explain_precondition(self, uid: str, kind: Kind, body: Object) -> dict[str, str]:
+        """Raise the error if the object with this key is another one than was observed; the precondition of its takeover if it is
+        to be taken over."""
         key = _key(kind, body)
         try:
             live = await self.client.get(kind, key.name, key.namespace or None)
@@ -107,7 +108,7 @@ class ApplyErrors:
             raise BriefWait(Reason.RETRYING, f"{key} was deleted", CHANGED_RETRY_DELAY) from None
         metadata = live["metadata"]
         if body["metadata"].get("uid") == metadata["uid"]:
-            return ""
+            return {}
         holder = (metadata.get("labels") or {}).get(OWNER_UID_LABEL, "")
         is_released = key[:2] == CRD and not holder and RELEASED_ANNOTATION in (metadata.get("annotations") or {})
         is_ours = is_applied_by(live, uid, self.holder(uid))
@@ -122,7 +123,7 @@ class ApplyErrors:
         ):  # observed as released, it is compared with that of the bundle before it is replaced
             raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)
         if found.is_left or (self.adopts and not found.owner):
-            return str(metadata["uid"])
+            return unchanged_precondition(live)
         claim, by = next((item for item in found.claims.items() if item[0].tool == found.owner), (None, None))
         conflicting = {ConflictingObject(kind, key.namespace, key.name), *((by,) if by is not None else ())}
         text = f"{key} already exists and {self._ownership(key, metadata, found, claim, by)}"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL, Reason
-from olmkit.api.meta import Object, apply_precondition
+from olmkit.api.meta import Object, apply_precondition, unchanged_precondition
 from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
@@ -115,6 +115,8 @@ class CertificateSecrets:
                 raise
         async with self.limit:
             found = await self.client.get(SECRETS, key.name, key.namespace)
+        if unchanged_precondition(found) != adopted:
+            raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)
         return await self._apply(world, write, found, adopts=False)
 
     async def _observed(self, world: World, endpoint: Endpoint) -> Object | None:
@@ -145,7 +147,7 @@ def _body(world: World, write: CertificateWrite, live: Object | None) -> Object:
         "namespace": key.namespace,
         "labels": {OWNER_UID_LABEL: world.uid},
         "annotations": annotations,
-        **(_precondition(live) if live is not None else apply_precondition(None)),
+        **(unchanged_precondition(live) if live is not None else apply_precondition(None)),
     }
     return {
         "apiVersion": SECRETS.api_version,
@@ -164,11 +166,6 @@ def _body_of_new(body: Object) -> Object:
 
 def _identity(secret: Object) -> tuple[str, str]:
     return secret["metadata"]["uid"], secret["metadata"]["resourceVersion"]
-
-
-def _precondition(secret: Object) -> dict[str, str]:
-    uid, resource_version = _identity(secret)
-    return {"uid": uid, "resourceVersion": resource_version}
 
 
 def _change(write: CertificateWrite, world: World, *, is_known: bool) -> ObjectChange:

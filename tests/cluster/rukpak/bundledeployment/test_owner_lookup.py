@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +199,22 @@ async def leave(at: Harness, kind: Kind, body: Object, uid: str) -> Object:
     return await at.client.apply(kind, with_metadata(body, labels=labels), manager_name(at.name))
 
 
+def of_an_older_version(body: Object) -> Object:
+    """The object with what the bundle no longer has."""
+    if body["kind"] == "ConfigMap":
+        return {**body, "data": {"old": "true"}}
+    if body["kind"] == VALIDATING.kind:
+        service = {"namespace": "nowhere", "name": "nobody"}
+        rules = [{"apiGroups": ["old.example.com"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}]
+        old = {"name": "old.example.com", "clientConfig": {"service": service}, "rules": rules, "sideEffects": "None"}
+        return {**body, "webhooks": [{**old, "admissionReviewVersions": ["v1"]}]}
+    return body
+
+
+def is_of(uid: str) -> Callable[[Object | None], bool]:
+    return lambda raw: (raw or {"metadata": {}})["metadata"].get("labels", {}).get(OWNER) == uid
+
+
 async def owner_uids(at: Harness) -> dict[str, str]:
     """The uid in the label of each of these objects but the Namespace, by kind."""
     found = {}
@@ -226,13 +243,63 @@ async def test_what_a_dead_leader_has_applied_too_late_is_taken_over_by_one_of_a
             assert (await owner_uids(at))["CustomResourceDefinition"] == uid
             for kind, body in fleet(at):
                 if kind != CRDS:
-                    await leave(at, kind, body, uid)
+                    await leave(at, kind, of_an_older_version(body), uid)
             await at.install(ref, name=other)
             raw = await at.until(READY, name=other)
             assert set((await owner_uids(at)).values()) == {raw["metadata"]["uid"]}
+            assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {}
+            webhooks = await at.find(VALIDATING, at.name)
+            assert webhooks is not None
+            assert "webhooks" not in webhooks
+            for kind, body in fleet(at)[1:]:  # a late change of what was taken over
+                await leave(at, kind, body, uid)
+            for kind, body in fleet(at)[1:]:
+                metadata = body["metadata"]
+                await at.when(kind, metadata["name"], metadata.get("namespace", ""), is_of(raw["metadata"]["uid"]))
+            await at.until(READY, name=other)
             await at.remove(other)
             await at.until(gone, name=other)
             assert set((await owner_uids(at)).values()) == {""}
+
+
+class OvertakenClient(Client):
+    """Has something happen once, before it hands on the answer to the question for a BundleDeployment."""
+
+    meanwhile: Callable[[], Awaitable[None]] | None = None
+
+    async def request(self, method: str, path: str, **options: Any) -> Object:
+        answer = await super().request(method, path, **options)
+        if (
+            self.meanwhile
+            and path == bundledeployments.KIND.path()
+            and (options.get("query") or {}).get("fieldSelector")
+        ):
+            meanwhile, self.meanwhile = self.meanwhile, None
+            await meanwhile()
+        return answer
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(CRDS, id="a definition"), pytest.param(CONFIG_MAPS, id="an object of another kind")]
+)
+async def test_what_somebody_else_takes_over_first_stays_theirs(at: Harness, tmp_path: Path, kind: Kind) -> None:
+    body, faster, slower = next(body for each, body in fleet(at) if each == kind), f"{at.name}-b", f"{at.name}-c"
+    await at.create(NAMESPACES, namespace(at.name))
+    left = await leave(at, kind, body, str(uuid.uuid4()))
+    await at.install(f"{at.cluster.registry}/nothing@sha256:{'0' * 64}", name=faster)
+    uid = (await at.until(lambda raw: raw is not None, name=faster))["metadata"]["uid"]
+
+    async def meanwhile() -> None:
+        taken = with_metadata(body, labels={OWNER: uid}, uid=left["metadata"]["uid"])
+        await at.client.apply(kind, taken, manager_name(faster))
+
+    async with rukpak(at.cluster, tmp_path, make=OvertakenClient) as client:
+        assert isinstance(client, OvertakenClient)
+        client.meanwhile = meanwhile
+        await at.install(at.push(plain(body)), name=slower)
+        await at.until(says("Stalled", "True", "Blocked", f"belongs to BundleDeployment {faster}"), name=slower)
+        found = await at.find(kind, body["metadata"]["name"], body["metadata"].get("namespace", ""))
+        assert is_of(uid)(found)
 
 
 async def test_what_others_may_still_want_is_left_to_the_policy(at: Harness, running: Client) -> None:
