@@ -106,6 +106,7 @@ def make_reconciler(
     reconciler = OperatorReconciler(OperatorActions(client, informers), publisher, informers, resolver)
     informers.deployments.subscribe(reconciler.rejected_images.record)
     informers.operators.subscribe(reconciler.missing_bundles.forget_deleted)
+    informers.operators.subscribe(reconciler.orphaning.record)
     return reconciler
 
 

@@ -41,6 +41,7 @@ from operator_controller.operator.world import (
     Plan,
     ProtectDeployment,
     RecordPlan,
+    ReleaseBundleDeployment,
     RemoveDependencyLabel,
     RemoveFinalizer,
     RequestCount,
@@ -72,10 +73,15 @@ class OperatorActions:
                 _log_applied(world, applied)
                 return Done(plan, after)
             case AdoptBundleDeployment():
-                await self._adopt(plan)
+                await self._set_owners(plan, {"annotations": {ADOPT_ANNOTATION: None}})
+                log.info("took over BundleDeployment %s, which no object owned", plan.name)
                 return Done(plan)
-            case DeleteBundleDeployment(name, uid):
-                await self._delete(name, uid)
+            case ReleaseBundleDeployment():
+                await self._set_owners(plan, {})
+                log.info("left BundleDeployment %s (the Operator is deleted without its dependents)", plan.name)
+                return Done(plan)
+            case DeleteBundleDeployment():
+                await self._delete(plan)
                 return Done(plan)
             case Keep(after):
                 return Done(plan, after)
@@ -138,20 +144,21 @@ class OperatorActions:
         if finalizers or not metadata.deleting:  # without its last finalizer it is deleted already
             self.informers.operators.record_write(patched)
 
-    async def _adopt(self, plan: AdoptBundleDeployment) -> None:
+    async def _set_owners(
+        self, plan: AdoptBundleDeployment | ReleaseBundleDeployment, change: Mapping[str, object]
+    ) -> None:
         identity = {"uid": plan.uid, "resourceVersion": plan.resource_version}
-        change = {**identity, "ownerReferences": list(plan.owners), "annotations": {ADOPT_ANNOTATION: None}}
+        body = {"metadata": {**identity, "ownerReferences": list(plan.owners), **change}}
         with suppress(NotFound):
-            adopted = await self.client.patch(bundledeployments.KIND, plan.name, {"metadata": change})
-            self.informers.deployments.record_write(adopted)
-            log.info("took over BundleDeployment %s, which no object owned", plan.name)
+            self.informers.deployments.record_write(await self.client.patch(bundledeployments.KIND, plan.name, body))
 
-    async def _delete(self, name: str, uid: str) -> None:
+    async def _delete(self, plan: DeleteBundleDeployment) -> None:
+        conditions = {"uid": plan.uid, "resource_version": plan.resource_version}
         try:
-            await self.client.delete(bundledeployments.KIND, name, uid=uid)
+            await self.client.delete(bundledeployments.KIND, plan.name, **conditions)
         except NotFound:
             return
-        log.info("deleted BundleDeployment %s (the Operator is being deleted)", name)
+        log.info("deleted BundleDeployment %s (the Operator is being deleted)", plan.name)
 
 
 def _log_applied(world: World, applied: Object) -> None:

@@ -7,7 +7,7 @@ Called by olmkit.runtime.reconciler. Pure.
     a BundleDeployment of its name that nobody owns --> AdoptBundleDeployment, if it may be
     deleted  --> (nothing installed requires it) --> ApplyBundleDeployment with its deletion policy --> DeleteBundleDeployment
              --> Keep (rukpak works) --> RemoveFinalizer
-    deleted without its dependents --> Keep (the garbage collector works) --> RemoveFinalizer
+    deleted without its dependents --> ReleaseBundleDeployment, unless the garbage collector was faster --> RemoveFinalizer
     dependency that nothing requires --> RequestCount --> (no custom resources) --> DeleteDependency
 """
 
@@ -28,7 +28,9 @@ from operator_controller.operator.world import (
     ApplyBundleDeployment,
     DeleteBundleDeployment,
     Keep,
+    ObservedBundleDeployment,
     Plan,
+    ReleaseBundleDeployment,
     RemoveFinalizer,
     World,
 )
@@ -74,16 +76,28 @@ def _decide_deletion(world: World, evaluation: DeletionEvaluation) -> Plan:
     if existing is not None:
         metadata = existing.model.metadata
         if world.is_orphaning:
-            return Keep()
+            return _release(world, existing)
         if (plan := hold_plan(world, is_held=bool(evaluation.hold))) is not None:
             return plan
         if (changed := with_deletion_policy(world.operator, existing)) is not None:
-            identity = {**changed["metadata"], **apply_precondition(metadata.uid)}
-            return ApplyBundleDeployment({**changed, "metadata": identity})
+            identity = {**apply_precondition(metadata.uid), "resourceVersion": metadata.resource_version}
+            return ApplyBundleDeployment({**changed, "metadata": {**changed["metadata"], **identity}})
         if evaluation.is_outstanding:
             return Keep(RESOLUTION_GRACE_PERIOD)
         is_held = metadata.deleting or evaluation.hold
-        return Keep() if is_held else DeleteBundleDeployment(metadata.name, metadata.uid)
+        return Keep() if is_held else _delete(existing)
     if FINALIZER not in finalizers:
         return Keep()
     return RemoveFinalizer(tuple(one for one in finalizers if one != FINALIZER))
+
+
+def _release(world: World, existing: ObservedBundleDeployment) -> ReleaseBundleDeployment:
+    """What the garbage collector does too. It may not know the BundleDeployment yet, and must not be waited for."""
+    metadata, owners = existing.model.metadata, existing.raw["metadata"]["ownerReferences"]
+    others = tuple(each for each in owners if each["uid"] != world.operator.metadata.uid)
+    return ReleaseBundleDeployment(metadata.name, metadata.uid, metadata.resource_version, others)
+
+
+def _delete(existing: ObservedBundleDeployment) -> DeleteBundleDeployment:
+    metadata = existing.model.metadata
+    return DeleteBundleDeployment(metadata.name, metadata.uid, metadata.resource_version)

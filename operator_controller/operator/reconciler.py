@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from olmkit.api.conditions import StatusReport, find_condition, is_condition_true
-from olmkit.api.meta import Object
+from olmkit.api.meta import ORPHAN_FINALIZER, Object
 from olmkit.api.operators import ConditionType, Operator, OperatorStatus
 from olmkit.api.ownership import is_dependency
 from olmkit.runtime.informer import Change
@@ -75,6 +75,28 @@ class MissingBundles:
         self._since.clear()
 
 
+class OrphaningOperators:
+    """Remembers the Operators that are deleted without their dependents, by uid.
+
+    The garbage collector removes the finalizer that says so within milliseconds, before a pass may see it, and also if it did not
+    find the BundleDeployment, because it does not follow that kind yet.
+    """
+
+    def __init__(self) -> None:
+        self._uids: set[str] = set()
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._uids
+
+    def record(self, change: Change) -> None:
+        """Remember the Operator, or forget it when it is gone."""
+        metadata = (change.new or change.old or {})["metadata"]
+        if change.new is None:
+            self._uids.discard(metadata["uid"])
+        elif "deletionTimestamp" in metadata and ORPHAN_FINALIZER in (metadata.get("finalizers") or ()):
+            self._uids.add(metadata["uid"])
+
+
 @dataclass(frozen=True)
 class OperatorReconciler:
     """Observes and publishes; `actions` carries out Plans."""
@@ -85,6 +107,7 @@ class OperatorReconciler:
     resolver: Resolver
     rejected_images: RejectedImages = field(default_factory=RejectedImages)
     missing_bundles: MissingBundles = field(default_factory=MissingBundles)
+    orphaning: OrphaningOperators = field(default_factory=OrphaningOperators)
 
     def steps(
         self,
@@ -145,6 +168,7 @@ class OperatorReconciler:
             raw=raw,
             operator=operator,
             bundle_deployment=ObservedBundleDeployment.load(deployment) if deployment is not None else None,
+            was_orphaning=operator.metadata.uid in self.orphaning,
         )
         return self._with_running(world)
 

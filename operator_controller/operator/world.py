@@ -141,6 +141,8 @@ class World:
     """Images that rukpak rejects on any cluster: the message by digest."""
     selected_catalogs: tuple[str, ...] | None = None
     """The names of the Catalogs that spec.catalogSelector selects, sorted; None without a selector."""
+    was_orphaning: bool = False
+    """Whether the Operator is known to have had ORPHAN_FINALIZER while it was being deleted."""
     resolution: AnswerState | None = None
     """The answer to evaluate.request_to_resolve(); None if that is None."""
     pull_secret: str | None = None
@@ -155,8 +157,9 @@ class World:
 
     @property
     def is_orphaning(self) -> bool:
-        """Whether the garbage collector is to leave what the Operator owns, as `kubectl delete --cascade=orphan` asks for."""
-        return self.operator.metadata.deleting and ORPHAN_FINALIZER in self.operator.metadata.finalizers
+        """Whether what the Operator owns is to stay, as `kubectl delete --cascade=orphan` asks for."""
+        metadata = self.operator.metadata
+        return metadata.deleting and (ORPHAN_FINALIZER in metadata.finalizers or self.was_orphaning)
 
     @property
     def owned_bundle_deployment(self) -> ObservedBundleDeployment | None:
@@ -203,11 +206,22 @@ class AdoptBundleDeployment:
 
 
 @dataclass(frozen=True)
-class DeleteBundleDeployment:
-    """Delete the BundleDeployment of this uid."""
+class ReleaseBundleDeployment:
+    """Make the Operator no owner of the BundleDeployment of this uid, if it has not changed. `owners` is the whole list."""
 
     name: str
     uid: str
+    resource_version: str
+    owners: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class DeleteBundleDeployment:
+    """Delete the BundleDeployment of this uid, if it has not changed: another Operator or nobody may own it by now."""
+
+    name: str
+    uid: str
+    resource_version: str
 
 
 @dataclass(frozen=True)
@@ -297,6 +311,7 @@ Plan = (
     | AddFinalizer
     | ApplyBundleDeployment
     | AdoptBundleDeployment
+    | ReleaseBundleDeployment
     | DeleteBundleDeployment
     | RemoveFinalizer
     | DependencyPlan
@@ -304,6 +319,7 @@ Plan = (
 UNREPORTED_PLANS = (
     AddFinalizer,
     AdoptBundleDeployment,
+    ReleaseBundleDeployment,
     RemoveFinalizer,
     RemoveDependencyLabel,
     DeleteDependency,

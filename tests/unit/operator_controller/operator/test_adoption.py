@@ -6,15 +6,19 @@ from typing import Any
 import pytest
 
 from olmkit.api.operators import ADOPT_ANNOTATION
+from olmkit.runtime.informer import Change
 from operator_controller.operator.adoption import adoption_plan
 from operator_controller.operator.blockers import bundle_deployment_blocker
 from operator_controller.operator.decide import decide
+from operator_controller.operator.reconciler import OrphaningOperators
 from operator_controller.operator.world import (
     AddFinalizer,
     AdoptBundleDeployment,
-    Keep,
+    DeleteBundleDeployment,
     ObservedBundleDeployment,
     PackageClaim,
+    ReleaseBundleDeployment,
+    RemoveFinalizer,
 )
 from tests.unit.operator_controller.operator.worlds import bundle_annotations, deployment, operator, owner, world
 
@@ -87,6 +91,37 @@ def test_nothing_is_taken_over_while_another_operator_has_the_package() -> None:
     assert adoption_plan(replace(world(bundle_deployment=found([APPLIED])), claims=claims)) is None
 
 
-def test_a_deletion_without_dependents_leaves_the_bundle_deployment_to_the_garbage_collector() -> None:
-    deleted = operator(deleting=True, finalizers=["orphan", *operator()["metadata"]["finalizers"]])
-    assert decide(world(deleted, bundle_deployment=deployment("1.0.0"))).plan == Keep()
+@pytest.mark.parametrize(
+    ("finalizers", "was_orphaning", "is_kept"),
+    [
+        pytest.param(["orphan"], False, True, id="the garbage collector has not looked yet"),
+        pytest.param([], True, True, id="the garbage collector did not find the BundleDeployment"),
+        pytest.param([], False, False, id="a deletion with dependents"),
+    ],
+)
+def test_a_deletion_without_dependents_leaves_the_bundle_deployment_without_the_owner(
+    finalizers: list[str], was_orphaning: bool, is_kept: bool
+) -> None:
+    deleted = operator(deleting=True, finalizers=[*finalizers, *operator()["metadata"]["finalizers"]])
+    other = owner(uid="other", controller=False)
+    seen = deployment("1.0.0", owners=[owner(), other])
+    plan = decide(replace(world(deleted, bundle_deployment=seen), was_orphaning=was_orphaning)).plan
+    released = ReleaseBundleDeployment("alpha", "uid-deployment", "7", (other,))
+    assert plan == (released if is_kept else DeleteBundleDeployment("alpha", "uid-deployment", "7"))
+    left = deployment("1.0.0", owners=[other])
+    assert decide(world(deleted, bundle_deployment=left)).plan == RemoveFinalizer(tuple(finalizers))
+
+
+def test_an_operator_that_is_deleted_without_its_dependents_is_remembered_until_it_is_gone() -> None:
+    remembered, uid = OrphaningOperators(), operator()["metadata"]["uid"]
+    alive, plain = operator(finalizers=["orphan"]), operator(deleting=True)
+    orphaning = operator(deleting=True, finalizers=["orphan"])
+    for change, is_remembered in (
+        (Change(None, alive), False),
+        (Change(alive, plain), False),
+        (Change(alive, orphaning), True),
+        (Change(orphaning, plain), True),
+        (Change(plain, None), False),
+    ):
+        remembered.record(change)
+        assert (uid in remembered) is is_remembered

@@ -167,7 +167,7 @@ PLANS: list[tuple[str, World, Plan | str]] = [
     (
         "a deleted Operator's BundleDeployment is deleted",
         world(operator(deleting=True), bundle_deployment=deployment("1.0.0")),
-        DeleteBundleDeployment("alpha", "uid-deployment"),
+        DeleteBundleDeployment("alpha", "uid-deployment", "7"),
     ),
     (
         "before the deletion the BundleDeployment has the deletion policy of its Operator, also one that was just set",
@@ -190,7 +190,7 @@ PLANS: list[tuple[str, World, Plan | str]] = [
             operator({"install": {"deletionPolicy": "Orphan"}}, deleting=True),
             bundle_deployment=deployment("1.0.0", spec={"deletionPolicy": "Orphan"}),
         ),
-        DeleteBundleDeployment("alpha", "uid-deployment"),
+        DeleteBundleDeployment("alpha", "uid-deployment", "7"),
     ),
     (
         "a BundleDeployment that is being deleted is waited for",

@@ -256,7 +256,7 @@ def test_a_deletion_reports_what_is_left_and_keeps_other_conditions() -> None:
     )[1]
     raw = operator(deleting=True, status=before.dump())
     conditions, status = reported(
-        world(raw, runs="1.0.0", bundle_deployment=deployment("1.0.0")), Done(DeleteBundleDeployment("alpha", "u"))
+        world(raw, runs="1.0.0", bundle_deployment=deployment("1.0.0")), Done(DeleteBundleDeployment("alpha", "u", "7"))
     )
     assert conditions["Ready"] == ("False", "Removing", "removing the installed bundle")
     assert conditions["Reconciling"] == ("True", "Removing", "removing the installed bundle")

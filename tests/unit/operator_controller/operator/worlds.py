@@ -137,6 +137,7 @@ def deployment(
     metadata: dict[str, Any] = {
         "name": "alpha",
         "uid": "uid-deployment",
+        "resourceVersion": "7",
         "generation": generation,
         "ownerReferences": changes.get("owners", [owner()]),
     }
