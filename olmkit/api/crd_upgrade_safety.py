@@ -49,7 +49,8 @@ class CrdUpgradeRule(DescribedEnum):
     MAX_PROPERTIES_TIGHTENED = "max-properties-tightened", "the maximum number of properties is lowered or added"
     UNKNOWN_FIELDS_DROPPED = (
         "unknown-fields-dropped",
-        "x-kubernetes-preserve-unknown-fields is removed, so fields that the schema does not name are dropped",
+        "x-kubernetes-preserve-unknown-fields is removed, or a field below it gets a schema, so fields that the schema does not"
+        " name are dropped",
     )
     LIST_TYPE_CHANGED = "list-type-changed", "the keys or the merging of a list or map change"
     VALIDATION_RULE_ADDED = "validation-rule-added", "a rule of x-kubernetes-validations is added or changed"

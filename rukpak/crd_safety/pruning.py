@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rukpak.crd_safety.schemas import PRESERVES, join
+from rukpak.crd_safety.schemas import KEPT_OF_RESOURCES, PRESERVES, join
 
 Schema = Mapping[str, Any]
-
-_KEPT_OF_RESOURCES = frozenset({"apiVersion", "kind", "metadata"})
-"""Fields of a resource that no schema drops."""
 
 
 def dropped(schema: Schema, obj: Mapping[str, Any]) -> Iterator[str]:
@@ -28,7 +25,7 @@ def dropped(schema: Schema, obj: Mapping[str, Any]) -> Iterator[str]:
             pending += [(join(path, "[*]"), below, entry, _is_resource(below)) for entry in value]
         elif isinstance(value, Mapping):
             for name, entry in value.items():
-                if is_resource and name in _KEPT_OF_RESOURCES:
+                if is_resource and name in KEPT_OF_RESOURCES:
                     continue
                 place, found = _field(known, name)
                 if found is None:

@@ -12,6 +12,8 @@ from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
 from rukpak.crd_safety.constraints import CONSTRAINTS, TEXT_KEYS, Finding, Schema, is_same, without_text
 from rukpak.crd_safety.problem import change_of
 
+KEPT_OF_RESOURCES = frozenset({"apiVersion", "kind", "metadata"})
+"""Fields of a resource that no schema drops."""
 PRESERVES = "x-kubernetes-preserve-unknown-fields"
 _CHILDREN = ("properties", "items", "additionalProperties")
 _CONSTRAINED_KEYS = frozenset(key for keys in CONSTRAINTS for key in keys)
@@ -33,13 +35,33 @@ def compare_schemas(old: Schema, new: Schema) -> Iterator[PathFinding]:
         path, before, after = pending.pop()
         for rule, change in _findings(before, after):
             yield path, rule, change
-        others = children(after)
-        for name, child in children(before).items():
+        known, others = children(before), children(after)
+        for name in others.keys() - known.keys():
+            if path or name not in KEPT_OF_RESOURCES:
+                place = join(path, name)
+                yield from ((place, rule, change) for rule, change in _named_findings(before, others[name]))
+        for name, child in known.items():
             place = join(path, name)
             if name in others:
                 pending.append((place, child, others[name]))
             elif not _is_kept(after, child) or _has_default(child):
                 yield place, Rule.FIELD_REMOVED, "the field is removed"
+
+
+def _named_findings(schema: Schema, child: Schema) -> Iterator[Finding]:
+    """What breaks a rule if a field gets a schema that had none, and whose values were kept."""
+    if schema.get("additionalProperties") is True:
+        before: Schema = {}
+    elif schema.get(PRESERVES):
+        before = {PRESERVES: True}
+    else:
+        return
+    for rule, change in _findings(before, child):
+        if rule not in (Rule.UNKNOWN_FIELDS_DROPPED, Rule.DEFAULT_ADDED):
+            yield rule, change
+    is_whole = child.get("type") in _SCALARS or (child.get(PRESERVES) and not children(child))
+    if before and not is_whole:
+        yield Rule.UNKNOWN_FIELDS_DROPPED, "fields that the schema does not name are dropped"
 
 
 def _is_kept(schema: Schema, child: Schema) -> bool:

@@ -208,6 +208,21 @@ def test_a_default_that_is_removed_with_its_field_is_a_removal_though_its_value_
     assert of_field(old, {**OBJECT, **ANY}) == ["v1: spec.size.a: field-removed: the field is removed"]
 
 
+def test_a_field_that_gets_a_schema_where_any_was_kept_is_compared_with_any_value() -> None:
+    free, text = {**OBJECT, **ANY}, {**OBJECT, "properties": {"b": STRING}}
+    dropped = "v1: spec.size.a: unknown-fields-dropped: fields that the schema does not name are dropped"
+    any_value = "v1: spec.size.a: type-changed: any ->"
+    assert of_field(free, {**free, "properties": {"a": text}}) == [f"{any_value} object", dropped]
+    assert of_field(free, {**free, "properties": {"a": {**text, **ANY}}}) == [f"{any_value} object", dropped]
+    assert of_field(free, {**free, "properties": {"a": {**STRING, "default": ""}}}) == [f"{any_value} string"]
+    assert of_field(free, {**free, "properties": {"a": ANY}}) == []
+    assert of_field({**OBJECT, "additionalProperties": True}, {**OBJECT, "additionalProperties": STRING}) == [
+        "v1: spec.size.*: type-changed: any -> string"
+    ]
+    root = definition({"v1": free})
+    assert problems(root, definition({"v1": {**free, "properties": {"metadata": OBJECT, "kind": STRING}}})) == []
+
+
 def test_fields_of_items_and_of_maps_have_a_path() -> None:
     old = {"type": "array", "items": {**OBJECT, "additionalProperties": STRING}}
     new = {"type": "array", "items": {**OBJECT, "additionalProperties": NUMBER}}

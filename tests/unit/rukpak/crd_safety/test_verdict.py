@@ -172,8 +172,11 @@ def checked(old: dict[str, Any], new: dict[str, Any], settings: CrdUpgradeSafety
 ARK_OBJECT = {"metadata": {"name": "ark"}, "spec": {"size": "a"}, "status": {"size": "a"}}
 
 
-def lost(old: dict[str, Any], new: dict[str, Any], settings: CrdUpgradeSafety | None = None) -> dict[Form, list[str]]:
-    found = {form: evaluate(check, [ARK_OBJECT]).lossy for form, check in checked(old, new, settings).items()}
+def lost(
+    old: dict[str, Any], new: dict[str, Any], settings: CrdUpgradeSafety | None = None, ark: Any = None
+) -> dict[Form, list[str]]:
+    objects = [{**ARK_OBJECT, "spec": ark} if ark else ARK_OBJECT]
+    found = {form: evaluate(check, objects).lossy for form, check in checked(old, new, settings).items()}
     return {form: [entry.problem for entry in entries] for form, entries in found.items() if entries}
 
 
@@ -196,6 +199,14 @@ def test_a_loss_is_permitted_by_its_own_rule(policy: Any) -> None:
     old, new = definition({"v1": TEXT}), definition({"v1": EMPTY})
     assert not is_refused(old, new, ignoring(Rule.FIELD_REMOVED, Rule.EXISTING_OBJECT_LOSES_DATA, policy=policy))
     assert not is_refused(old, new, ignoring(policy="None"))
+
+
+def test_a_value_that_was_kept_is_lost_by_a_schema_for_the_field_that_it_is_in() -> None:
+    free: dict[str, Any] = {"x-kubernetes-preserve-unknown-fields": True}
+    old = definition({"v1": schema(**free)})
+    new = definition({"v1": schema(**free, properties={"engine": {"type": "object"}})})
+    assert lost(old, new, ark={"engine": {"size": 1}}) == {V1: ["spec.engine.size is dropped"]}
+    assert lost(old, new) == {}
 
 
 UNCHECKED: dict[str, tuple[Problem, Evidence, str]] = {
