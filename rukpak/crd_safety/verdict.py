@@ -122,7 +122,7 @@ def judge(problems: Problems, evidence: Mapping[Form, Evidence], settings: CrdUp
         sorts.concerning,
         sorts.noticeable,
         tuple(_notes(others)),
-        list_names({shown.failed for shown in others.values() if shown.failed}, "; "),
+        list_names({f"{form.definition}: {shown.failed}" for form, shown in others.items() if shown.failed}, "; "),
     )
 
 

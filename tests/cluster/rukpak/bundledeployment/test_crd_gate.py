@@ -314,7 +314,8 @@ async def test_a_custom_resource_that_cannot_be_checked_is_reported_and_does_not
     said = "min-properties-tightened: none -> 1 (RecursionError)"
     await at.until(says("Stalled", "True", "Blocked", said))
     await configure(at, ref, ignoredRules=["min-properties-tightened"])
-    said = "cannot be checked against the new schemas: RecursionError; if this is safe, name existing-object-invalid in"
+    failed = f"boats.{at.group}: RecursionError; if this is safe, name existing-object-invalid in"
+    said = f"custom resources cannot be checked against the new schemas: {failed}"
     await at.until(says("Reconciling", "True", "Retrying", said))
 
     ignored = ["min-properties-tightened", "existing-object-invalid"]  # no value is dropped

@@ -232,7 +232,7 @@ def test_a_default_that_changes_needs_no_check_and_is_said() -> None:
     "seen", [checked(error="no answer"), checked(shown=Evidence(failed="no answer"))], ids=["all", "one"]
 )
 def test_a_check_that_failed_is_waited_for_and_repeated(seen: World) -> None:
-    with pytest.raises(Waiting, match="cannot be checked against the new schemas: no answer"):
+    with pytest.raises(Waiting, match=r"cannot be checked against the new schemas: .*no answer"):
         plan_of(seen)
     assert plan_of(replace(seen, now=NOW + CHECK_AGAIN_AFTER + timedelta(seconds=1))) == check()
 

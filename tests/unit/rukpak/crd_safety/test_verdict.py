@@ -151,7 +151,7 @@ def test_what_the_api_server_refuses_is_named_alone_by_default_and_with_the_rest
 
 def test_a_failed_check_of_an_ignored_rule_is_waited_for_and_its_limits_are_noted() -> None:
     settings = ignoring(Rule.TYPE_CHANGED)
-    assert judge({"boats": (SIZE,)}, {V1: Evidence(failed="no answer")}, settings).failed == "no answer"
+    assert judge({"boats": (SIZE,)}, {V1: Evidence(failed="no answer")}, settings).failed == "boats: no answer"
     verdict = judge({"boats": (SIZE,)}, {V1: Evidence(3, unknown="only 3", unchecked=frozenset({"format"}))}, settings)
     assert verdict.refusal == ""
     assert verdict.notes == (
