@@ -20,6 +20,7 @@ from olmkit.store.store import Store
 from tests.cluster.catalogd.conftest import World, lines, package, running
 from tests.conditions import triple
 from tests.images import Entry, file, folder, link, tar
+from tests.integration.disk import fill_up, small_disk
 from tests.servers.registry_proxy import silence, status
 
 MANAGER = "catalogd"
@@ -537,3 +538,19 @@ def _flip_a_bit(store: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
+
+
+async def test_a_full_disk_is_reported_and_the_content_of_before_is_served(world: World, tmp_path: Path) -> None:
+    before = await world.push(FOUR)
+    with small_disk(tmp_path / "disk") as disk:
+        async with running(world, disk):
+            await world.catalog(world.ref())
+            await world.ready()
+            fill_up(disk)
+            await world.push(FIVE, "v2")
+            await world.catalog(world.ref(":v2"))
+            found = await world.when("Unpacked", "False", "UnpackFailed")
+            text = "the disk that content is unpacked on is full: free some space or give the cache a larger volume"
+            assert triple(found, "Unpacked")[2] == f"source catalog content: {text}"
+            assert triple(found, "Serving")[0] == "True"
+            assert before in found["status"]["resolvedSource"]["image"]["ref"]

@@ -37,6 +37,7 @@ from tests.cluster.rukpak.harness import (
     thing,
 )
 from tests.conditions import triple
+from tests.integration.disk import fill_up, small_disk
 
 GROUP = "admissionregistration.k8s.io"
 POLICIES = Kind(GROUP, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies")
@@ -241,3 +242,19 @@ async def test_what_cannot_be_repaired_is_not_ready(at: Harness, running: Client
     await at.client.delete(WEBHOOK_CONFIGURATIONS, at.name)
     await at.until(READY)
     assert await at.find(CONFIG_MAPS, "log", at.name) is not None
+
+
+async def test_a_full_disk_is_reported_and_what_is_installed_stays(at: Harness, tmp_path: Path) -> None:
+    log = config_map("log", at.name)
+    with small_disk(tmp_path / "disk") as disk:
+        async with rukpak(at.cluster, disk):
+            await at.install(at.push(plain(namespace(at.name), log)))
+            await at.until(READY)
+            fill_up(disk)
+            await at.install(at.push(plain(namespace(at.name), log, config_map("more", at.name)), "v2"))
+            text = "the disk that content is unpacked on is full: free some space or give the cache a larger volume"
+            raw = await at.until(says("HasValidBundle", "False", "UnpackFailed", text))
+            (bundle,) = (one for one in at.bundles.objects.values() if triple(one, "Unpacked")[0] == "False")
+            assert triple(bundle, "Unpacked")[2].startswith(text)
+            assert triple(raw, "Installed")[0] == "True"
+            assert await at.find(CONFIG_MAPS, "log", at.name) is not None
