@@ -84,21 +84,29 @@ def _object(request: dict[str, Any], key: str) -> Object | None:
         return None
     if not isinstance(found, dict) or not isinstance(found.get("metadata"), dict):
         raise BadReview(f"{key} is no object with metadata")
+    _require_types(found, key)
+    return found
+
+
+def _require_types(found: Object, key: str) -> None:
+    """Raise BadReview unless what the validators read of every kind has the type that the API server gives it."""
     metadata = found["metadata"]
-    for name in ("managedFields", "ownerReferences"):
-        items = metadata.get(name) or []
-        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+    lists = {name: metadata.get(name) or [] for name in ("managedFields", "ownerReferences", "finalizers")}
+    mappings = {f"metadata.{name}": metadata.get(name) or {} for name in ("annotations", "labels")}
+    for name, value in {**mappings, "spec": found.get("spec") or {}}.items():
+        if not isinstance(value, dict):
+            raise BadReview(f"{key} has {name} of the wrong type")
+    for name, items in lists.items():
+        item_type = str if name == "finalizers" else dict
+        if not isinstance(items, list) or not all(isinstance(item, item_type) for item in items):
             raise BadReview(f"{key} has metadata.{name} of the wrong type")
-    for owner in metadata.get("ownerReferences") or ():
+    for owner in lists["ownerReferences"]:
         for name in ("kind", "name", "uid"):
             required_text(owner, name)
-    if not isinstance(metadata.get("finalizers") or [], list):
-        raise BadReview(f"{key} has metadata.finalizers of the wrong type")
-    mappings = {f"metadata.{name}": metadata.get(name) for name in ("annotations", "labels")}
-    for name, value in {**mappings, "spec": found.get("spec")}.items():
-        if value is not None and not isinstance(value, dict):
-            raise BadReview(f"{key} has {name} of the wrong type")
-    return found
+    optional_text(found, "", "metadata", "creationTimestamp")
+    for entry in lists["managedFields"]:
+        for name in ("manager", "operation", "time"):
+            optional_text(entry, "", name)
 
 
 def required_text(obj: Object, *path: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL, RELEASED_ANNOTATION
 from olmkit.api.meta import Kind, Object
-from olmkit.api.ownership import MANAGER_PREFIX, apply_entries
+from olmkit.api.ownership import MANAGER_PREFIX, apply_entries, is_unattributed
 
 KIND = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions")
 WEBHOOK = "Webhook"
@@ -101,6 +101,8 @@ class CustomResourceDefinition:
     """The uid in the label of the BundleDeployment that installed it; empty if there is none. The label may be a copy."""
     appliers: tuple[str, ...] = ()
     """The names of the BundleDeployments that applied it, sorted."""
+    is_unattributed: bool = False
+    """Whether it has the label, and nothing shows who applied it."""
     released_by: str = ""
     """The BundleDeployment that had it, if it was released."""
 
@@ -123,6 +125,10 @@ class CustomResourceDefinition:
     def is_applied_by(self, uid: str, deployment: str) -> bool:
         """Whether the BundleDeployment of that uid and name installed it; see olmkit.api.ownership."""
         return self.owner_uid == uid and deployment in self.appliers
+
+    def may_be_applied_by(self, uid: str, deployment: str) -> bool:
+        """The same for what guards it: also if nothing shows who applied it."""
+        return self.is_applied_by(uid, deployment) or (self.owner_uid == uid and self.is_unattributed)
 
     @property
     def is_served(self) -> bool:
@@ -153,6 +159,7 @@ def custom_resource_definition(obj: Mapping[str, Any]) -> CustomResourceDefiniti
         is_terminating=bool(metadata.get("deletionTimestamp")),
         owner_uid=(metadata.get("labels") or {}).get(OWNER_UID_LABEL, ""),
         appliers=tuple(sorted({entry["manager"].removeprefix(MANAGER_PREFIX) for entry in apply_entries(obj)})),
+        is_unattributed=OWNER_UID_LABEL in (metadata.get("labels") or {}) and is_unattributed(obj, OWNER_UID_LABEL),
         released_by=(metadata.get("annotations") or {}).get(RELEASED_ANNOTATION, ""),
     )
 

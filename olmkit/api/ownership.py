@@ -3,7 +3,8 @@
 A label alone proves nothing: people copy manifests, and controllers copy labels. Nor does every entry of a field manager: a copy
 that is created with the entries of its original keeps the rest of them that its creator does not own, and backup tools patch them
 into what they restore. An entry counts if it owns the label, and is not older than the object. An object whose entries were
-removed counts as one that was not applied, so that it is never deleted by mistake. Called by rukpak and olmctl for custom
+removed counts as one that was not applied, so that it is never deleted by mistake; for what guards objects from being deleted
+(`may_be_applied_by`) it counts as one that was. Called by rukpak and olmctl for custom
 resources, CRDs and other installed objects, by operator_controller and olmctl for Operators. Pure.
 """
 
@@ -22,6 +23,8 @@ MAX_CLOCK_DIFFERENCE = timedelta(minutes=5)
 """Between the clocks of API servers. A copy whose original was applied so shortly before may count as applied."""
 OPERATOR_CONTROLLER = "operator-controller"
 """The field manager of what operator-controller applies."""
+UNKNOWN_MANAGER = "before-first-apply"
+"""The field manager that the API server gives what an object without entries has when it is applied."""
 LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 """What `kubectl apply` writes, also if it changes no field."""
 
@@ -36,10 +39,43 @@ def _is_apply(entry: Mapping[str, Any]) -> bool:
     return entry.get("operation") == "Apply" and not entry.get("subresource")
 
 
-def has_applied(obj: Mapping[str, Any], manager: str) -> bool:
-    """Whether the object has an entry of an apply of this field manager."""
+def has_applied(obj: Mapping[str, Any], manager: str, *path: str) -> bool:
+    """Whether this field manager has applied the object itself, and not an original of it: it has an entry of its apply, with the
+    field at the path, such as "f:spec", that is not older than the object."""
+    metadata = obj["metadata"]
+    return any(
+        _is_apply(entry) and entry.get("manager") == manager and _owns(entry, *path) and not _is_older(metadata, entry)
+        for entry in metadata.get("managedFields") or ()
+    )
+
+
+def may_be_applied_by(obj: Mapping[str, Any], deployment: str, label: str) -> bool:
+    """Whether the BundleDeployment of this name applied the object, which has its label, or nothing shows who did."""
+    return is_unattributed(obj, label) or any(
+        entry["manager"] == manager_name(deployment) for entry in apply_entries(obj)
+    )
+
+
+def is_unattributed(obj: Mapping[str, Any], label: str) -> bool:
+    """Whether nothing shows that others have given the object this label: entries of field managers can be removed. False for a
+    copy, whose label is its creator's."""
     entries = obj["metadata"].get("managedFields") or ()
-    return any(_is_apply(entry) and entry.get("manager") == manager for entry in entries)
+    writers = {entry.get("manager") or "" for entry in entries if _owns(entry, *_label_path(label))}
+    return UNKNOWN_MANAGER in writers or all(each.startswith(MANAGER_PREFIX) for each in writers)
+
+
+def _owns(entry: Mapping[str, Any], *path: str) -> bool:
+    """Whether the field at the path is one of the entry."""
+    fields = entry.get("fieldsV1")
+    for step in path:
+        if not isinstance(fields, Mapping) or step not in fields:
+            return False
+        fields = fields[step]
+    return True
+
+
+def _label_path(label: str) -> tuple[str, ...]:
+    return "f:metadata", "f:labels", f"f:{label}"
 
 
 def former_managers(obj: Mapping[str, Any], manager: str) -> list[str]:
@@ -53,17 +89,14 @@ def apply_entries(obj: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     which the object is a copy."""
     metadata = obj["metadata"]
     for entry in metadata.get("managedFields") or ():
-        is_ours = _is_apply(entry) and entry.get("manager", "").startswith(MANAGER_PREFIX)
+        is_ours = _is_apply(entry) and (entry.get("manager") or "").startswith(MANAGER_PREFIX)
         if is_ours and _owns_label(metadata, entry) and not _is_older(metadata, entry):
             yield entry
 
 
 def _owns_label(metadata: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
     """Whether the label of the object, if it has it, was applied with the fields of the entry."""
-    if OWNER_UID_LABEL not in (metadata.get("labels") or {}):
-        return True
-    fields = (entry.get("fieldsV1") or {}).get("f:metadata") or {}
-    return f"f:{OWNER_UID_LABEL}" in (fields.get("f:labels") or {})
+    return OWNER_UID_LABEL not in (metadata.get("labels") or {}) or _owns(entry, *_label_path(OWNER_UID_LABEL))
 
 
 def _is_older(metadata: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
@@ -71,7 +104,10 @@ def _is_older(metadata: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
     created, written = metadata.get("creationTimestamp"), entry.get("time") or ""
     if not created or written >= created:  # times of one format
         return False
-    return not written or datetime.fromisoformat(created) - datetime.fromisoformat(written) > MAX_CLOCK_DIFFERENCE
+    try:
+        return datetime.fromisoformat(created) - datetime.fromisoformat(written) > MAX_CLOCK_DIFFERENCE
+    except (TypeError, ValueError):  # no time, or a forged one
+        return True
 
 
 def is_applied_by(obj: Mapping[str, Any], uid: str, deployment: str) -> bool:
@@ -86,18 +122,15 @@ def is_dependency(operator: Mapping[str, Any]) -> bool:
     """Whether operator-controller created the Operator, given as JSON, for others, and no person has taken it over.
 
     The label proves nothing, because manifests are copied. The spec was applied by operator-controller, and by nobody else: an
-    Operator whose entries of field managers were removed counts as a person's, so that it is never deleted by mistake.
+    Operator whose entries of field managers were removed, or are those of an original, counts as a person's, so that it is never
+    deleted by mistake.
     """
     metadata = operator["metadata"]
     managed: list[Mapping[str, Any]] = metadata.get("managedFields") or []
-    writers = {
-        (entry.get("manager"), entry.get("operation"))
-        for entry in managed
-        if "f:spec" in (entry.get("fieldsV1") or {}) and not entry.get("subresource")
-    }
+    writers = {entry.get("manager") for entry in managed if _owns(entry, "f:spec") and not entry.get("subresource")}
     return (
         INSTALLED_FOR_LABEL in (metadata.get("labels") or {})
         and LAST_APPLIED_ANNOTATION not in (metadata.get("annotations") or {})
-        and (OPERATOR_CONTROLLER, "Apply") in writers
-        and all(manager == OPERATOR_CONTROLLER for manager, _ in writers)
+        and has_applied(operator, OPERATOR_CONTROLLER, "f:spec")
+        and writers == {OPERATOR_CONTROLLER}
     )

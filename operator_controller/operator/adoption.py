@@ -1,7 +1,7 @@
 """Whether an Operator takes over the BundleDeployment of its name that no object owns.
 
-Such a one is what `kubectl delete --cascade=orphan` leaves of an Operator, what a restored backup contains, or what a person has
-made. Called by decide and blockers. Pure.
+Such a one is what `kubectl delete --cascade=orphan` leaves of an Operator, a copy that was restored from a backup, or what a
+person has made. Called by decide and blockers. Pure.
 
     made by this controller, for the package of the Operator       it is the Operator's: taken over
     the same, made by others, with the annotation                  taken over, because a person asks for it
@@ -55,4 +55,7 @@ def adopt_command(name: str) -> str:
 
 def _is_made_here(deployment: ObservedBundleDeployment) -> bool:
     """Whether this controller has applied it, and its template names a package: annotations alone may be a copy."""
-    return has_applied(deployment.raw, OPERATOR_CONTROLLER) and PACKAGE_ANNOTATION in deployment.annotations
+    return (
+        has_applied(deployment.raw, OPERATOR_CONTROLLER, "f:spec", "f:template")
+        and PACKAGE_ANNOTATION in deployment.annotations
+    )

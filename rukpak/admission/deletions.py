@@ -6,8 +6,8 @@ about deletions of BundleDeployments that would not do what they ask for (config
 because no other controller may list the custom resources of all kinds. A BundleDeployment of an Operator is as protected as that
 Operator. A deletionPolicy that keeps custom resources leaves nothing to protect, as soon as both have it: a BundleDeployment that
 is deleted in the foreground has its own, in the background that of its Operator. The deletion of a CustomResourceDefinition or a
-Namespace deletes custom resources whatever that policy says; one that is only labeled is not guarded. What cannot be counted
-counts as used. Never writes.
+Namespace deletes custom resources whatever that policy says; one that others have given the label is not guarded, but one of
+which nothing shows who applied it is. What cannot be counted counts as used. Never writes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, OWNER_UID_LABEL, C
 from olmkit.api.meta import Kind, Object
 from olmkit.api.names import is_dns1123_subdomain
 from olmkit.api.operators import has_protection, unprotect_command
-from olmkit.api.ownership import apply_entries, manager_name
+from olmkit.api.ownership import may_be_applied_by
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
@@ -151,7 +151,7 @@ class DeletionProtection:
         return await self._denial(protector, [request.old] if policy == CASCADE else [])
 
     async def validate_definition(self, request: AdmissionRequest) -> Denial | None:
-        """Why a CustomResourceDefinition is not deleted; None: it is, or no protected BundleDeployment has applied it."""
+        """Why a CustomResourceDefinition is not deleted; None: it is, and no protected BundleDeployment may have applied it."""
         if request.obj is not None or request.old is None or _is_deleting(request.old):
             return None
         for deployment in self._named_by((request.old["metadata"].get("labels") or {}).get(OWNER_UID_LABEL, "")):
@@ -199,17 +199,17 @@ class DeletionProtection:
     async def _part_denial(
         self, protector: Protector | Denial, deployment: Object, obj: Object, part: str
     ) -> Denial | None:
-        """Why a part of what the BundleDeployment installed is not deleted; None: it did not apply it, or it holds nothing."""
-        metadata = deployment["metadata"]
-        if manager_name(metadata["name"]) not in {entry["manager"] for entry in apply_entries(obj)}:
+        """Why a part of what the BundleDeployment installed is not deleted; None: others have made it, or it holds nothing."""
+        metadata, names = deployment["metadata"], (obj.get("spec") or {}).get("names")
+        label = OWNER_UID_LABEL if names is not None else f"{MEMBER_LABEL_PREFIX}{metadata['uid']}"
+        if not may_be_applied_by(obj, metadata["name"], label):
             return None
         if isinstance(protector, Denial):
             return protector
         if (stale := await self._stale_denial(protector)) is not None:
             return stale
-        names = (obj.get("spec") or {}).get("names")
         namespace = obj["metadata"]["name"] if names is None else None
-        counts = await self.usage.custom_resources(metadata["uid"], metadata["name"], namespace)
+        counts = await self.usage.custom_resources(metadata["uid"], metadata["name"], namespace, is_guarding=True)
         if names is not None:
             defined = required_text(obj, "spec", "group"), required_text(obj, "spec", "names", "kind")
             counts = tuple(each for each in counts if (each.group, each.kind) == defined)
@@ -225,7 +225,7 @@ class DeletionProtection:
         if (stale := await self._stale_denial(protector)) is not None:
             return stale
         installed = [[required_text(each, "metadata", part) for part in ("uid", "name")] for each in deployments]
-        counted = [await self.usage.custom_resources(uid, name) for uid, name in installed]
+        counted = [await self.usage.custom_resources(uid, name, is_guarding=True) for uid, name in installed]
         return denial_of(protector, [entry for counts in counted for entry in counts])
 
     async def _is_fresh(self) -> bool:

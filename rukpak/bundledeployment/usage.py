@@ -77,13 +77,14 @@ class UsageReader:
             return error
 
     async def custom_resources(
-        self, uid: str, deployment: str, namespace: str | None = None
+        self, uid: str, deployment: str, namespace: str | None = None, *, is_guarding: bool = False
     ) -> tuple[CustomResourceCount, ...]:
         """The custom resources of each CRD that the BundleDeployment of that uid and name installed, by group and kind, without
         those that it applied itself. What cannot be counted is an entry without a count. `namespace`: only those in it.
+        `is_guarding`: also those of a CRD with its label of which nothing shows who applied it.
         """
         deadline = asyncio.get_running_loop().time() + self.count_seconds
-        definitions = installed_definitions(self.crds, uid, deployment)
+        definitions = installed_definitions(self.crds, uid, deployment, is_guarding=is_guarding)
 
         def is_usage(obj: Object) -> bool:
             return not is_applied_by(obj, uid, deployment)
@@ -197,10 +198,17 @@ class UsageReader:
         )
 
 
-def installed_definitions(crds: Informer, uid: str, deployment: str) -> list[CustomResourceDefinition]:
-    """The CRDs that the BundleDeployment of that uid and name installed; one that only has its label belongs to others."""
-    labeled = map(definition_of, crds.by_index(OWNER_INDEX, uid))
-    return [each for each in labeled if each is not None and each.is_applied_by(uid, deployment)]
+def installed_definitions(
+    crds: Informer, uid: str, deployment: str, *, is_guarding: bool = False
+) -> list[CustomResourceDefinition]:
+    """The CRDs that the BundleDeployment of that uid and name installed; one that only has its label belongs to others.
+    `is_guarding`: with those of which nothing shows who applied them, for what keeps and never deletes."""
+    labeled = [each for each in map(definition_of, crds.by_index(OWNER_INDEX, uid)) if each is not None]
+    return [
+        each
+        for each in labeled
+        if (each.may_be_applied_by(uid, deployment) if is_guarding else each.is_applied_by(uid, deployment))
+    ]
 
 
 def _is_any(_: Object) -> bool:

@@ -1,5 +1,7 @@
 """An Operator that is created again finds the BundleDeployment of the one before, on the real API server."""
 
+import json
+
 from tests.cluster.operator_controller.conftest import FINALIZER, Scene, wanted_version
 from tests.conditions import triple
 
@@ -58,3 +60,28 @@ def test_a_bundle_deployment_that_a_person_made_is_adopted_on_request(scene: Sce
     assert wanted_version(adopted) == "1.0.0"
     assert ADOPT not in (adopted["metadata"].get("annotations") or {})
     assert [each["uid"] for each in adopted["metadata"]["ownerReferences"]] == [ready["metadata"]["uid"]]
+
+
+def test_a_copy_with_the_field_managers_of_its_original_is_adopted_on_request_only(scene: Scene) -> None:
+    """Backup tools patch them into what they restore."""
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    name = scene.operator(scene.name)
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+    scene.cluster.kubectl("delete", "operators.operators.operatorframework.io", name, "--cascade=orphan")
+    show = ("get", "bundledeployment", name, "-o", "json", "--show-managed-fields")
+    original = json.loads(scene.cluster.kubectl(*show))
+    scene.cluster.kubectl("delete", "bundledeployment", name)
+    copied = {field: original["metadata"][field] for field in ("name", "managedFields")}
+    scene.cluster.kubectl("create", "-f", "-", input=json.dumps({**original, "metadata": copied}))
+    entries = [{**each, "time": "2026-01-01T12:00:00Z"} for each in original["metadata"]["managedFields"]]
+    patch = json.dumps({"metadata": {"managedFields": entries}})
+    scene.cluster.kubectl("patch", "bundledeployment", name, "--type=merge", "--patch", patch)
+    restored = json.loads(scene.cluster.kubectl(*show))["metadata"]["managedFields"]
+    assert "operator-controller" in [each["manager"] for each in restored if each["time"] == "2026-01-01T12:00:00Z"]
+    scene.operator(scene.name)
+    scene.condition_when(name, "Stalled", "True", "already exists and is owned by no Operator")
+    assert not scene.get("bundledeployment", name)["metadata"].get("ownerReferences")
+    scene.cluster.kubectl("annotate", "bundledeployments.core.rukpak.io", name, f"{ADOPT}=true")
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")

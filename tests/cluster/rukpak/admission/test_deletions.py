@@ -20,6 +20,7 @@ from olmkit.runtime.client import Client
 from rukpak.admission.setup import BUNDLE_DEPLOYMENT_PATH, BUNDLE_PATH, DEFINITION_PATH, NAMESPACE_PATH, OPERATOR_PATH
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
 from tests.cluster.rukpak.admission.conftest import Object, Place
+from tests.cluster.rukpak.bundledeployment.test_finalize_policies import is_established
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     READY,
@@ -155,7 +156,19 @@ async def test_a_forged_review_is_answered_and_never_an_unexpected_error(
     fleet: Fleet, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Anyone in the cluster reaches the port. Wrong types stand in each place that a webhook reads."""
-    metadata = {"name": "a", "uid": "u", "annotations": {ANNOTATION: "true"}}
+    await fleet.protect()
+    uid = (await fleet.client.get(bundledeployments.KIND, fleet.name))["metadata"]["uid"]
+    labels = {OWNER_UID_LABEL: uid, f"{MEMBER_LABEL_PREFIX}{uid}": "true"}
+    entry: Object = {"manager": f"rukpak:{fleet.name}", "operation": "Apply", "time": "2026-01-01T12:00:00Z"}
+    entry["fieldsV1"] = {"f:metadata": {"f:labels": {f"f:{OWNER_UID_LABEL}": {}}}}
+    metadata = {
+        "name": "a",
+        "uid": "u",
+        "annotations": {ANNOTATION: "true"},
+        "labels": labels,
+        "managedFields": [entry],
+    }
+    metadata["creationTimestamp"] = "2026-01-02T12:00:00Z"
     owner = {"kind": "Operator", "name": "a", "uid": "u", "controller": True, "apiVersion": "v1"}
     spec = {"install": {"deletionPolicy": "Cascade"}, "deletionPolicy": "Cascade", "source": {"type": "image"}}
     old = {"metadata": {**metadata, "ownerReferences": [owner]}, "spec": spec}
@@ -165,6 +178,8 @@ async def test_a_forged_review_is_answered_and_never_an_unexpected_error(
         ("spec", "install"), ("spec", "install", "deletionPolicy"),
         ("spec", "deletionPolicy"), ("spec", "source"), ("metadata", "deletionTimestamp"), ("metadata", "finalizers"),
         *(("metadata", "ownerReferences", 0, name) for name in owner), ("metadata", "ownerReferences", 0),
+        *(("metadata", "managedFields", 0, name) for name in entry), ("metadata", "managedFields", 0),
+        ("metadata", "managedFields", 0, "fieldsV1", "f:metadata"), ("metadata", "creationTimestamp"),
     ]  # fmt: skip
     tls = ssl.create_default_context()
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
@@ -321,24 +336,36 @@ async def test_without_the_annotation_it_is_deleted(fleet: Fleet) -> None:
 
 
 async def test_its_definitions_and_namespaces_are_not_deleted_while_they_hold_custom_resources(fleet: Fleet) -> None:
+    """Also if nothing shows any more who applied them; what somebody else has given the label is none of them."""
     at, crd = fleet.place.at, f"boats.{fleet.place.at.group}"
     copied = definition(f"copy.{at.group}")
     uid = (await at.client.get(bundledeployments.KIND, fleet.name))["metadata"]["uid"]
     copied["metadata"]["labels"] = {OWNER_UID_LABEL: uid}
     await at.create(CRDS, copied)
+    await at.when(CRDS, copied["metadata"]["name"], "", is_established)
+    boat = kind_of(f"copy.{at.group}")
+    await fleet.client.create(boat, thing(boat, "a", at.name))
     await fleet.protect()
+    refused = {}
     for kind, name, webhook in (
         ("CustomResourceDefinition", crd, "vdefinitions.core.rukpak.io"),
         ("Namespace", fleet.name, "vnamespaces.core.rukpak.io"),
     ):
+        refused[kind.lower(), name] = (
+            f'admission webhook "{webhook}" denied the request: {kind} {name} of Operator {fleet.name} is protected: its '
+            f"deletion would delete 2 {crd}. Delete them first, or remove the protection: kubectl annotate "
+            f"operators.operators.operatorframework.io {fleet.name} {ANNOTATION}-"
+        )
+    for part, text in refused.items():
         for way in ([], ["--cascade=foreground"], ["--grace-period=0", "--force"]):
-            printed = await fleet.place.kubectl("delete", kind.lower(), name, *way)
-            assert printed.endswith(
-                f'admission webhook "{webhook}" denied the request: {kind} {name} of Operator {fleet.name} is protected: its '
-                f"deletion would delete 2 {crd}. Delete them first, or remove the protection: kubectl annotate "
-                f"operators.operators.operatorframework.io {fleet.name} {ANNOTATION}-"
-            )
-    await at.client.delete(CRDS, copied["metadata"]["name"])  # a label alone does not guard
+            assert (await fleet.place.kubectl("delete", *part, *way)).endswith(text)
+    for kind, name in refused:
+        for _ in range(2):  # rukpak may apply it again after the first time
+            await fleet.place.kubectl("patch", kind, name, "--type=merge", "-p", '{"metadata":{"managedFields":[{}]}}')
+            for part, text in refused.items():
+                assert (await fleet.place.kubectl("delete", *part)).endswith(text)
+            assert (await fleet.place.kubectl(*DELETE, fleet.name)).endswith(fleet.operator_refusal)
+    await at.client.delete(CRDS, copied["metadata"]["name"])  # it has a label alone
 
     await fleet.remove_custom_resources()
     before = (await at.client.get(CRDS, crd))["metadata"]["uid"]

@@ -64,6 +64,7 @@ def test_a_crd_is_what_it_defines() -> None:
         storage_version="v1",
         is_established=True,
         owner_uid="owner",
+        is_unattributed=True,
     )
     assert found.resource_version == "9"
     assert found.group_kind == ("example.com", "Boat")

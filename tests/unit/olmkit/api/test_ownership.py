@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
-from olmkit.api.ownership import is_applied_by
+from olmkit.api.operators import INSTALLED_FOR_LABEL
+from olmkit.api.ownership import has_applied, is_applied_by, is_dependency, may_be_applied_by
 
 OURS = {OWNER_UID_LABEL: "uid-1"}
 OWNED: dict[str, Any] = {"f:metadata": {"f:labels": {f"f:{OWNER_UID_LABEL}": {}}}}
 APPLY = {"manager": "rukpak:web", "operation": "Apply", "time": "2026-01-01T12:00:00Z", "fieldsV1": OWNED}
 OF_A_USER = {"manager": "kubectl", "operation": "Apply"}
+OF_A_LABEL = {**OF_A_USER, "operation": "Update", "fieldsV1": OWNED}
 
 
 @pytest.mark.parametrize(
@@ -48,3 +50,50 @@ def test_an_object_is_applied_if_it_has_both_the_label_and_the_entry(
     created = "2026-01-01T12:00:00Z"
     metadata = {"name": "one", "creationTimestamp": created, "labels": labels, "managedFields": entries}
     assert is_applied_by({"metadata": metadata}, "uid-1", "web") is is_ours
+
+
+@pytest.mark.parametrize(
+    ("entries", "is_guarded"),
+    [
+        pytest.param([APPLY], True, id="applied"),
+        pytest.param([OF_A_LABEL, APPLY], True, id="others have applied the label too"),
+        pytest.param(None, True, id="the entries were removed"),
+        pytest.param([{}], True, id="an empty entry"),
+        pytest.param([OF_A_USER], True, id="the entry was removed"),
+        pytest.param(
+            [OF_A_LABEL, {**OF_A_LABEL, "manager": "before-first-apply"}], True, id="applied after all were removed"
+        ),
+        pytest.param([{**APPLY, "time": "2025-01-01T12:00:00Z"}], True, id="restored with the entries of its original"),
+        pytest.param([OF_A_LABEL], False, id="a copy: others have written the label"),
+        pytest.param([{**APPLY, "fieldsV1": {"f:spec": {}}}, OF_A_LABEL], False, id="a copy with the entries left"),
+    ],
+)
+def test_what_guards_an_object_needs_no_entry_that_can_be_removed(
+    entries: list[dict[str, Any]] | None, is_guarded: bool
+) -> None:
+    metadata = {"creationTimestamp": "2026-01-01T12:00:00Z", "labels": OURS, "managedFields": entries}
+    assert may_be_applied_by({"metadata": metadata}, "web", OWNER_UID_LABEL) is is_guarded
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_made"),
+    [
+        pytest.param({}, True, id="applied"),
+        pytest.param({"time": "2026-01-02T12:00:00Z"}, True, id="applied again"),
+        pytest.param({"time": "2025-12-31T12:00:00Z"}, False, id="the entry of an original, patched into a copy"),
+        pytest.param({"time": None}, False, id="no time"),
+        pytest.param({"fieldsV1": {"f:metadata": {}}}, False, id="what the creator of a copy does not own"),
+        pytest.param({"fieldsV1": None}, False, id="no fields"),
+        pytest.param({"operation": "Update"}, False, id="another kind of write"),
+        pytest.param({"subresource": "status"}, False, id="a status"),
+    ],
+)
+def test_the_entry_of_an_original_proves_nothing_about_a_copy(changes: dict[str, Any], is_made: bool) -> None:
+    entry = {**APPLY, "manager": "operator-controller", "fieldsV1": {"f:spec": {"f:template": {}}}, **changes}
+    metadata = {
+        "creationTimestamp": "2026-01-01T12:00:00Z",
+        "labels": {INSTALLED_FOR_LABEL: ""},
+        "managedFields": [entry],
+    }
+    assert has_applied({"metadata": metadata}, "operator-controller", "f:spec", "f:template") is is_made
+    assert is_dependency({"metadata": metadata}) is is_made

@@ -22,7 +22,12 @@ from operator_controller.operator.world import (
 )
 from tests.unit.operator_controller.operator.worlds import bundle_annotations, deployment, operator, owner, world
 
-APPLIED = {"manager": "operator-controller", "operation": "Apply", "apiVersion": "core.rukpak.io/v1alpha1"}
+APPLIED: dict[str, Any] = {
+    "manager": "operator-controller",
+    "operation": "Apply",
+    "time": "2026-01-01T00:00:00Z",
+    "fieldsV1": {"f:spec": {"f:template": {}}},
+}
 ASKED = {ADOPT_ANNOTATION: "true"}
 OTHER_PACKAGE = bundle_annotations("1.0.0", package="q")
 
@@ -30,7 +35,7 @@ OTHER_PACKAGE = bundle_annotations("1.0.0", package="q")
 def found(managed: list[dict[str, Any]], annotations: dict[str, str] | None = None, **changes: Any) -> Any:
     """The BundleDeployment of the Operator's name, with these managedFields and annotations."""
     raw = dict(deployment("1.0.0", **{"owners": [], **changes}).raw)
-    identity = {"resourceVersion": "7", "managedFields": managed, "annotations": annotations or {}}
+    identity = {"creationTimestamp": "2026-01-01T00:00:00Z", "managedFields": managed, "annotations": annotations or {}}
     return ObservedBundleDeployment.load({**raw, "metadata": {**raw["metadata"], **identity}})
 
 
@@ -40,6 +45,14 @@ def found(managed: list[dict[str, Any]], annotations: dict[str, str] | None = No
         pytest.param(found([APPLIED]), True, id="one that this controller has made for the package"),
         pytest.param(found([APPLIED], annotations=ASKED), True, id="the same when it is asked for too"),
         pytest.param(found([]), False, id="a copy that another client has made"),
+        pytest.param(
+            found([{**APPLIED, "time": "2025-01-01T00:00:00Z"}]),
+            False,
+            id="a copy into which the entries of its original were patched",
+        ),
+        pytest.param(
+            found([{**APPLIED, "fieldsV1": {"f:metadata": {}}}]), False, id="a copy with what is left of these entries"
+        ),
         pytest.param(
             found([{**APPLIED, "operation": "Update"}]), False, id="one that this controller has patched only"
         ),

@@ -84,7 +84,14 @@ def test_members_of_a_cycle_do_not_wait_for_each_other() -> None:
 # --- an Operator that was created as a dependency
 
 
-CREATED = [{"manager": "operator-controller", "operation": "Apply", "fieldsV1": {"f:spec": {"f:packageName": {}}}}]
+CREATED = [
+    {
+        "manager": "operator-controller",
+        "operation": "Apply",
+        "time": "2026-01-01T00:00:00Z",
+        "fieldsV1": {"f:spec": {"f:packageName": {}}},
+    }
+]
 
 
 def dependency(**changes: Any) -> World:
