@@ -13,21 +13,21 @@ which nothing shows who applied it is. What cannot be counted counts as used. Ne
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from olmkit.admission.review import AdmissionRequest, Denial, optional_text, required_text
-from olmkit.api import bundledeployments, operators
+from olmkit.api import bundledeployments, customresourcedefinitions, operators
 from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, OWNER_UID_LABEL, CustomResourceCount
 from olmkit.api.meta import Kind, Object
 from olmkit.api.names import is_dns1123_subdomain
 from olmkit.api.operators import has_protection, unprotect_command
-from olmkit.api.ownership import may_be_applied_by
+from olmkit.api.ownership import MANAGER_PREFIX, apply_entries, may_be_applied_by
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from rukpak.bundledeployment.crd_removal import CASCADE, ORPHAN, policy_of
-from rukpak.bundledeployment.rest_mapper import RestMapper
+from rukpak.bundledeployment.rest_mapper import NAMESPACES, RestMapper
 from rukpak.bundledeployment.usage import UsageReader
 from rukpak.format.text import list_names
 
@@ -36,6 +36,8 @@ MAX_COUNTED = 500
 """Custom resources of one kind that are counted: one request for each kind."""
 COUNT_SECONDS = 5.0
 """Seconds for counting. The API server waits 10 s (config/webhook)."""
+READ_SECONDS = 2.0
+"""Seconds for reading the BundleDeployments that have applied an object: anyone who reaches the port can name any number."""
 FRESHNESS_SECONDS = 2.0
 """Seconds for which a watch that is cut is waited for."""
 MAX_CONCURRENT_REQUESTS = 4
@@ -127,11 +129,14 @@ class DeletionProtection:
             return None
         if request.orphans_dependents:
             return None
-        uid = required_text(request.old, "metadata", "uid")
+        uid, name = (required_text(request.old, "metadata", part) for part in ("uid", "name"))
+        protector = Protector(operators.KIND, name)
+        if (stale := await self._stale_denial(protector)) is not None:
+            return stale
         owned = [obj for obj in self.deployments.objects.values() if (operator_of(obj) or {}).get("uid") == uid]
         policy = optional_text(request.old, CASCADE, "spec", "install", "deletionPolicy")
         used = [obj for obj in owned if CASCADE in (policy, policy_of(obj))]
-        return await self._denial(Protector(operators.KIND, required_text(request.old, "metadata", "name")), used)
+        return await self._denial(protector, used)
 
     async def validate_bundle_deployment(self, request: AdmissionRequest) -> Denial | None:
         """Why a BundleDeployment is not deleted; None: it is, and if it is protected, its Operator is being deleted or is not.
@@ -148,38 +153,69 @@ class DeletionProtection:
         protector = await self._protector_of(request.old)
         if protector is None or isinstance(protector, Denial):
             return protector
+        if (stale := await self._stale_denial(protector)) is not None:
+            return stale
         return await self._denial(protector, [request.old] if policy == CASCADE else [])
 
     async def validate_definition(self, request: AdmissionRequest) -> Denial | None:
         """Why a CustomResourceDefinition is not deleted; None: it is, and no protected BundleDeployment may have applied it."""
         if request.obj is not None or request.old is None or _is_deleting(request.old):
             return None
-        for deployment in self._named_by((request.old["metadata"].get("labels") or {}).get(OWNER_UID_LABEL, "")):
-            protector = await self._protector_of(deployment)
-            if protector is not None:
-                part = f"CustomResourceDefinition {required_text(request.old, 'metadata', 'name')}"
-                return await self._part_denial(protector, deployment, request.old, part)
-        return None
+        uid = (request.old["metadata"].get("labels") or {}).get(OWNER_UID_LABEL, "")
+        return await self._part_denial(request.old, {uid}, customresourcedefinitions.KIND)
 
     async def validate_namespace(self, request: AdmissionRequest) -> Denial | None:
         """Why a Namespace is not deleted; None: it is, or no protected BundleDeployment has custom resources in it."""
         if request.obj is not None or request.old is None or _is_deleting(request.old):
             return None
         labels = request.old["metadata"].get("labels") or {}
-        uids = (key.removeprefix(MEMBER_LABEL_PREFIX) for key in labels if key.startswith(MEMBER_LABEL_PREFIX))
-        for deployment in self._named_by(*sorted(uids)):
-            protector = await self._protector_of(deployment)
-            if protector is None:
+        uids = {key.removeprefix(MEMBER_LABEL_PREFIX) for key in labels if key.startswith(MEMBER_LABEL_PREFIX)}
+        return await self._part_denial(request.old, uids, NAMESPACES)
+
+    async def _part_denial(self, obj: Object, uids: Collection[str], kind: Kind) -> Denial | None:
+        """Why a part of what BundleDeployments of these uids installed is not deleted; None: no protected one has applied it, or
+        it holds nothing of theirs."""
+        part = f"{kind.kind} {required_text(obj, 'metadata', 'name')}"
+        deadline = asyncio.get_running_loop().time() + READ_SECONDS
+        shown = (each["metadata"] for each in self.deployments.objects.values())
+        names = {each["name"] for each in shown if each["uid"] in uids}
+        names |= {entry["manager"].removeprefix(MANAGER_PREFIX) for entry in apply_entries(obj)}
+        for name in sorted(names):
+            try:
+                async with asyncio.timeout_at(deadline):
+                    deployment = await self._may_protect(name, uids, obj)
+            except (ApiError, TimeoutError) as error:
+                problem = error.message if isinstance(error, ApiError) else "no answer in time"
+                return Denial(FORBIDDEN, f"{part}: its BundleDeployment {name} cannot be read: {problem}")
+            protector = await self._protector_of(deployment) if deployment is not None else None
+            if deployment is None or protector is None:
                 continue
-            part = f"Namespace {required_text(request.old, 'metadata', 'name')}"
-            if (denial := await self._part_denial(protector, deployment, request.old, part)) is not None:
+            if isinstance(protector, Denial):
+                return protector
+            if (denial := await self._used_denial(protector, deployment["metadata"], obj, part)) is not None:
                 return denial
         return None
 
-    def _named_by(self, *uids: str) -> list[Object]:
-        """The BundleDeployments of these uids that are not being deleted, and may be protected."""
-        found = (obj for obj in self.deployments.objects.values() if obj["metadata"]["uid"] in uids)
-        return [obj for obj in found if is_protected(obj) or (operator_of(obj) and not _is_deleting(obj))]
+    async def _may_protect(self, name: str, uids: Collection[str], obj: Object) -> Object | None:
+        """The BundleDeployment of this name, if it has one of the uids, may be protected, and may have applied the
+        object. None if it is being deleted.
+
+        The API server is asked: the informer of a replica that cannot watch does not show what was installed or protected since.
+        Only that a deletion has begun stays true. Raises ApiError.
+        """
+        known = self.deployments.get(name)
+        is_leaving = known is not None and known["metadata"]["uid"] in uids and _is_deleting(known)
+        if is_leaving or not is_dns1123_subdomain(name):
+            return None
+        try:
+            async with self.usage.limit:
+                found = await self.client.get(bundledeployments.KIND, name)
+        except NotFound:
+            return None
+        may_be = is_protected(found) or (operator_of(found) is not None and not _is_deleting(found))
+        uid = found["metadata"]["uid"]
+        label = f"{MEMBER_LABEL_PREFIX}{uid}" if (obj.get("spec") or {}).get("names") is None else OWNER_UID_LABEL
+        return found if may_be and uid in uids and may_be_applied_by(obj, name, label) else None
 
     async def _protector_of(self, deployment: Object) -> Protector | Denial | None:
         """What protects the BundleDeployment; None: nothing, its Operator is being deleted or not protected."""
@@ -196,18 +232,11 @@ class DeletionProtection:
             return None
         return Protector(operators.KIND, owner["name"])  # the annotation of the BundleDeployment is a copy
 
-    async def _part_denial(
-        self, protector: Protector | Denial, deployment: Object, obj: Object, part: str
-    ) -> Denial | None:
-        """Why a part of what the BundleDeployment installed is not deleted; None: others have made it, or it holds nothing."""
-        metadata, names = deployment["metadata"], (obj.get("spec") or {}).get("names")
-        label = OWNER_UID_LABEL if names is not None else f"{MEMBER_LABEL_PREFIX}{metadata['uid']}"
-        if not may_be_applied_by(obj, metadata["name"], label):
-            return None
-        if isinstance(protector, Denial):
-            return protector
+    async def _used_denial(self, protector: Protector, metadata: Object, obj: Object, part: str) -> Denial | None:
+        """Why a part of what the BundleDeployment with this metadata installed is not deleted; None: it holds nothing."""
         if (stale := await self._stale_denial(protector)) is not None:
             return stale
+        names = (obj.get("spec") or {}).get("names")
         namespace = obj["metadata"]["name"] if names is None else None
         counts = await self.usage.custom_resources(metadata["uid"], metadata["name"], namespace, is_guarding=True)
         if names is not None:
@@ -216,14 +245,13 @@ class DeletionProtection:
         return denial_of(protector, counts, part)
 
     async def _stale_denial(self, protector: Protector) -> Denial | None:
+        """The denial while the informers are stale. Asked before anything is read of them."""
         if await self._is_fresh():
             return None
         text = f"{_subject(protector)} is protected, and its custom resources cannot be counted now: try again"
         return Denial(FORBIDDEN, text)
 
     async def _denial(self, protector: Protector, deployments: Sequence[Object]) -> Denial | None:
-        if (stale := await self._stale_denial(protector)) is not None:
-            return stale
         installed = [[required_text(each, "metadata", part) for part in ("uid", "name")] for each in deployments]
         counted = [await self.usage.custom_resources(uid, name, is_guarding=True) for uid, name in installed]
         return denial_of(protector, [entry for counts in counted for entry in counts])

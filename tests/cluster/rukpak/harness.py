@@ -297,8 +297,9 @@ def settings(cluster: Cluster, cache: Path, **changes: Any) -> Settings:
 @contextlib.asynccontextmanager
 async def rukpak(cluster: Cluster, cache: Path, make: type[Client] = Client, **changes: Any) -> AsyncIterator[Client]:
     """The process rukpak, in this one, until the block ends; yields its client. What it crashes with is raised."""
-    async with await make.connect(str(cluster.kubeconfig)) as client:
-        manager = Manager("rukpak", settings(cluster, cache, **changes), client)
+    made = settings(cluster, cache, **changes)
+    async with await make.connect(made.kubeconfig) as client:
+        manager = Manager("rukpak", made, client)
         try:
             await build(manager)
             run = asyncio.create_task(manager.run())

@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
+from devcluster.services import free_address
 from olmkit.api import bundledeployments, operators
 from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION, MEMBER_LABEL_PREFIX, OWNER_UID_LABEL
 from olmkit.api.meta import controller_reference
@@ -19,6 +21,8 @@ from olmkit.errors import Forbidden, Unavailable
 from olmkit.runtime.client import Client
 from rukpak.admission.setup import BUNDLE_DEPLOYMENT_PATH, BUNDLE_PATH, DEFINITION_PATH, NAMESPACE_PATH, OPERATOR_PATH
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
+from tests.cluster.proxy import run_as
+from tests.cluster.refusing_proxy import RefusingProxy
 from tests.cluster.rukpak.admission.conftest import Object, Place
 from tests.cluster.rukpak.bundledeployment.test_finalize_policies import is_established
 from tests.cluster.rukpak.harness import (
@@ -373,6 +377,40 @@ async def test_its_definitions_and_namespaces_are_not_deleted_while_they_hold_cu
     await at.when(CRDS, crd, "", lambda raw: raw is not None and raw["metadata"]["uid"] != before)
     await fleet.client.delete(operators.KIND, fleet.name)
     await at.until(gone)  # rukpak deletes both, although they are guarded
+
+
+async def test_a_replica_that_cannot_read_bundle_deployments_denies_what_is_protected(
+    place: Place, tmp_path: Path
+) -> None:
+    """It waits for the lease, and its informer has not seen what was installed meanwhile. What nobody protects is deleted."""
+    at, crd = place.at, f"boats.{place.at.group}"
+    elected: dict[str, Any] = {"leader_elect": True}
+    behind, boat = free_address(), kind_of(at.group)
+    deletions = (["customresourcedefinition", crd], ["namespace", at.name])
+    async with (
+        run_as(RefusingProxy, at.cluster.kubeconfig, tmp_path) as between,
+        place.rukpak(**elected) as client,
+    ):
+        await place.configure()
+        await place.answers()
+        async with place.rukpak("b", behind, kubeconfig=str(between.kubeconfig), **elected):
+            between.refuse(r"bundledeployments\?")
+            await between.until_refused(1)
+            await client.apply(
+                bundledeployments.KIND, at.body(at.push(plain(namespace(at.name), definition(at.group)))), "test"
+            )
+            await at.until(READY)
+            await client.create(boat, thing(boat, "a", at.name))
+            await client.patch(bundledeployments.KIND, at.name, annotated("true"))
+            await replace(place, address=behind).configure()
+            await replace(place, address=behind).answers()
+            for arguments in deletions:
+                printed = await place.kubectl("delete", *arguments)
+                assert "is protected, and its custom resources cannot be counted now: try again" in printed
+            assert await at.find(boat, "a", at.name) is not None
+            await client.patch(bundledeployments.KIND, at.name, annotated(None))
+            for arguments in deletions:
+                assert "deleted" in await place.kubectl("delete", *arguments, "--wait=false")
 
 
 async def test_without_rukpak_only_what_is_protected_stays(place: Place) -> None:
