@@ -25,6 +25,7 @@ from olmctl.suite.manifests import (
 from olmctl.suite.objects import DEPLOYMENT, KINDS, find_all, is_own, kind_of, name_of
 from olmctl.terminal import clean
 from olmkit.api.meta import Object
+from olmkit.api.ownership import has_applied
 from olmkit.errors import NotFound
 from olmkit.gocompat.versions import BadVersion, parse_tolerant_version
 from olmkit.runtime.client import Client
@@ -124,5 +125,4 @@ async def delete_leftovers(client: Client, leftovers: Iterable[Object]) -> None:
 
 
 def _is_applied_by_olm(obj: Object) -> bool:
-    entries = part(obj, "metadata", "managedFields") or ()
-    return any((each.get("manager"), each.get("operation")) == (FIELD_MANAGER, "Apply") for each in entries)
+    return has_applied(obj, FIELD_MANAGER, "f:metadata", "f:labels", f"f:{VERSION_LABEL}")

@@ -96,8 +96,9 @@ class OperatorActions:
                 self.informers.operators.record_write(created)
                 name, required_by = created["metadata"]["name"], world.operator.metadata.name
                 log.info("created Operator %s, which Operator %s requires", name, required_by)
-            case RemoveDependencyLabel():
-                await self._patch_operator(world, {"labels": {INSTALLED_FOR_LABEL: None}})
+            case RemoveDependencyLabel(names):
+                for name in names:
+                    await self._keep(name)
             case RequestCount(name, uid):
                 await self._annotate(name, uid, COUNT_ANNOTATION, count_request(world.now, uuid4().hex))
             case WithdrawCount(name, uid):
@@ -117,11 +118,11 @@ class OperatorActions:
         """Write the annotation that holds the deletion of a BundleDeployment, or remove it. Raises ApiError."""
         await self._annotate(plan.name, plan.uid, DELETION_HOLD_ANNOTATION, plan.reason or None)
 
-    async def _patch_operator(self, world: World, change: Mapping[str, object]) -> None:
-        metadata = world.operator.metadata
-        body = {"metadata": {"resourceVersion": metadata.resource_version, **change}}
+    async def _keep(self, dependency: str) -> None:
+        body = {"metadata": {"labels": {INSTALLED_FOR_LABEL: None}}}
         with suppress(NotFound):
-            self.informers.operators.record_write(await self.client.patch(operators.KIND, metadata.name, body))
+            self.informers.operators.record_write(await self.client.patch(operators.KIND, dependency, body))
+            log.info("Operator %s is no dependency any more: it stays also if nothing requires it", dependency)
 
     async def _annotate(self, name: str, uid: str, annotation: str, value: str | None) -> None:
         """Set an annotation of a BundleDeployment; None removes it."""

@@ -7,7 +7,8 @@ Called by olmkit.runtime.reconciler. Pure.
     a BundleDeployment of its name that nobody owns --> AdoptBundleDeployment, if it may be
     deleted  --> (nothing installed requires it) --> ApplyBundleDeployment with its deletion policy --> DeleteBundleDeployment
              --> Keep (rukpak works) --> RemoveFinalizer
-    deleted without its dependents --> ReleaseBundleDeployment, unless the garbage collector was faster --> RemoveFinalizer
+    deleted without its dependents --> RemoveDependencyLabel --> ReleaseBundleDeployment, unless the garbage collector was faster
+             --> RemoveFinalizer
     dependency that nothing requires --> RequestCount --> (no custom resources) --> DeleteDependency
 """
 
@@ -31,6 +32,7 @@ from operator_controller.operator.world import (
     ObservedBundleDeployment,
     Plan,
     ReleaseBundleDeployment,
+    RemoveDependencyLabel,
     RemoveFinalizer,
     World,
 )
@@ -73,6 +75,8 @@ def _missing_finalizer(world: World) -> AddFinalizer | None:
 def _decide_deletion(world: World, evaluation: DeletionEvaluation) -> Plan:
     finalizers = tuple(world.operator.metadata.finalizers)
     existing = world.owned_bundle_deployment
+    if world.dependencies:
+        return RemoveDependencyLabel(world.dependencies)
     if existing is not None:
         metadata = existing.model.metadata
         if world.is_orphaning:

@@ -248,7 +248,7 @@ def dependency_plan(world: World) -> Plan | None:
     if INSTALLED_FOR_LABEL not in world.operator.metadata.labels:
         return None
     if not world.is_dependency:
-        return RemoveDependencyLabel()
+        return RemoveDependencyLabel((world.operator.metadata.name,))
     deployment = world.owned_bundle_deployment
     name = deployment.model.metadata.name if deployment is not None else ""
     uid = deployment.model.metadata.uid if deployment is not None else ""

@@ -170,7 +170,15 @@ class OperatorReconciler:
             bundle_deployment=ObservedBundleDeployment.load(deployment) if deployment is not None else None,
             was_orphaning=operator.metadata.uid in self.orphaning,
         )
+        if world.leaves_bundle_deployment:
+            world = replace(world, dependencies=self._dependencies(operator))
         return self._with_running(world)
+
+    def _dependencies(self, operator: Operator) -> tuple[str, ...]:
+        """The Operators that were created for what its bundle requires."""
+        names = sorted(one.operator for one in operator.status.dependencies or () if one.operator)
+        found = {name: self.informers.operators.get(name) for name in names}
+        return tuple(name for name, raw in found.items() if raw is not None and is_dependency(raw))
 
     def _neighbours(self, packages: Iterable[str]) -> dict[str, Neighbour]:
         """The Operators for these packages, as far as there are any."""

@@ -143,6 +143,8 @@ class World:
     """The names of the Catalogs that spec.catalogSelector selects, sorted; None without a selector."""
     was_orphaning: bool = False
     """Whether the Operator is known to have had ORPHAN_FINALIZER while it was being deleted."""
+    dependencies: tuple[str, ...] = ()
+    """The names of the Operators that were created for what its bundle requires, if its BundleDeployment stays without it."""
     resolution: AnswerState | None = None
     """The answer to evaluate.request_to_resolve(); None if that is None."""
     pull_secret: str | None = None
@@ -160,6 +162,13 @@ class World:
         """Whether what the Operator owns is to stay, as `kubectl delete --cascade=orphan` asks for."""
         metadata = self.operator.metadata
         return metadata.deleting and (ORPHAN_FINALIZER in metadata.finalizers or self.was_orphaning)
+
+    @property
+    def leaves_bundle_deployment(self) -> bool:
+        """Whether the Operator is being deleted and its BundleDeployment stays, also if the garbage collector was faster."""
+        left = self.bundle_deployment
+        is_left = left is not None and left.controller is None and not left.model.metadata.deleting
+        return self.is_orphaning or (self.operator.metadata.deleting and is_left)
 
     @property
     def owned_bundle_deployment(self) -> ObservedBundleDeployment | None:
@@ -240,7 +249,10 @@ class CreateDependency:
 
 @dataclass(frozen=True)
 class RemoveDependencyLabel:
-    """Remove the label of a dependency: a person has taken the Operator over."""
+    """Remove the label of the dependencies with these names: a person has taken the Operator over, or a BundleDeployment that no
+    Operator owns still requires it."""
+
+    operators: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -185,10 +185,20 @@ def service(name: str) -> str:
     return json.dumps({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"ports": [{"port": 1}]}})
 
 
+def copy_of(original: str) -> str:
+    """A patch with the managedFields of an original, for a copy that is younger."""
+    entries = json.loads(original)["metadata"]["managedFields"]
+    return json.dumps({"metadata": {"managedFields": [{**each, "time": "2026-01-01T00:00:00Z"} for each in entries]}})
+
+
 def test_an_older_suite_is_upgraded_and_what_it_had_is_deleted(olm: Olm, bare_cluster: Cluster) -> None:
     label_controllers(bare_cluster, "v0.0.1")
     for name, manager in (("leftover", "olm"), ("of-a-person", "kubectl")):
         bare_cluster.kubectl("apply", "--server-side", f"--field-manager={manager}", "-f", "-", input=service(name))
+    ask = ("get", "service", "leftover", "-n", SYSTEM_NAMESPACE, "-o", "json", "--show-managed-fields")
+    bare_cluster.kubectl("create", "-f", "-", input=service("copied"))
+    patch = f"--patch={copy_of(bare_cluster.kubectl(*ask))}"
+    bare_cluster.kubectl("patch", "service", "copied", "-n", SYSTEM_NAMESPACE, "--type=merge", patch)
     status, out, err = olm("suite", "install", "--force", "--no-wait")
     assert f"image {IMAGE} -> {IMAGE_OF_VERSION} (catalogd, operator-controller, rukpak)\n" in err
     assert images(bare_cluster) == {IMAGE_OF_VERSION}
@@ -200,9 +210,10 @@ def test_an_older_suite_is_upgraded_and_what_it_had_is_deleted(olm: Olm, bare_cl
     assert [line for line in out.splitlines() if line.endswith(" deleted")] == ["service/leftover deleted"]
     services = bare_cluster.kubectl("get", "services", "-n", SYSTEM_NAMESPACE, "-o", "name").split()
     assert set(services) == {
-        f"service/{name}" for name in ("catalogd-catalogserver", "operator-controller", "rukpak", "of-a-person")
+        f"service/{name}"
+        for name in ("catalogd-catalogserver", "operator-controller", "rukpak", "of-a-person", "copied")
     }
-    bare_cluster.kubectl("delete", "service", "of-a-person", "-n", SYSTEM_NAMESPACE)
+    bare_cluster.kubectl("delete", "service", "of-a-person", "copied", "-n", SYSTEM_NAMESPACE)
 
 
 def test_a_newer_suite_is_replaced_only_by_force(olm: Olm, bare_cluster: Cluster) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
@@ -75,6 +76,19 @@ async def test_a_circle_stays_whole_while_one_of_it_is_in_use(site: Site) -> Non
         assert not is_deleting(site, "a")
         await site.client.delete(site.kind("b"), "in-use", "default")
         await site.until_gone("a", "b")
+
+
+@pytest.mark.timeout(400)
+async def test_what_is_left_without_its_operator_keeps_its_dependencies(site: Site) -> None:
+    async with site.controller():
+        await site.install(CHAIN)
+        arguments = ("delete", "operators.operators.operatorframework.io", site.package("a"), "--cascade=orphan")
+        await asyncio.to_thread(site.cluster.kubectl, *arguments)
+        await site.until("b is nobody's dependency any more", lambda: INSTALLED_FOR_LABEL not in labels(site, "b"))
+        assert site.operator("b") is not None
+        assert not is_deleting(site, "b")
+        assert site.deployment("a") is not None
+    await site.delete("a", bundledeployments.KIND)
 
 
 @pytest.mark.timeout(400)
