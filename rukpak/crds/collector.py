@@ -104,7 +104,9 @@ class Collector:
         except ApiError as error:
             if isinstance(error, NotFound) or (isinstance(error, Unavailable) and error.status != _CONVERSION_FAILED):
                 raise
-            return [_unknown(each, f"its custom resources cannot be listed: {error.message}") for each in total]
+            advice = ", see to its conversion webhook first" if isinstance(error, Unavailable) else ""
+            reason = f"its custom resources cannot be listed{advice}: {error.message}"
+            return [_unknown(each, reason) for each in total]
         except OlmError as error:
             return [replace(each, failed=error.message) for each in total]
         except Exception as error:  # whatever an object does to what evaluates it

@@ -112,5 +112,7 @@ async def test_custom_resources_that_a_conversion_webhook_keeps_from_being_liste
         return found
 
     found = await is_refused()
-    assert found[Form(name, "v1", "v1")].unknown.startswith("its custom resources cannot be listed: conversion webhook")
+    assert found[Form(name, "v1", "v1")].unknown.startswith(
+        "its custom resources cannot be listed, see to its conversion webhook first: conversion webhook"
+    )
     assert found[Form(name, "v2", "v2")].count == 1
