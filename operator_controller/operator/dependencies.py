@@ -34,7 +34,7 @@ from operator_controller.operator.world import (
 from operator_controller.resolve.answer import Answer, AnswerKind, Dependency, requiring_packages
 from operator_controller.resolve.formatting import first_names
 
-COUNT_VALIDITY = timedelta(minutes=2)
+COUNT_VALIDITY = timedelta(seconds=30)
 """For how long after its request a count of custom resources permits a deletion."""
 
 
