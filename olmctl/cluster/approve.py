@@ -7,7 +7,14 @@ from typing import Any
 
 from olmctl.cluster.installed_objects import bundle_deployment_of
 from olmctl.cluster.list import RESOURCE
-from olmctl.cluster.operator_state import available_version, awaits_approval, installed, text_at
+from olmctl.cluster.operator_state import (
+    available_version,
+    awaits_approval,
+    installed,
+    is_terminating,
+    refusal,
+    text_at,
+)
 from olmctl.cluster.planned_bundle import Cluster, rendered, wanted_bundle, wanted_spec
 from olmctl.cluster.planned_definitions import definitions_of, planned_definitions
 from olmctl.cluster.session import Session, on_cluster
@@ -25,12 +32,15 @@ async def approve(
     session: Session, operator: str, version: str | None, force: bool, wait: bool, seconds: float, **options: Any
 ) -> int:
     """Approve the version that waits for approval of OPERATOR, unless the upgrade would be refused."""
-    found = await session.client.get(operators.KIND, operator)
+    found = await kept_operator(session, operator)
     pending = available_version(found)
     if version is not None and version != pending:
         raise CommandError(FAILED, f"version {version} does not wait for approval: {pending or 'no version'} does")
     if not pending:
-        print(f"{RESOURCE}/{operator} has no version that waits for approval")
+        refused = refusal(found)
+        print(
+            f"{RESOURCE}/{operator} has no version that waits for approval{f': it is {clean(refused)}' * bool(refused)}"
+        )
         return 0
     if not awaits_approval(found):
         message = text_at(found, "status", "available", "message")
@@ -41,6 +51,14 @@ async def approve(
     await approve_version(session, found, pending)
     print(f"{RESOURCE}/{operator} approved: version {clean(pending)}")
     return await wait_for_operator(session, operator, seconds, pending) if wait else 0
+
+
+async def kept_operator(session: Session, name: str) -> Object:
+    """The Operator as it is. Raises CommandError if it is being deleted, NotFound."""
+    found = await session.client.get(operators.KIND, name)
+    if is_terminating(found):
+        raise CommandError(FAILED, f"{name} is being deleted: olm install installs it again when it is gone")
+    return found
 
 
 async def check_approval(session: Session, found: Object, options: Mapping[str, Any]) -> None:

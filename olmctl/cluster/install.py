@@ -9,13 +9,13 @@ from typing import Any
 from olmctl.cluster.catalog_offers import offered_entries
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.offered_versions import check_version
-from olmctl.cluster.operator_state import part, text_at
+from olmctl.cluster.operator_state import is_terminating, text_at
 from olmctl.cluster.output import print_object, without_managed_fields
 from olmctl.cluster.packages import check_channel, installed_packages
 from olmctl.cluster.requested_fields import check_fields
 from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster
-from olmctl.cluster.waiting import wait_for_operator
-from olmctl.commands import REFUSED, CommandError
+from olmctl.cluster.waiting import wait_for_operator, wait_until_gone
+from olmctl.commands import FAILED, REFUSED, CommandError
 from olmkit.api import operators
 from olmkit.api.catalogs import NAME_LABEL
 from olmkit.api.meta import Object
@@ -58,6 +58,9 @@ async def install(session: Session, package: str, name: str | None, **options: A
         print_object(request.manifest, "json" if options["output"] == "json" else "yaml")
         return 0
     previous = await _previous(session, request)
+    if previous is not None and is_terminating(previous):
+        await _await_deletion(session, request, options)
+        previous = None
     if not request.is_forced:
         if previous is None:
             await _check_claim(session, request)
@@ -106,12 +109,20 @@ async def _previous(session: Session, request: Request) -> Object | None:
     return found
 
 
+async def _await_deletion(session: Session, request: Request, options: Mapping[str, Any]) -> None:
+    """Wait until the Operator is gone. Raises CommandError if the command is not to wait: nothing would come of the request."""
+    if not options["wait"] or request.is_dry_run:
+        later = "run the command again when it is gone (--wait waits for that, and installs it then)"
+        raise CommandError(FAILED, f"{request.name} is being deleted: {later}")
+    await wait_until_gone(session, [request.name], options["seconds"])
+
+
 async def _check_claim(session: Session, request: Request) -> None:
     """Raises CommandError if another Operator manages the package: a second one would never be resolved."""
     names = [
         text_at(each, "metadata", "name")
         for each in (await installed_packages(session)).get(request.package, ())
-        if not part(each, "metadata", "deletionTimestamp")
+        if not is_terminating(each)
     ]
     if names:
         text = f"package {request.package} is already managed by Operator {names[0]}"

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from olmctl.cluster.operator_state import part, text_at
+from olmctl.cluster.operator_state import is_terminating, part, text_at
 from olmctl.cluster.session import Session
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, KEEP_ANNOTATION, MEMBER_LABEL_PREFIX, OWNER_UID_LABEL
@@ -164,7 +164,7 @@ async def _listed(
 
 
 def _installed(kind: Kind, obj: Object) -> InstalledObject:
-    if part(obj, "metadata", "deletionTimestamp"):
+    if is_terminating(obj):
         return InstalledObject(kind, obj, "Terminating", "is being deleted")
     found = health(obj)
     return InstalledObject(kind, obj, _STATES[found.status], found.message)
@@ -174,7 +174,8 @@ async def _counted(
     session: Session, limit: asyncio.Semaphore, crd: InstalledObject, owners: Mapping[str, str]
 ) -> CustomResources:
     spec = crd.obj["spec"]
-    version = next((each["name"] for each in spec["versions"] if each.get("served")), "")
+    served = sorted((each for each in spec["versions"] if each.get("served")), key=lambda each: not each["storage"])
+    version = served[0]["name"] if served else ""  # the stored version, if it is served, needs no conversion
     kind = Kind(
         spec["group"], version, spec["names"]["kind"], spec["names"]["plural"], namespaced=spec["scope"] == "Namespaced"
     )

@@ -75,9 +75,14 @@ def is_protected(obj: Object) -> bool:
     return has_protection(part(obj, "metadata", "annotations"))
 
 
+def is_terminating(obj: Object) -> bool:
+    """Whether the object is being deleted."""
+    return bool(part(obj, "metadata", "deletionTimestamp"))
+
+
 def state(obj: Object) -> str:
     """One word for lists: Ready, or the reason why it is not ready."""
-    if part(obj, "metadata", "deletionTimestamp"):
+    if is_terminating(obj):
         is_blocked = text_at(condition(obj, ConditionType.READY), "reason") == Reason.DELETION_BLOCKED
         return str(Reason.DELETION_BLOCKED if is_blocked else Reason.REMOVING)
     if not is_observed(obj):
@@ -129,7 +134,7 @@ def installed(obj: Object) -> str:
 def progress(obj: Object, wanted: str = "") -> Progress:
     """Where the installation or upgrade of an Operator is: to the version `wanted`, if one is named. A later version that waits
     does not hold it once it is installed or approved."""
-    if part(obj, "metadata", "deletionTimestamp"):
+    if is_terminating(obj):
         return Progress("the Operator is being deleted", has_failed=True)
     if not is_observed(obj):
         return Progress("waiting for operator-controller")

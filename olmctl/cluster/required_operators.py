@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from olmctl.cluster.operator_state import dependencies, part, text_at
+from olmctl.cluster.operator_state import dependencies, is_terminating, part, text_at
 from olmkit.api.meta import Object
 from olmkit.api.ownership import is_dependency
 from operator_controller.resolve.package_graph import reachable
@@ -58,7 +58,7 @@ class RequiredOperators:
 
     def is_deleting(self, name: str) -> bool:
         """Whether the Operator is being deleted."""
-        return bool(part(self.operators[name], "metadata", "deletionTimestamp"))
+        return is_terminating(self.operators[name])
 
     def required_by(self, names: Iterable[str]) -> list[str]:
         """The names of the Operators that these require, also indirectly, without these, in the order in which they are found."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from olmctl.cluster.approve import approve_version, check_approval
+from olmctl.cluster.approve import approve_version, check_approval, kept_operator
 from olmctl.cluster.install import TAKEN_OVER, apply_operator
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.offered_versions import check_upgrade, check_version, pinned_version
@@ -45,7 +45,7 @@ async def upgrade(session: Session, operator: str, force: bool, **options: Any) 
     """Upgrade OPERATOR: set the version, the channel or the rules that are asked for; without them, approve the version that
     waits."""
     check_fields(options)
-    found = await session.client.get(operators.KIND, operator)
+    found = await kept_operator(session, operator)
     safety = _safety(found, options["crd_policy"], options["crd_rules"])
     changes = {key: options[key] for key in ("version", "channel") if options[key] is not None}
     changes = {key: value for key, value in changes.items() if value != text_at(found, "spec", key)}

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 from olmctl.cluster.list import RESOURCE
-from olmctl.cluster.operator_state import Progress, condition, is_observed, part, progress, text_at
+from olmctl.cluster.operator_state import Progress, condition, is_observed, is_terminating, progress, text_at
 from olmctl.cluster.session import Session
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
 from olmctl.terminal import ProgressLine, clean
@@ -73,7 +73,7 @@ async def wait_until_gone(session: Session, names: Sequence[str], seconds: float
     def message(found: Object | None) -> str | None:
         if found is None:
             return None
-        if not part(found, "metadata", "deletionTimestamp") or not is_observed(found):
+        if not is_terminating(found) or not is_observed(found):
             return "waiting for operator-controller"
         return text_at(condition(found, "Ready"), "message")
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from olmctl.cluster.operator_state import is_terminating
 from olmctl.cluster.port_forward import POD
 from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster
 from olmctl.cluster.waiting import RETRY_DELAY_SECONDS, versions_of
@@ -23,7 +24,6 @@ from olmctl.suite.objects import (
     deletion_text,
     find,
     find_all,
-    is_terminating,
     kind_of,
     name_of,
     place_of,

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from olmctl.cluster.installed_objects import NAMESPACE
-from olmctl.cluster.operator_state import condition, conditions, is_observed, is_true, part, text_at
+from olmctl.cluster.operator_state import condition, conditions, is_observed, is_terminating, is_true, part, text_at
 from olmctl.cluster.port_forward import POD
 from olmctl.suite.manifests import NAME_LABEL, PART_OF, PART_OF_LABEL, VERSION_LABEL, image_of
 from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
@@ -150,11 +150,6 @@ def is_own(obj: Object) -> bool:
     return text_at(obj, "metadata", "labels", PART_OF_LABEL) == PART_OF
 
 
-def is_terminating(obj: Object) -> bool:
-    """Whether the object is being deleted."""
-    return bool(part(obj, "metadata", "deletionTimestamp"))
-
-
 def place_of(obj: Object) -> tuple[str, str]:
     """Its name and its namespace, "" if it has none."""
     return obj["metadata"]["name"], obj["metadata"].get("namespace") or ""
@@ -219,7 +214,7 @@ async def cause_of(client: Client, deployment: Object) -> str:
     if text_at(failure, "status") == "True":
         return text_at(failure, "message")
     pods, _ = await client.list(POD, namespace, f"{NAME_LABEL}={name}")
-    problems = (_problem(pod) for pod in pods if not part(pod, "metadata", "deletionTimestamp"))
+    problems = (_problem(pod) for pod in pods if not is_terminating(pod))
     return next((problem for problem in problems if problem), "")
 
 

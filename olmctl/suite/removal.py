@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Self
 
+from olmctl.cluster.operator_state import is_terminating
 from olmctl.commands import REFUSED, TIMED_OUT, CommandError, warn
 from olmctl.suite.controllers import Controllers
 from olmctl.suite.finalizers import controllers_of, held_text, remove_own_finalizers
@@ -21,7 +22,6 @@ from olmctl.suite.objects import (
     deletion_text,
     find_all,
     is_own,
-    is_terminating,
     kind_of,
     name_of,
     place_of,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -28,6 +29,39 @@ def test_it_creates_changes_and_keeps_the_operator(desk: Desk) -> None:
         assert desk.olm("install", name, "-o", "name")[1] == f"{resource}\n"
         assert yaml.safe_load(desk.olm("install", name, "-o", "yaml")[1])["spec"] == {"packageName": name}
     finally:
+        desk.cluster.kubectl("delete", OPERATORS, name, "--ignore-not-found")
+
+
+def test_an_operator_that_is_being_deleted_is_installed_again_when_it_is_gone(desk: Desk) -> None:
+    name = desk.package("a", "stable")
+    desk.catalog(name)
+    merge, finalizers = ("--type=merge", "-p"), '{"metadata": {"finalizers": %s}}'
+    try:
+        assert desk.olm("install", name)[0] == 0
+        before = desk.get(OPERATORS, name)["metadata"]["uid"]
+        desk.cluster.kubectl("patch", OPERATORS, name, *merge, finalizers % '["example.com/hold"]')
+        desk.cluster.kubectl("delete", OPERATORS, name, "--wait=false")
+        going = f"{name} is being deleted"
+        asked = f"{going}: run the command again when it is gone (--wait waits for that, and installs it then)\n"
+        assert desk.olm("install", name) == (1, "", asked)
+        assert desk.olm("install", name, "--force") == (1, "", asked)
+        for command in (["upgrade", "--channel", "stable"], ["upgrade"], ["approve"]):
+            assert desk.olm(command[0], name, *command[1:]) == (
+                1,
+                "",
+                f"{going}: olm install installs it again when it is gone\n",
+            )
+        status, out, err = desk.olm("install", name, "--wait", "--timeout", "1s")
+        assert (status, out) == (4, ""), err
+        assert "not deleted within 1 seconds" in err
+        with ThreadPoolExecutor() as pool:
+            gone = pool.submit(desk.cluster.kubectl, "patch", OPERATORS, name, *merge, finalizers % "null")
+            _, out, _ = desk.olm("install", name, "--wait", "--timeout", "10s")  # no controller installs it
+            gone.result()
+        assert out.endswith(f"operator.operators.operatorframework.io/{name} created\n")
+        assert desk.get(OPERATORS, name)["metadata"]["uid"] != before
+    finally:
+        desk.cluster.kubectl("patch", OPERATORS, name, *merge, finalizers % "null")
         desk.cluster.kubectl("delete", OPERATORS, name, "--ignore-not-found")
 
 

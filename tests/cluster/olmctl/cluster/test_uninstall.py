@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
+from tests.cluster.conftest import read_kind
 from tests.cluster.olmctl.conftest import OPERATORS, Desk, Object, condition
 
 CRD = "CustomResourceDefinition.apiextensions.k8s.io"
@@ -41,6 +44,25 @@ def test_the_objects_and_the_custom_resources_are_named_before_it_is_confirmed(d
     status, out, err = desk.olm("uninstall", name, "--yes")
     assert (status, out, err.splitlines()) == (0, f"{RESOURCE}/{name} deletion requested\n", lines)
     assert not exists(desk, name)
+
+
+def test_custom_resources_are_counted_in_the_version_that_they_are_stored_in(desk: Desk) -> None:
+    name = desk.operator("a", runs())
+    crd = desk.definition(desk.bundle_deployment(name, CRD), "things")
+    desk.custom_resource("things", "one")
+    service = {"namespace": "gone", "name": "gone"}
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": {"service": service}}
+    converted = {
+        **{"name": "v1alpha1", "served": True, "storage": False},
+        "schema": {"openAPIV3Schema": {"type": "object"}},
+    }
+    spec = desk.get("crd", crd)["spec"]
+    versions = [converted, *spec["versions"]]
+    body = {"spec": {"versions": versions, "conversion": {"strategy": "Webhook", "webhook": webhook}}}
+    desk.cluster.kubectl("patch", "crd", crd, "--type=merge", "-p", json.dumps(body))
+    read_kind(desk.cluster, f"/apis/{spec['group']}/v1/things")
+    line = f"  CustomResourceDefinition {crd}, AND WITH IT 1 {crd}"
+    assert desk.olm("uninstall", name, "--dry-run")[1].splitlines()[1:] == [line]
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,12 @@ def test_nothing_waits_for_approval(desk: Desk) -> None:
     assert (status, err) == (1, "version 2.0.0 does not wait for approval: no version does\n")
 
 
+def test_an_upgrade_that_is_refused_and_waits_for_no_approval_says_so(desk: Desk) -> None:
+    name = desk.operator("a", STALLED, approval="Manual")
+    out = desk.olm("approve", name)[1]
+    assert out.endswith(" has no version that waits for approval: it is stalled: it has webhooks\n")
+
+
 def available(reason: str) -> Any:
     offered = {"version": "1.1.0", "bundle": "a", "image": "127.0.0.1:1/a:v1", "catalog": "c", "channel": "stable"}
     return {**RUNS, "available": {**offered, "reason": reason, "message": "for a reason"}}
