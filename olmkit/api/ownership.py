@@ -78,6 +78,15 @@ def _label_path(label: str) -> tuple[str, ...]:
     return "f:metadata", "f:labels", f"f:{label}"
 
 
+def has_applied_since(obj: Mapping[str, Any], manager: str, since: str) -> bool:
+    """Whether this field manager has applied the object, and after `since`, a time as the API server writes it; False
+    without that time. The label may be gone: `kubectl replace` with a manifest without labels removes it."""
+    metadata = obj["metadata"]
+    own = (each for each in metadata.get("managedFields") or () if _is_apply(each) and each.get("manager") == manager)
+    times = (each.get("time") or "" for each in own if not _is_older(metadata, each))
+    return bool(since) and any(time > since for time in times)
+
+
 def former_managers(obj: Mapping[str, Any], manager: str) -> list[str]:
     """The field managers of other BundleDeployments than that of `manager` that have applied to the object, sorted."""
     managers = {entry.get("manager", "") for entry in obj["metadata"].get("managedFields") or () if _is_apply(entry)}

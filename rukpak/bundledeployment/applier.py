@@ -46,6 +46,8 @@ from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, LastApplied
 from rukpak.certificates.injection import inject
 from rukpak.format.objects import ObjectKey
 
+LABEL_REMOVED = f"others had removed its label {OWNER_UID_LABEL}"
+
 log = logging.getLogger(__name__)
 
 
@@ -155,21 +157,23 @@ class Applier:
             body = _body(current, item)
             if item.held:
                 body = held_body(body, await self.client.get(kind, item.key.name), item.held)
-            result = await self._send(current.world, kind, body, dry_run, current.world.adopts)
+            result, is_found = await self._send(current.world, kind, body, dry_run, current.world.adopts)
             if not dry_run and kind.group_kind != NAMESPACE:
                 result = await self._forget_former(kind, result, manager)
         if not dry_run:
             self._record_write(kind, result)
             entry = transforms.applied_fields(result).get(manager, "")
-            _log_change(current, item, result["metadata"], entry)
+            _log_change(current, item, result["metadata"], entry, is_found=is_found)
             _remember(current, item, entry)
 
-    async def _send(self, world: World, kind: Kind, body: Object, dry_run: bool, adopts: bool) -> Object:
-        """The object after its apply. An object that is taken over is the one that was found, or the apply fails."""
+    async def _send(self, world: World, kind: Kind, body: Object, dry_run: bool, adopts: bool) -> tuple[Object, bool]:
+        """The object after its apply, and whether it was found and taken over: then it is the one that was found, or the apply
+        fails."""
         try:
-            return await self.client.apply(kind, body, manager_name(world.name), dry_run=dry_run)
+            return await self.client.apply(kind, body, manager_name(world.name), dry_run=dry_run), False
         except ApiError as error:
-            adopted = await ApplyErrors(self.client, self.name_of, adopts).explain(world.uid, kind, body, error)
+            errors = ApplyErrors(self.client, self.name_of, adopts, world.deployment.metadata.creation_timestamp)
+            adopted = await errors.explain(world.uid, kind, body, error)
             if not adopted:
                 raise
         log.info(
@@ -178,7 +182,7 @@ class Applier:
             body["metadata"]["name"],
         )
         body = {**body, "metadata": {**body["metadata"], **adopted}}
-        return await self._send(world, kind, body, dry_run, adopts=False)
+        return (await self._send(world, kind, body, dry_run, adopts=False))[0], True
 
     async def _forget_former(self, kind: Kind, applied: Object, manager: str) -> Object:
         """The object without the fields that only BundleDeployments have applied that had it before: a container or a webhook of
@@ -200,7 +204,9 @@ class Applier:
             self.inventory.record_write(kind, result)
 
 
-def _log_change(current: _ApplyPass, item: RenderedObject, result: Mapping[str, Any], entry: str) -> None:
+def _log_change(
+    current: _ApplyPass, item: RenderedObject, result: Mapping[str, Any], entry: str, *, is_found: bool
+) -> None:
     """Log what the apply did to the object; nothing when the API server changed nothing.
 
     `entry`: the hash of our fields after it. A repair takes fields back. If our fields are those that were observed before, other
@@ -213,7 +219,9 @@ def _log_change(current: _ApplyPass, item: RenderedObject, result: Mapping[str, 
     is_drift, bundle = last is not None and last.digest == item.digest, f"bundle {current.plan.content.bundle}"
     if is_drift and known is not None and known.applied_fields.get(manager_name(world.name), "") == entry:
         return
-    if known is None:
+    if known is None and is_found and is_drift:
+        verb, why = Verb.REVERTED, LABEL_REMOVED
+    elif known is None:
         verb, why = (Verb.RECREATED, DELETED) if is_drift else (Verb.CREATED, bundle)
     else:
         verb, why = (

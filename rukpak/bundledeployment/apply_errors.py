@@ -1,5 +1,6 @@
 """What a failed apply means: errors with messages for users. Called by applier and certificate_secrets. Never writes.
 
+others have removed its label         how it is taken back
 another one has the object            ApplyRejected, which names the owner
 nobody has it                         how it is taken over, if the adoption policy allows that, or it was left, see owner_lookup
 the object exists, and was not known  BriefWait: the next pass observes it
@@ -19,7 +20,7 @@ from typing import Any
 from olmkit.api.bundledeployments import OWNER_UID_LABEL, RELEASED_ANNOTATION, Reason
 from olmkit.api.conditions import truncate
 from olmkit.api.meta import Kind, apply_precondition, unchanged_precondition
-from olmkit.api.ownership import is_applied_by, manager_name
+from olmkit.api.ownership import has_applied_since, is_applied_by, manager_name
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, OlmError, Unavailable, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.adoption import OLM_V0, SYSTEM, Claim, system_marks
@@ -72,6 +73,8 @@ class ApplyErrors:
     """The name of the BundleDeployment of a uid, empty when there is none."""
     adopts: bool = False
     """Whether an object that nobody manages is taken over."""
+    since: str = ""
+    """When the BundleDeployment was created, as the API server writes it; empty: nothing has lost its label."""
 
     async def explain(self, uid: str, kind: Kind, body: Object, error: ApiError) -> dict[str, str]:
         """Raise what the failed apply of `body` means for the BundleDeployment of that uid.
@@ -122,12 +125,19 @@ class ApplyErrors:
             found.is_left and key[:2] == CRD
         ):  # observed as released, it is compared with that of the bundle before it is replaced
             raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)
-        if found.is_left or (self.adopts and not found.owner):
+        if found.is_left or (self.adopts and not found.owner) or self._has_lost_label(uid, key, live, found):
             return unchanged_precondition(live)
         claim, by = next((item for item in found.claims.items() if item[0].tool == found.owner), (None, None))
         conflicting = {ConflictingObject(kind, key.namespace, key.name), *((by,) if by is not None else ())}
         text = f"{key} already exists and {self._ownership(key, metadata, found, claim, by)}"
         raise ApplyRejected(Reason.BLOCKED, text, CONFLICT_RETRY_DELAY, conflicting_objects=frozenset(conflicting))
+
+    def _has_lost_label(self, uid: str, key: ObjectKey, live: Object, found: Ownership) -> bool:
+        """Whether this BundleDeployment has applied the object, and others have removed its label or given it another one. What
+        an earlier one of its name has left without a label was left on purpose. A CustomResourceDefinition is never taken back:
+        what replaces it would have to be compared with it first."""
+        is_nobodys = not found.owner and found.departed is None and key[:2] != CRD
+        return is_nobodys and has_applied_since(live, manager_name(self.holder(uid)), self.since)
 
     def _ownership(
         self, key: ObjectKey, metadata: Object, found: Ownership, claim: Claim | None, by: ConflictingObject | None

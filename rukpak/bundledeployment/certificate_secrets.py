@@ -110,7 +110,9 @@ class CertificateSecrets:
                     body = _body_of_new(body)
                 return await self.client.apply(SECRETS, body, manager_name(world.name))
         except ApiError as error:
-            adopted = await ApplyErrors(self.client, self.name_of, adopts).explain(world.uid, SECRETS, body, error)
+            since = world.deployment.metadata.creation_timestamp
+            errors = ApplyErrors(self.client, self.name_of, adopts, since)
+            adopted = await errors.explain(world.uid, SECRETS, body, error)
             if not adopted:
                 raise
         async with self.limit:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -382,3 +384,47 @@ async def test_an_owner_that_the_informers_do_not_show_is_found(at: Harness) -> 
     await at.client.apply(CLUSTER_ROLES, body, manager_name("../nodes"))
     found = await ownership("another")
     assert (found.owner, found.departed, found.is_left) == ("", None, False)
+
+
+async def test_what_others_have_taken_the_label_from_is_repaired(
+    at: Harness, running: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As `kubectl replace` does with a manifest without labels. What an earlier one of the name was to leave stays left."""
+    caplog.set_level("INFO")
+    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
+    log, engine, role = (
+        config_map("log", at.name, a="1", b="1"),
+        deployment("engine", at.name),
+        cluster_role(at.name, rules=rules),
+    )
+    ref = at.push(plain(namespace(at.name), log, engine, role))
+    await at.install(f"{at.cluster.registry}/bundles/nothing:{at.name}")
+    created = await at.until(says("HasValidBundle", "False", "UnpackFailed"))
+    next_second = datetime.fromisoformat(created["metadata"]["creationTimestamp"]) + timedelta(seconds=1)
+    while datetime.now(UTC) < next_second:  # noqa: ASYNC110 entries have times in seconds, and there is no event to await
+        await asyncio.sleep(0.05)
+    await at.install(ref)
+    uid = (await at.until(READY))["metadata"]["uid"]
+    for kind, body, changed in (
+        (CONFIG_MAPS, log, config_map("log", at.name, a="2", b="1")),
+        (DEPLOYMENTS, engine, engine),
+        (CLUSTER_ROLES, role, with_metadata(role, labels={OWNER: "a-uid-of-nobody"})),
+    ):
+        name, inside = body["metadata"]["name"], body["metadata"].get("namespace", "")
+        before = await at.find(kind, name, inside)
+        await at.client.request("PUT", kind.path(inside or None, name), body=changed)
+        after = await at.when(kind, name, inside, is_of(uid))
+        assert before is not None
+        assert after is not None
+        assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"a": "1", "b": "1"}
+    raw = await at.until(READY)
+    assert "True" not in triple(raw, "Stalled")
+    repaired = f"reverted ConfigMap {at.name}/log: others had removed its label {OWNER}"
+    assert repaired in {record.getMessage() for record in caplog.records}
+
+    await at.client.patch(bundledeployments.KIND, at.name, {"spec": {"deletionPolicy": "Orphan"}})
+    await at.remove()
+    await at.until(gone)
+    await at.install(ref)
+    await at.until(says("Stalled", "True", "Blocked", "set adoptionPolicy to IfUnowned to take it over"))

@@ -8,7 +8,7 @@ import pytest
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.operators import INSTALLED_FOR_LABEL
-from olmkit.api.ownership import has_applied, is_applied_by, is_dependency, may_be_applied_by
+from olmkit.api.ownership import has_applied, has_applied_since, is_applied_by, is_dependency, may_be_applied_by
 
 OURS = {OWNER_UID_LABEL: "uid-1"}
 OWNED: dict[str, Any] = {"f:metadata": {"f:labels": {f"f:{OWNER_UID_LABEL}": {}}}}
@@ -97,3 +97,23 @@ def test_the_entry_of_an_original_proves_nothing_about_a_copy(changes: dict[str,
     }
     assert has_applied({"metadata": metadata}, "operator-controller", "f:spec", "f:template") is is_made
     assert is_dependency({"metadata": metadata}) is is_made
+
+
+@pytest.mark.parametrize(
+    ("changes", "since", "is_own"),
+    [
+        pytest.param({}, "2026-01-01T11:59:59Z", True, id="it was applied when the BundleDeployment was there"),
+        pytest.param({}, "2026-01-01T12:00:00Z", False, id="nobody knows what was first in that second"),
+        pytest.param({"fieldsV1": {}}, "2026-01-01T11:00:00Z", True, id="the label was removed"),
+        pytest.param({}, "2026-01-01T12:00:01Z", False, id="an earlier BundleDeployment of the name applied it"),
+        pytest.param({"manager": "rukpak:web2"}, "2026-01-01T11:00:00Z", False, id="another one applied it"),
+        pytest.param({"operation": "Update"}, "2026-01-01T11:00:00Z", False, id="another kind of write"),
+        pytest.param({"time": "2026-01-01T11:50:00Z"}, "2026-01-01T11:00:00Z", False, id="the entry of an original"),
+        pytest.param({}, "", False, id="nobody knows since when the BundleDeployment is there"),
+    ],
+)
+def test_an_object_that_has_lost_its_label_was_applied_in_the_life_of_its_bundle_deployment(
+    changes: dict[str, Any], since: str, is_own: bool
+) -> None:
+    obj = {"metadata": {"creationTimestamp": "2026-01-01T12:00:00Z", "managedFields": [{**APPLY, **changes}]}}
+    assert has_applied_since(obj, "rukpak:web", since) is is_own
