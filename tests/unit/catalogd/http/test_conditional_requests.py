@@ -26,7 +26,7 @@ WHOLE = PreconditionResult(200, 0, 100)
         pytest.param({"If-None-Match": '"a"'}, WHOLE, id="another tag"),
         pytest.param({"If-None-Match": '"a"', "If-Modified-Since": NOW}, WHOLE, id="tags win over dates"),
         pytest.param({"If-Modified-Since": NOW}, PreconditionResult(304), id="not modified since"),
-        pytest.param({"If-Modified-Since": AFTER}, PreconditionResult(304), id="not modified since a later time"),
+        pytest.param({"If-Modified-Since": AFTER}, WHOLE, id="a later time, that of a clock that was wrong"),
         pytest.param({"If-Modified-Since": BEFORE}, WHOLE, id="modified since"),
         pytest.param({"If-Modified-Since": "yesterday"}, WHOLE, id="a date that is none"),
         pytest.param(
@@ -61,6 +61,7 @@ WHOLE = PreconditionResult(200, 0, 100)
         pytest.param({"If-Match": '"a"'}, PreconditionResult(412), id="if it is still another"),
         pytest.param({"If-Unmodified-Since": BEFORE}, PreconditionResult(412), id="modified in between"),
         pytest.param({"If-Unmodified-Since": NOW}, WHOLE, id="not modified in between"),
+        pytest.param({"If-Unmodified-Since": AFTER}, WHOLE, id="not modified until a later time"),
         pytest.param({"Range": "bytes=0-9"}, PreconditionResult(206, 0, 10), id="the first ten"),
         pytest.param({"Range": "bytes=90-"}, PreconditionResult(206, 90, 10), id="from there to the end"),
         pytest.param({"Range": "bytes=-10"}, PreconditionResult(206, 90, 10), id="the last ten"),
