@@ -88,6 +88,8 @@ def state(obj: Object) -> str:
     if not is_observed(obj):
         return "Pending"
     reason = text_at(condition(obj, ConditionType.READY), "reason")
+    if reason == Reason.UPGRADING and is_true(obj, ConditionType.STALLED):
+        return str(Reason.BLOCKED)  # a BundleDeployment is between two bundles, and goes on only when a person acts
     return "Ready" if reason == Reason.SUCCEEDED else reason or "Unknown"
 
 

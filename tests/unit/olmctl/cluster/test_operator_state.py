@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from olmctl.cluster.operator_state import Progress, progress
+from olmctl.cluster.operator_state import Progress, progress, state
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
 
 HELD = Progress("version 0.15.1 waits for approval (olm approve alpha)", is_held=True)
@@ -37,3 +37,16 @@ def test_a_later_version_that_waits_does_not_hold_the_wanted_one(
     )
     assert (found.is_held, found.has_succeeded) == expected
     assert not found.is_held or found == HELD
+
+
+@pytest.mark.parametrize(
+    ("stalled", "expected"),
+    [pytest.param("True", "Blocked", id="stalled"), pytest.param("False", "Upgrading", id="in progress")],
+)
+def test_an_upgrade_that_waits_for_a_person_is_blocked(stalled: str, expected: str) -> None:
+    conditions = [
+        {"type": "Ready", "status": "False", "reason": "Upgrading", "message": "m"},
+        {"type": "Stalled", "status": stalled, "reason": "Blocked", "message": "m"},
+    ]
+    status = {"observedGeneration": 1, "conditions": conditions}
+    assert state({"metadata": {"generation": 1}, "status": status}) == expected
