@@ -7,6 +7,7 @@ import json
 import pytest
 import yaml
 
+from olmkit.api.bundledeployments import PACKAGE_ANNOTATION
 from tests.cluster.olmctl.conftest import NO_CONTROLLER, NO_SUITE, OPERATORS, Desk, condition
 
 INSTALLED = {
@@ -59,3 +60,26 @@ def test_json_yaml_and_names(desk: Desk) -> None:
     for each in listed:
         assert name in [item["metadata"]["name"] for item in each["items"]]
     assert f"operator.operators.operatorframework.io/{name}\n" in desk.olm("list", "-o", "name")[1]
+
+
+def test_what_is_installed_without_an_operator_is_named(desk: Desk) -> None:
+    name, owned = desk.operator("left"), desk.operator("owned")
+    for each in (name, owned):
+        desk.bundle_deployment(each)
+        source = {"type": "image", "image": {"ref": "example.com/a@sha256:" + "0" * 64}}
+        template = {
+            "metadata": {"annotations": {PACKAGE_ANNOTATION: "a"}},
+            "spec": {"provisionerClassName": "core-rukpak-io-registry", "source": source},
+        }
+        owners = desk.get("bundledeployments.core.rukpak.io", each)["metadata"]["ownerReferences"]
+        metadata = {"name": each, "ownerReferences": owners}
+        body = {"apiVersion": "core.rukpak.io/v1alpha1", "kind": "BundleDeployment", "metadata": metadata}
+        body["spec"] = {"provisionerClassName": "core-rukpak-io-plain", "template": template}
+        arguments = ("--server-side", "--force-conflicts", "--field-manager=operator-controller", "-f", "-")
+        desk.cluster.kubectl("apply", *arguments, input=json.dumps(body))
+    patch = '--patch={"metadata":{"ownerReferences":null}}'
+    desk.cluster.kubectl("patch", "bundledeployments.core.rukpak.io", name, "--type=merge", patch)
+    text = f"BundleDeployment {name} keeps package a installed without an Operator: `olm install a --name {name}` takes it over"
+    notes = [line for line in desk.olm("list")[2].splitlines() if line.startswith("note: ")]
+    assert notes == [f"note: {text}"]
+    assert "note: " not in desk.olm("list", "-o", "json")[2]
