@@ -34,8 +34,9 @@ from operator_controller.operator.world import (
 from operator_controller.resolve.answer import Answer, AnswerKind, Dependency, requiring_packages
 from operator_controller.resolve.formatting import first_names
 
-COUNT_VALIDITY = timedelta(seconds=30)
-"""For how long after its request a count of custom resources permits a deletion."""
+COUNT_VALIDITY = timedelta(minutes=2)
+"""For how long after its request a count of custom resources permits a deletion. Longer than the time between two
+counts: a dependency is deleted only with a valid one, and in a circle all have to have one."""
 
 
 # --- what is required

@@ -120,7 +120,7 @@ def dependency(**changes: Any) -> World:
     return replace(observed, resolution=AnswerState(answer, recheck, is_component_settled=settled))
 
 
-FRESH, OLD = count_request(NOW - timedelta(seconds=9), "a"), count_request(NOW - timedelta(seconds=31), "a")
+FRESH, OLD = count_request(NOW - timedelta(seconds=9), "a"), count_request(NOW - timedelta(seconds=121), "a")
 NONE: list[dict[str, Any]] = [{"group": "g.example.com", "kind": "Thing", "plural": "things", "count": 0}]
 SOME: list[dict[str, Any]] = [
     {"group": "cert-manager.io", "kind": "Certificate", "plural": "certificates", "count": 500}
