@@ -121,9 +121,8 @@ class ApplyErrors:
             text = f"waiting until it is gone: {with_finalizers(key, metadata.get('finalizers') or ())}"
             raise Waiting(Reason.RETRYING, text, NOT_FOUND_RETRY_DELAY)
         found = await find_ownership(self.client, live, self.holder, self.holder(uid))
-        if (
-            found.is_left and key[:2] == CRD
-        ):  # observed as released, it is compared with that of the bundle before it is replaced
+        if found.is_left and key[:2] == CRD:
+            # Observed as released, it is compared with that of the bundle before it is replaced.
             raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)
         if found.is_left or (self.adopts and not found.owner) or self._has_lost_label(uid, key, live, found):
             return unchanged_precondition(live)

@@ -103,21 +103,15 @@ def next_check(world: World) -> CheckExistingObjects | None:
     return CheckExistingObjects(_identity(world, forms), tuple(forms))
 
 
-def remarks(world: World) -> str:
+def remarks(verdict: Verdict) -> str:
     """Sentences about what only clients may notice of the upgrade, and about what the last check of custom resources left out;
     empty: nothing."""
-    verdict = _permission(world)
     return "; ".join(filter(None, (noticed(verdict.noticeable), *verdict.notes)))
 
 
-def permitted_loss(world: World) -> str:
-    """The sentence about custom resources that lose data by the upgrade as the settings permit, as far as the last check of
-    custom resources knows; empty: none."""
-    return _permission(world).permitted_loss
-
-
-def _permission(world: World) -> Verdict:
-    """The verdict if nothing prevents the upgrade; else, and before it is known, one that says nothing."""
+def permission(world: World) -> Verdict:
+    """The verdict if nothing prevents the upgrade, as far as the last check of custom resources knows; else, and before it is
+    known, one that says nothing."""
     settings, problems = world.deployment.spec.crd_upgrade_safety, _problems(world)
     forms = wanted_forms(problems, settings)
     state = _current_check(world, forms) if forms else None

@@ -47,10 +47,11 @@ def evaluate(world: World) -> Evaluation:
     if world.deployment.metadata.deleting:
         return Evaluation(foreign_objects=_foreign_objects(world), deletion_hold=_deletion_hold(world))
     blocker = _unpack_blocker(world) or _content_blocker(world) or crd_gate.blocker(world)
+    permission = crd_gate.permission(world)
     return Evaluation(
         blocker,
-        crd_gate.remarks(world),
-        crd_gate.permitted_loss(world),
+        crd_gate.remarks(permission),
+        permission.permitted_loss,
         irreversible(world),
         _interruptions(world),
         obstacle(world),

@@ -23,7 +23,6 @@ DEFINITION_CHANGED = "DefinitionChanged"
 """Reason of the Event about changes of CustomResourceDefinitions that clients may notice."""
 FIELDS_DROPPED = "FieldsDropped"
 """Reason of the Event about custom resources that lose data by an upgrade, as the settings permit."""
-
 RELEASED = "Released"
 """Reason of the Event about objects that left the bundle and are kept."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from olmkit.api import bundledeployments, bundles, operators
+from olmkit.api import bundles, operators
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment
 from olmkit.api.customresourcedefinitions import definition_of
 from olmkit.api.meta import Object
@@ -22,6 +22,7 @@ from olmkit.stored_times import time_left
 from rukpak.admission.probe import AdmissionProbe
 from rukpak.bundledeployment import crd_gate, inventory, transforms
 from rukpak.bundledeployment.act import BundleDeploymentActions, Memory
+from rukpak.bundledeployment.adoption import described
 from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
 from rukpak.bundledeployment.certificates import with_certificates
 from rukpak.bundledeployment.cost import remaining_cost
@@ -177,7 +178,7 @@ class BundleDeploymentReconciler:
         own |= {name: obj for name in orphans if (obj := self.informers.bundles.get(name)) is not None}
         other = self.informers.bundles.get(world.target_bundle) if world.target_bundle not in own else None
         owner = _owner_of(other) if other else ""
-        is_left = owner == f"{bundledeployments.KIND.kind} {world.name}"
+        is_left = owner == described(world.name)
         active = world.active_bundle if not world.is_target_active else None
         known = {name: replace(self._bundle(obj), is_orphan=name in orphans) for name, obj in own.items()}
         needed = (world.target_bundle, active, world.fallback.bundle if world.fallback else None)
@@ -389,4 +390,4 @@ class BundleDeploymentReconciler:
 
 def _owner_of(bundle: Object) -> str:
     owners = controller_references(bundle)
-    return f"{bundledeployments.KIND.kind} {owners[0]['name']}" if owners else "an unknown owner"
+    return described(owners[0]["name"]) if owners else "an unknown owner"
