@@ -13,6 +13,7 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from olmkit.tls.client_tls import client_context
+from tests.servers.closing import close
 
 
 @dataclass
@@ -58,7 +59,7 @@ async def serve(context: ssl.SSLContext | None, middlewares: Sequence[Middleware
     try:
         yield site
     finally:
-        await runner.cleanup()
+        await close(runner)
 
 
 async def shown(port: int, bundle: bytes, name: str = "127.0.0.1") -> bytes:

@@ -30,6 +30,7 @@ from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 from devcluster import parent_death_signal, programs
+from tests.servers.closing import close
 
 USER, PASSWORD = "reader", "Op3n-Sesame"
 HTPASSWD = f"{USER}:$2b$05$abcdefghijklmnopqrstuurRAo/gVd7J8X4rAnM5EYLh3VRcivYJu\n"
@@ -199,7 +200,7 @@ async def served(
         host, port = runner.addresses[0][:2]
         yield f"{host}:{port}"
     finally:
-        await runner.cleanup()
+        await close(runner)
 
 
 def server_context(keys: Path) -> ssl.SSLContext:

@@ -15,6 +15,8 @@ from typing import Self, TypeAlias
 import aiohttp
 from aiohttp import web
 
+from tests.servers.closing import close
+
 Fault: TypeAlias = Callable[[web.Request, "RegistryProxy"], Awaitable[web.StreamResponse]]
 KEPT = ("Content-Type", "Docker-Content-Digest", "Docker-Distribution-Api-Version", "WWW-Authenticate")
 FORWARDED = ("Accept", "Authorization")
@@ -51,7 +53,7 @@ class RegistryProxy:
     ) -> None:
         self._closing.set()
         await self._session.close()
-        await self._runner.cleanup()
+        await close(self._runner)
 
     def on(self, part: str, fault: Fault | None) -> None:
         """Set the fault for requests whose path contains `part`; None removes it."""

@@ -12,6 +12,8 @@ from typing import Self, TypeAlias
 
 from aiohttp import web
 
+from tests.servers.closing import close
+
 Fault: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
 
 
@@ -51,7 +53,7 @@ class WebServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._closing.set()
-        await self._runner.cleanup()
+        await close(self._runner)
 
     async def closing(self) -> None:
         """Wait until the server is closed."""

@@ -24,6 +24,7 @@ from olmkit.runtime.api_server_addresses import ENDPOINT_SLICES
 from olmkit.runtime.source_secrets import SECRETS
 from rukpak.certificates import secrets
 from tests.cluster.rukpak.harness import Harness, Object
+from tests.servers.closing import close
 
 REFUSED = "red is not a color for a boat"
 MUTATED = "painted"
@@ -93,7 +94,7 @@ class WebhookServer:
             await self._at.create(ENDPOINT_SLICES, self._slice(address, service, port))
             yield
         finally:
-            await runner.cleanup()
+            await close(runner)
 
     def _slice(self, address: str, service: str, port: int) -> Object:
         return {

@@ -19,6 +19,7 @@ from catalogd.storage.record import Record
 from olmkit.runtime.election import Term
 from tests.cluster.proxy import Proxy
 from tests.integration.catalogd.catalog_stores import publish, record
+from tests.servers.closing import close
 
 Requests = list[tuple[str, str]]
 
@@ -110,7 +111,7 @@ async def listening(application: web.Application) -> AsyncIterator[str]:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         yield f"127.0.0.1:{runner.addresses[0][1]}"
     finally:
-        await runner.cleanup()
+        await close(runner)
 
 
 @dataclass

@@ -24,6 +24,7 @@ from operator_controller.resolve.documents import ParsedDocuments
 from operator_controller.resolve.package import MAX_CHANNEL_ENTRIES
 from operator_controller.resolve.snapshot import CatalogOffer, CatalogState
 from operator_controller.resolver.catalog_reads import catalog_source
+from tests.servers.closing import close
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 FIRST, SECOND = "sha256:" + "1" * 64, "sha256:" + "2" * 64
@@ -100,7 +101,7 @@ async def serving() -> AsyncIterator[Server]:
     try:
         yield server
     finally:
-        await runner.cleanup()
+        await close(runner)
 
 
 @pytest.fixture

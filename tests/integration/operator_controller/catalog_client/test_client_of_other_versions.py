@@ -18,6 +18,7 @@ from operator_controller.catalog_client.client import CONTENT_RETRY_DELAY_SECOND
 from operator_controller.resolve.snapshot import CatalogState
 from tests.integration.catalogd.catalog_server import BLOBS, DIGEST, UIDS, Site, put, serving
 from tests.integration.operator_controller.catalog_client.test_client import catalog, client
+from tests.servers.closing import close
 
 OTHER = "sha256:" + "2" * 64
 KEPT = ("Content-Type", "Content-Encoding", "Olm-Catalog-Digest", "Olm-Catalog-Packages")
@@ -64,7 +65,7 @@ async def earlier(site: Site) -> AsyncIterator[EarlierVersion]:
         try:
             yield earlier
         finally:
-            await runner.cleanup()
+            await close(runner)
 
 
 async def select(site: Site, *names: str) -> None:

@@ -26,6 +26,7 @@ from operator_controller.catalog_client.session import (
     CatalogResponse,
     CatalogSession,
 )
+from tests.servers.closing import close
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -66,7 +67,7 @@ async def serving(context: ssl.SSLContext | None = None) -> AsyncIterator[Server
     try:
         yield server
     finally:
-        await runner.cleanup()
+        await close(runner)
 
 
 def create_tls() -> tuple[ServerTls, CertificateSet]:

@@ -17,6 +17,7 @@ from aiohttp import web
 from olmkit.errors import Waiting
 from olmkit.sources.oci import image
 from olmkit.sources.oci.registries_conf import Registries, parse
+from tests.servers.closing import close
 
 OUTSIDE, INSIDE = "10.99.0.1", "127.0.0.1"
 PORT = 8080
@@ -88,7 +89,7 @@ async def main(folder: Path) -> None:
     runners = [await _listen(host, hits) for host in (OUTSIDE, INSIDE)]
     errors = {name: [await _error_of(name), await _error_of(name)] for name in names}
     for runner in runners:
-        await runner.cleanup()
+        await close(runner)
     (folder / "seen.json").write_text(json.dumps({"errors": errors, "hits": hits}))
 
 
