@@ -32,6 +32,8 @@ class AdmissionRequest:
     """The object as it is stored; None for a creation."""
     orphans_dependents: bool = False
     """Whether it is a deletion after which the garbage collector leaves the dependents (propagationPolicy Orphan)."""
+    user: str = ""
+    """Who sent it; "": the review does not say so."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ def parse_review(body: bytes) -> AdmissionRequest:
     if not isinstance(request, dict) or not isinstance(request.get("uid"), str):
         raise BadReview("the review has no request with a uid")
     obj, old = _object(request, "object"), _object(request, "oldObject")
-    return AdmissionRequest(request["uid"], obj, old, _orphans_dependents(request.get("options"), old))
+    user = optional_text(request, "", "userInfo", "username")
+    return AdmissionRequest(request["uid"], obj, old, _orphans_dependents(request.get("options"), old), user)
 
 
 def answer(request: AdmissionRequest, denial: Denial | None) -> bytes:

@@ -36,7 +36,8 @@ from operator_controller.resolve.formatting import first_names
 
 COUNT_VALIDITY = timedelta(minutes=2)
 """For how long after its request a count of custom resources permits a deletion. Longer than the time between two
-counts: a dependency is deleted only with a valid one, and in a circle all have to have one."""
+counts: a dependency is deleted only with a valid one, and in a circle all have to have one. rukpak counts once more when the
+deletion is requested (its webhook of Operators)."""
 
 
 # --- what is required

@@ -1,8 +1,10 @@
-"""Which deletions are denied: those of protected Operators and BundleDeployments, and of their CustomResourceDefinitions and
-Namespaces, if custom resources exist that would be deleted too; and those of a BundleDeployment without its dependents.
+"""Which deletions are denied: those of protected Operators and BundleDeployments, of their CustomResourceDefinitions and
+Namespaces, and those of dependencies that operator-controller removes, if custom resources exist that would be deleted too; and
+those of a BundleDeployment without its dependents.
 
-Called by rukpak.admission.setup; the API server asks only about objects with the annotation that are not being deleted yet, and
-about deletions of BundleDeployments that would not do what they ask for (config/webhook). rukpak answers for Operators too,
+Called by rukpak.admission.setup; the API server asks only about objects with the annotation that are not being deleted yet,
+about what operator-controller removes, and about deletions of BundleDeployments that would not do what they ask for
+(config/webhook). rukpak answers for Operators too,
 because no other controller may list the custom resources of all kinds. A BundleDeployment of an Operator is as protected as that
 Operator. A deletionPolicy that keeps custom resources leaves nothing to protect, as soon as both have it: a BundleDeployment that
 is deleted in the foreground has its own, in the background that of its Operator. The deletion of a CustomResourceDefinition or a
@@ -21,8 +23,8 @@ from olmkit.api import bundledeployments, customresourcedefinitions, operators
 from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, OWNER_UID_LABEL, CustomResourceCount
 from olmkit.api.meta import Kind, Object
 from olmkit.api.names import is_dns1123_subdomain
-from olmkit.api.operators import has_protection, unprotect_command
-from olmkit.api.ownership import MANAGER_PREFIX, apply_entries, may_be_applied_by
+from olmkit.api.operators import INSTALLED_FOR_LABEL, has_protection, unprotect_command
+from olmkit.api.ownership import MANAGER_PREFIX, OPERATOR_CONTROLLER, apply_entries, may_be_applied_by
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
@@ -50,6 +52,12 @@ def is_protected(obj: Object) -> bool:
     return "deletionTimestamp" not in metadata and has_protection(metadata.get("annotations"))
 
 
+def removes_dependency(operator: Object, user: str) -> bool:
+    """Whether it is operator-controller that deletes an Operator which it has created as a dependency, not a person."""
+    is_dependency = INSTALLED_FOR_LABEL in (operator["metadata"].get("labels") or {})
+    return is_dependency and not _is_deleting(operator) and user.endswith(f":{OPERATOR_CONTROLLER}")
+
+
 def _is_deleting(obj: Object) -> bool:
     return "deletionTimestamp" in obj["metadata"]
 
@@ -60,6 +68,8 @@ def denial_of(protector: Protector, counts: Iterable[CustomResourceCount], part:
     used = [_text(entry) for entry in counts if entry.count != 0]
     if not used:
         return None
+    if protector.is_dependency:
+        return Denial(FORBIDDEN, f"{_subject(protector)} is kept: nothing requires it, but {list_names(used)} exist")
     text = (
         f"{_subject(protector, part)} is protected: its deletion would delete {list_names(used)}. Delete them first, or remove "
         f"the protection: {unprotect_command(protector.kind, protector.name)}"
@@ -105,6 +115,8 @@ class Protector:
 
     kind: Kind
     name: str
+    is_dependency: bool = False
+    """An Operator without the annotation, which operator-controller removes because nothing requires it."""
 
 
 @dataclass(frozen=True)
@@ -124,13 +136,17 @@ class DeletionProtection:
         return cls(client, deployments, crds, usage)
 
     async def validate_operator(self, request: AdmissionRequest) -> Denial | None:
-        """Why an Operator is not deleted; None: it is. Without its dependents it leaves its BundleDeployment with everything."""
-        if request.obj is not None or request.old is None or not is_protected(request.old):
+        """Why an Operator is not deleted; None: it is. Without its dependents it leaves its BundleDeployment with everything.
+
+        operator-controller removes a dependency that nothing requires because there were no custom resources when they were
+        counted; they are counted again here.
+        """
+        if request.obj is not None or request.old is None or request.orphans_dependents:
             return None
-        if request.orphans_dependents:
+        if not is_protected(request.old) and not removes_dependency(request.old, request.user):
             return None
         uid, name = (required_text(request.old, "metadata", part) for part in ("uid", "name"))
-        protector = Protector(operators.KIND, name)
+        protector = Protector(operators.KIND, name, is_dependency=not is_protected(request.old))
         if (stale := await self._stale_denial(protector)) is not None:
             return stale
         owned = [obj for obj in self.deployments.objects.values() if (operator_of(obj) or {}).get("uid") == uid]
@@ -248,12 +264,14 @@ class DeletionProtection:
         """The denial while the informers are stale. Asked before anything is read of them."""
         if await self._is_fresh():
             return None
-        text = f"{_subject(protector)} is protected, and its custom resources cannot be counted now: try again"
+        state = "is kept:" if protector.is_dependency else "is protected, and"
+        text = f"{_subject(protector)} {state} its custom resources cannot be counted now: try again"
         return Denial(FORBIDDEN, text)
 
     async def _denial(self, protector: Protector, deployments: Sequence[Object]) -> Denial | None:
         installed = [[required_text(each, "metadata", part) for part in ("uid", "name")] for each in deployments]
-        counted = [await self.usage.custom_resources(uid, name, is_guarding=True) for uid, name in installed]
+        is_guarding = not protector.is_dependency  # else by the rule of the count that permitted the removal
+        counted = [await self.usage.custom_resources(uid, name, is_guarding=is_guarding) for uid, name in installed]
         return denial_of(protector, [entry for counts in counted for entry in counts])
 
     async def _is_fresh(self) -> bool:

@@ -17,6 +17,7 @@ from devcluster.services import free_address
 from olmkit.api import bundledeployments, operators
 from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION, MEMBER_LABEL_PREFIX, OWNER_UID_LABEL
 from olmkit.api.meta import controller_reference
+from olmkit.api.operators import INSTALLED_FOR_LABEL
 from olmkit.errors import Forbidden, Unavailable
 from olmkit.runtime.client import Client
 from rukpak.admission.setup import BUNDLE_DEPLOYMENT_PATH, BUNDLE_PATH, DEFINITION_PATH, NAMESPACE_PATH, OPERATOR_PATH
@@ -60,6 +61,11 @@ def replaced(value: Any, place: Sequence[str | int], new: object) -> Any:
 
 def annotated(value: str | None) -> Object:
     return {"metadata": {"annotations": {ANNOTATION: value}}}
+
+
+def labeled(value: str | None) -> Object:
+    """The change that makes an Operator a dependency; None: that makes it none."""
+    return {"metadata": {"labels": {INSTALLED_FOR_LABEL: value}}}
 
 
 @dataclass
@@ -145,6 +151,30 @@ async def test_a_protected_operator_in_use_is_not_deleted(way: list[str], fleet:
         assert "deletionTimestamp" not in (await fleet.client.get(kind, fleet.name))["metadata"]
 
 
+async def test_operator_controller_does_not_remove_a_dependency_in_use_whatever_was_counted_before(
+    fleet: Fleet,
+) -> None:
+    """A person deletes it nevertheless, and the same person as operator-controller does what was created otherwise."""
+    account = ("--as=system:serviceaccount:olm-suite-system:operator-controller", "--as-group=system:masters")
+    await fleet.client.patch(operators.KIND, fleet.name, labeled(""))
+    printed = await fleet.place.kubectl(*DELETE, fleet.name, *account)
+    assert printed.endswith(
+        'admission webhook "voperators.operators.operatorframework.io" denied the request: Operator '
+        f"{fleet.name} is kept: nothing requires it, but 2 boats.{fleet.place.at.group} exist"
+    )
+    assert "deletionTimestamp" not in (await fleet.client.get(operators.KIND, fleet.name))["metadata"]
+    await fleet.client.patch(operators.KIND, fleet.name, labeled(None))
+    printed = await fleet.place.kubectl(*DELETE, fleet.name, *account, "--dry-run=server")
+    assert f'"{fleet.name}" deleted' in printed
+    await fleet.client.patch(operators.KIND, fleet.name, labeled(""))
+    printed = await fleet.place.kubectl(*DELETE, fleet.name, "--dry-run=server")
+    assert f'"{fleet.name}" deleted' in printed
+    await fleet.remove_custom_resources()
+    printed = await fleet.place.kubectl(*DELETE, fleet.name, *account)
+    assert f'"{fleet.name}" deleted' in printed
+    await fleet.place.at.until(gone)
+
+
 async def test_a_protected_operator_with_the_longest_annotations_is_not_deleted(fleet: Fleet) -> None:
     await fleet.client.patch(
         operators.KIND, fleet.name, {"metadata": {"annotations": {"example.com/a": "x" * 250_000}}}
@@ -162,7 +192,7 @@ async def test_a_forged_review_is_answered_and_never_an_unexpected_error(
     """Anyone in the cluster reaches the port. Wrong types stand in each place that a webhook reads."""
     await fleet.protect()
     uid = (await fleet.client.get(bundledeployments.KIND, fleet.name))["metadata"]["uid"]
-    labels = {OWNER_UID_LABEL: uid, f"{MEMBER_LABEL_PREFIX}{uid}": "true"}
+    labels = {INSTALLED_FOR_LABEL: "", OWNER_UID_LABEL: uid, f"{MEMBER_LABEL_PREFIX}{uid}": "true"}
     entry: Object = {"manager": f"rukpak:{fleet.name}", "operation": "Apply", "time": "2026-01-01T12:00:00Z"}
     entry["fieldsV1"] = {"f:metadata": {"f:labels": {f"f:{OWNER_UID_LABEL}": {}}}}
     metadata = {
@@ -197,6 +227,7 @@ async def test_a_forged_review_is_answered_and_never_an_unexpected_error(
                         {"oldObject": forged},
                         {"oldObject": forged, "options": {"orphanDependents": True}},
                         {"oldObject": old, "options": wrong if wrong is not MISSING else {"propagationPolicy": 7}},
+                        {"oldObject": old, "userInfo": wrong if wrong is not MISSING else {"username": 7}},
                         {"object": forged},
                         {"object": forged, "oldObject": old},
                     ):

@@ -19,8 +19,8 @@ def review(**request: Any) -> bytes:
 
 def test_a_change_has_the_object_before_and_after_it() -> None:
     other = {**OBJECT, "spec": {"a": 1}}
-    asked = parse_review(review(object=other, oldObject=OBJECT))
-    assert asked == AdmissionRequest("u", other, OBJECT)
+    asked = parse_review(review(object=other, oldObject=OBJECT, userInfo={"username": "jane"}))
+    assert asked == AdmissionRequest("u", other, OBJECT, user="jane")
 
 
 def test_a_deletion_has_no_object_after_it() -> None:
