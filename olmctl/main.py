@@ -1,8 +1,7 @@
 """The command `olm`, also installed as `kubectl-olm`: Operators on a cluster, and catalogs and bundles without one.
 
-Also called by `python -m olmkit.fbc`, `python -m rukpak.render` and `python -m operator_controller.resolve`. The commands are
-declared in olmctl.cli. The work of each is done by a module of olmctl, olmctl.cluster, olmctl.catalog, olmctl.bundle or
-olmctl.suite, named as the command, which is imported when the command runs. Never imports a controller.
+The commands are declared in olmctl.cli. The work of each is done by a module of olmctl, olmctl.cluster, olmctl.catalog,
+olmctl.bundle or olmctl.suite, named as the command, which is imported when the command runs. Never imports a controller.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from click.shell_completion import ShellComplete, get_completion_class
 
 from olmctl.cli import cluster
 from olmctl.cli.bundle import bundle
-from olmctl.cli.bundle import render as render_bundle
 from olmctl.cli.catalog import catalog
 from olmctl.cli.resolve import resolve
 from olmctl.cli.suite import suite
@@ -40,7 +38,7 @@ def olm() -> None:
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> int:
-    """Print the script that completes this command in SHELL.
+    """Print the completion script for SHELL.
 
     For bash: source <(olm completion bash)
     """
@@ -92,18 +90,3 @@ def kubectl_completion_main(arguments: Sequence[str] | None = None) -> int:
     are_files_wanted = any(item.type != "plain" for item in found)
     print(f":{_FILES_COMPLETED if are_files_wanted else _NOTHING_ELSE_COMPLETED}")
     return 0
-
-
-def catalog_main(arguments: Sequence[str] | None = None) -> int:
-    """Run `python -m olmkit.fbc`, which is `olm catalog`; returns the exit status."""
-    return run(catalog, "python -m olmkit.fbc", arguments)
-
-
-def bundle_render_main(arguments: Sequence[str] | None = None) -> int:
-    """Run `python -m rukpak.render`, which is `olm bundle render`; returns the exit status."""
-    return run(render_bundle, "python -m rukpak.render", arguments)
-
-
-def resolve_main(arguments: Sequence[str] | None = None) -> int:
-    """Run `python -m operator_controller.resolve`, which is `olm resolve`; returns the exit status."""
-    return run(resolve, "python -m operator_controller.resolve", arguments)

@@ -1,4 +1,4 @@
-"""`olm resolve PACKAGE...`: what would be installed, without a cluster. Also run by `python -m operator_controller.resolve`."""
+"""`olm resolve PACKAGE...`: what would be installed, without a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`olm bundle render FOLDER...`: print the objects that install bundles, without a cluster; also `python -m rukpak.render`.
+"""`olm bundle render FOLDER...`: print the objects that install bundles, without a cluster.
 
 A folder with manifests/ and metadata/ is a registry+v1 bundle, one with manifests/ alone is a plain+v0 bundle. Of a bundle that
 is refused, all errors are printed to standard error, and with `-o json` null to standard output; the other bundles are printed.

@@ -1,4 +1,4 @@
-"""The commands `olm bundle ...`; `render` is also run by `python -m rukpak.render`.
+"""The commands `olm bundle ...`, which work without a cluster.
 
 Declares their arguments and options. The work of a command is imported when it runs, so that `olm` starts fast.
 """
@@ -54,11 +54,11 @@ def bundle() -> None:
 )
 @reports_errors
 def render(**given: Any) -> int:
-    """Print the objects that install the bundle in each FOLDER.
+    """Print the objects that install bundles.
 
-    A FOLDER contains manifests/ and, for a registry+v1 bundle, metadata/. With -o json, each bundle is one line with an array of
-    objects, or null if it is refused. The exit status is 0 when all bundles can be rendered. Otherwise it is 1, and the errors
-    are printed to standard error.
+    The bundle in each FOLDER is rendered. A FOLDER contains manifests/ and, for a registry+v1 bundle, metadata/. With -o
+    json, each bundle is one line with an array of objects, or null if it is refused. The exit status is 0 when all bundles
+    can be rendered. Otherwise it is 1, and the errors are printed to standard error.
     """
     from olmctl.bundle.render import render as run
 

@@ -1,4 +1,4 @@
-"""The commands `olm catalog ...`, which work without a cluster, also run by `python -m olmkit.fbc`.
+"""The commands `olm catalog ...`, which work without a cluster.
 
 Declares their arguments and options. The work of a command is imported when it runs, so that `olm` starts fast.
 """
@@ -17,7 +17,7 @@ MIGRATE_LEVELS = ("none", "bundle-object-to-csv-metadata")
 
 @click.group("catalog", context_settings=SETTINGS, subcommand_metavar="COMMAND")
 def catalog() -> None:
-    """Work with file-based catalogs, without a cluster."""
+    """Work with catalogs, without a cluster."""
 
 
 @catalog.command("validate")
@@ -25,7 +25,7 @@ def catalog() -> None:
 @click.option("-o", "--output", metavar="json|yaml", default="", help="Print the result in this format.")
 @reports_errors
 def validate(**given: Any) -> int:
-    """Check the file-based catalog in DIR as opm does.
+    """Check the catalog in DIR as opm does.
 
     The exit status is 0 when the catalog is valid. Otherwise it is 1, and the errors are printed to standard error.
     Files that .indexignore excludes are not read.
@@ -52,10 +52,10 @@ def validate(**given: Any) -> int:
 @image_options
 @reports_errors
 def render(**given: Any) -> int:
-    """Print the blobs of catalogs and bundles, ordered by package.
+    """Print the blobs of catalogs and bundles.
 
-    REFERENCE is a catalog's folder, a bundle's folder (with manifests/ and metadata/, or with manifests/ alone for a plain
-    bundle), or an image of either. Nothing is printed unless all references can be rendered.
+    They are ordered by package. REFERENCE is a catalog's folder, a bundle's folder (with manifests/ and metadata/, or with
+    manifests/ alone for a plain bundle), or an image of either. Nothing is printed unless all references can be rendered.
     """
     from olmctl.catalog.render import render as run
 
@@ -74,7 +74,10 @@ def render(**given: Any) -> int:
 @documents_option
 @reports_errors
 def init(**given: Any) -> int:
-    """Print the olm.package blob of the package NAME. Save it as a file in the catalog's folder."""
+    """Print the olm.package blob of package NAME.
+
+    Save it as a file in the catalog's folder.
+    """
     from olmctl.catalog.init import init as run
 
     return run(**given)
@@ -82,7 +85,7 @@ def init(**given: Any) -> int:
 
 @catalog.group("generate", context_settings=SETTINGS, subcommand_metavar="COMMAND")
 def generate() -> None:
-    """Generate files for building a catalog image."""
+    """Generate the files for a catalog image."""
 
 
 @generate.command("dockerfile")
@@ -92,7 +95,10 @@ def generate() -> None:
 )
 @reports_errors
 def dockerfile(**given: Any) -> int:
-    """Write DIR.Dockerfile next to DIR. Build it with the folder that contains both as the context."""
+    """Write DIR.Dockerfile next to DIR.
+
+    Build it with the folder that contains both as the context.
+    """
     from olmctl.catalog.generate import dockerfile as run
 
     return run(**given)

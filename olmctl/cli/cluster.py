@@ -29,7 +29,11 @@ from olmctl.commands import reports_errors
 @connection_options
 @reports_errors
 def search(**given: Any) -> int:
-    """List the packages of all catalogs, or those that contain WORD in their name, keywords or description, best first."""
+    """List packages, or those that match WORD.
+
+    The packages are those of all catalogs. WORD is looked for in their name, keywords, categories, provider and description;
+    the best match is first.
+    """
     from olmctl.cluster.search import search as run
 
     return run(**given)
@@ -42,7 +46,10 @@ def search(**given: Any) -> int:
 @connection_options
 @reports_errors
 def show(**given: Any) -> int:
-    """Show PACKAGE: its description, channels and versions, whether it is installed, and the revisions of what is."""
+    """Show the description and versions of PACKAGE.
+
+    Its channels are shown too, whether it is installed, and the revisions of what is.
+    """
     from olmctl.cluster.show import show as run
 
     return run(**given)
@@ -80,7 +87,10 @@ def show(**given: Any) -> int:
 @connection_options
 @reports_errors
 def install(**given: Any) -> int:
-    """Install PACKAGE: create an Operator for it, or change the one that exists to this request."""
+    """Install PACKAGE by creating its Operator.
+
+    An Operator that exists is changed to this request.
+    """
     from olmctl.cluster.install import install as run
 
     return run(**given)
@@ -116,9 +126,10 @@ def install(**given: Any) -> int:
 @connection_options
 @reports_errors
 def upgrade(**given: Any) -> int:
-    """Upgrade OPERATOR: set what is asked for; without that, approve the version that waits.
+    """Upgrade OPERATOR to another version.
 
-    An approval looks first whether the upgrade would be refused; the image of the version is pulled for it.
+    Sets what the options ask for; without them, approves the version that waits. An approval looks first whether the upgrade
+    would be refused; the image of the version is pulled for it.
     """
     from olmctl.cluster.upgrade import upgrade as run
 
@@ -133,9 +144,10 @@ def upgrade(**given: Any) -> int:
 @connection_options
 @reports_errors
 def uninstall(**given: Any) -> int:
-    """Uninstall OPERATOR with all objects of its bundle, its CRDs and their custom resources, after naming them.
+    """Uninstall OPERATOR with all its objects.
 
-    The dependencies that were installed for it go as well, unless others require them or they are in use.
+    They are the objects of its bundle, its CRDs and their custom resources, which are named before. The dependencies that were
+    installed for it go as well, unless others require them or they are in use.
     """
     from olmctl.cluster.uninstall import uninstall as run
 
@@ -148,7 +160,10 @@ def uninstall(**given: Any) -> int:
 @connection_options
 @reports_errors
 def list_operators(**given: Any) -> int:
-    """List the Operators: what is installed, what is wanted, and what waits."""
+    """List the Operators and what each waits for.
+
+    Shows also what is installed and what is wanted.
+    """
     from olmctl.cluster.list import list_operators as run
 
     return run(**given)
@@ -161,7 +176,10 @@ def list_operators(**given: Any) -> int:
 @connection_options
 @reports_errors
 def why(**given: Any) -> int:
-    """Explain the state of OPERATOR: which version was chosen and why, or why none was."""
+    """Explain which version OPERATOR has, and why.
+
+    If it has none, explains why none was chosen.
+    """
     from olmctl.cluster.why import why as run
 
     return run(**given)
@@ -180,7 +198,10 @@ def why(**given: Any) -> int:
 @connection_options
 @reports_errors
 def graph(**given: Any) -> int:
-    """Print the upgrade graph of a package: which bundle can be upgraded to which, what runs, and what is in reach of it."""
+    """Print the upgrade graph of a package.
+
+    The graph shows which bundle can be upgraded to which, what runs, and what is in reach of it.
+    """
     from olmctl.cluster.graph import graph as run
 
     return run(**given)
@@ -192,7 +213,10 @@ def graph(**given: Any) -> int:
 @connection_options
 @reports_errors
 def tree(**given: Any) -> int:
-    """Show what belongs to OPERATOR: its dependencies, its BundleDeployment, and the objects of the bundle with their health."""
+    """Show everything that belongs to OPERATOR.
+
+    These are its dependencies, its BundleDeployment, and the objects of the bundle with their health.
+    """
     from olmctl.cluster.tree import tree as run
 
     return run(**given)
@@ -207,10 +231,10 @@ def tree(**given: Any) -> int:
 @connection_options
 @reports_errors
 def approve(**given: Any) -> int:
-    """Approve the version that waits for approval of OPERATOR, which has `approval: Manual`.
+    """Approve the waiting version of OPERATOR.
 
-    The image of the version is pulled by this command: if the upgrade would be refused, nothing is approved, and what would
-    be refused is said.
+    An Operator with `approval: Manual` waits for it. The image of the version is pulled by this command: if the upgrade would
+    be refused, nothing is approved, and what would be refused is said.
     """
     from olmctl.cluster.approve import approve as run
 
@@ -225,11 +249,11 @@ def approve(**given: Any) -> int:
 @connection_options
 @reports_errors
 def diff(**given: Any) -> int:
-    """Show what VERSION would change on the cluster if OPERATOR had it; nothing is changed.
+    """Show what VERSION of OPERATOR would change.
 
-    Without VERSION it is the version that waits, for example for an approval, or else the one that was chosen. The images
-    of both versions are pulled by this command. The exit status is 0 if nothing differs, 1 if something does, and above 1
-    if that is not known.
+    Nothing is changed. Without VERSION it is the version that waits, for example for an approval, or else the one that was
+    chosen. The images of both versions are pulled by this command. The exit status is 0 if nothing differs, 1 if something
+    does, and above 1 if that is not known.
     """
     from olmctl.cluster.diff import diff as run
 

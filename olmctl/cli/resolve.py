@@ -1,4 +1,4 @@
-"""The command `olm resolve`, also run by `python -m operator_controller.resolve`.
+"""The command `olm resolve`.
 
 Declares its arguments and options. The work is imported when it runs, so that `olm` starts fast.
 """
@@ -28,10 +28,11 @@ from olmctl.commands import SETTINGS, reports_errors
 )
 @reports_errors
 def resolve(**given: Any) -> int:
-    """Print the bundles that are installed in the end if the packages are requested, with their dependencies.
+    """Resolve packages, without a cluster.
 
-    The packages are given in the order of their importance. The exit status is 0 if all requests can be satisfied together,
-    1 if not (nothing is installed then, and the reason is printed), and 2 if the input is wrong.
+    Prints the bundles that are installed in the end if the packages are requested, with their dependencies. The packages are
+    given in the order of their importance. The exit status is 0 if all requests can be satisfied together, 1 if not (nothing
+    is installed then, and the reason is printed), and 2 if the input is wrong.
     """
     from olmctl.resolve import resolve as run
 

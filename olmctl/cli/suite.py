@@ -29,7 +29,7 @@ def _image_reference(context: click.Context, parameter: click.Parameter, value: 
 
 @click.group("suite", context_settings=SETTINGS, subcommand_metavar="COMMAND")
 def suite() -> None:
-    """Install, show and remove the suite itself on a cluster."""
+    """Install, show and remove the suite itself."""
 
 
 @suite.command("install")
@@ -63,9 +63,10 @@ def suite() -> None:
 @connection_options
 @reports_errors
 def install(**given: Any) -> int:
-    """Install the suite, or change the one that is installed to this version and this image.
+    """Install the suite, or update it.
 
-    Catalogs, Operators and what they have installed stay as they are.
+    A suite that is installed gets this version and this image. Catalogs, Operators and what they have installed stay as they
+    are.
     """
     from olmctl.suite.install import install as run
 
@@ -78,10 +79,11 @@ def install(**given: Any) -> int:
 @connection_options
 @reports_errors
 def status(**given: Any) -> int:
-    """Show the objects of the suite, whether they are there, and the versions of the controllers.
+    """Show the suite's objects and versions.
 
-    `-o wide` shows their replicas, leaders and images too. Ends with status 3 if an object is missing, and with 1 if one is not
-    available or not as in this version.
+    Says of each object whether it is there, and of each controller which version it has. `-o wide` shows their replicas,
+    leaders and images too. Ends with status 3 if an object is missing, and with 1 if one is not available or not as in this
+    version.
     """
     from olmctl.suite.status import status as run
 
@@ -105,9 +107,9 @@ def status(**given: Any) -> int:
 @connection_options
 @reports_errors
 def uninstall(**given: Any) -> int:
-    """Remove the suite from the cluster, in one of two ways: --orphan or --remove.
+    """Remove the suite from the cluster.
 
-    It can be interrupted, and repeated.
+    There are two ways: --orphan and --remove. It can be interrupted, and repeated.
     """
     from olmctl.suite.uninstall import uninstall as run
 

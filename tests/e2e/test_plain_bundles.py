@@ -130,7 +130,7 @@ def workstation(cluster: Cluster, tmp_path: Path) -> Workstation:
     tools.mkdir()
     scripts = {
         "podman": buildah.shim(program, tmp_path / "buildah"),
-        "opm": f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m olmkit.fbc "$@"\n',
+        "opm": f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m olmctl catalog "$@"\n',
     }
     for name, text in scripts.items():
         (tools / name).write_text(text)

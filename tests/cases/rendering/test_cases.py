@@ -1,4 +1,4 @@
-"""Bundles as folders, and the output of `python -m rukpak.render` for them. A bug report becomes a folder here.
+"""Bundles as folders, and the output of `olm bundle render` for them. A bug report becomes a folder here.
 
 <case>/bundle/ is the bundle, <case>/flags what is given on the command line (CASE is the folder of the case), and either
 <case>/objects.yaml is what is printed or <case>/faults.txt what goes to stderr with exit status 1; <case>/notes.txt is what goes
@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from olmctl.main import bundle_render_main as main
+from olmctl.main import main
 from rukpak.format import documents
 
 CASES = sorted(path.parent for path in Path(__file__).parent.glob("*/bundle"))
@@ -26,7 +26,7 @@ def flags_of(case: Path) -> list[str]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_bundle_is_rendered_as_in_its_case(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status = main([str(case / "bundle"), *flags_of(case)])
+    status = main(["bundle", "render", str(case / "bundle"), *flags_of(case)])
     printed = capsys.readouterr()
     assert printed.err == text_of(case / "faults.txt") + text_of(case / "notes.txt")
     assert documents.read(printed.out.encode()) == documents.read(text_of(case / "objects.yaml").encode())
@@ -37,7 +37,7 @@ def test_a_bundle_is_rendered_as_in_its_case(case: Path, capsys: pytest.CaptureF
     "case", [case for case in CASES if (case / "objects.yaml").exists()], ids=lambda case: case.name
 )
 def test_json_and_yaml_have_the_same_values(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(case / "bundle"), *flags_of(case), "-o", "json"]) == 0
+    assert main(["bundle", "render", str(case / "bundle"), *flags_of(case), "-o", "json"]) == 0
     (objects,) = documents.read(capsys.readouterr().out.encode())
     assert objects == documents.read((case / "objects.yaml").read_bytes())
 
@@ -45,19 +45,22 @@ def test_json_and_yaml_have_the_same_values(case: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize("flags", [["--watch-namespace", ""], ["--certificates", "self"]], ids=" ".join)
 def test_a_default_may_be_written_out(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     case = Path(__file__).parent / "webhooks-self"
-    assert main([str(case / "bundle"), *flags]) == 0
+    assert main(["bundle", "render", str(case / "bundle"), *flags]) == 0
     assert documents.read(capsys.readouterr().out.encode()) == documents.read((case / "objects.yaml").read_bytes())
 
 
 def test_an_empty_namespace_to_watch_means_all(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(Path(__file__).parent / "own-namespace" / "bundle"), "--watch-namespace", ""]) == 1
+    assert (
+        main(["bundle", "render", str(Path(__file__).parent / "own-namespace" / "bundle"), "--watch-namespace", ""])
+        == 1
+    )
     assert "do not support targeting all namespaces" in capsys.readouterr().err
 
 
 def test_several_bundles_are_printed_one_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     names = ("own-namespace", "no-usable-mode", "all-namespaces")
     folders = [str(Path(__file__).parent / name / "bundle") for name in names]
-    assert main([*folders, "-o", "json"]) == 1
+    assert main(["bundle", "render", *folders, "-o", "json"]) == 1
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
     assert printed.err == f"{folders[1]}: {text_of(Path(folders[1]).parent / 'faults.txt')}"
@@ -66,17 +69,17 @@ def test_several_bundles_are_printed_one_a_line(capsys: pytest.CaptureFixture[st
         (objects,) = documents.read(line.encode())
         assert objects == documents.read((Path(__file__).parent / name / "objects.yaml").read_bytes())
 
-    assert main(folders) == 1
+    assert main(["bundle", "render", *folders]) == 1
     objects = documents.read(capsys.readouterr().out.encode())
     assert len(objects) == sum(len(orjson.loads(line) or ()) for line in lines), "a refused bundle has no documents"
-    assert main([*folders[::2], "-o", "json"]) == 0
+    assert main(["bundle", "render", *folders[::2], "-o", "json"]) == 0
 
 
 def test_a_bundle_that_is_not_there_is_null_and_the_others_are_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = str(Path(__file__).parent / "all-namespaces" / "bundle")
-    assert main([str(tmp_path / "none"), found, "-o", "json"]) == 1
+    assert main(["bundle", "render", str(tmp_path / "none"), found, "-o", "json"]) == 1
     printed = capsys.readouterr()
     assert [line[:4] for line in printed.out.splitlines()] == ["null", '[{"a']
     assert printed.err == f"{tmp_path / 'none'}: no such folder\n"
@@ -96,12 +99,14 @@ def test_a_config_that_cannot_be_used(
 ) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(content)
-    assert main([str(Path(__file__).parent / "all-namespaces" / "bundle"), "--config", str(file)]) == 1
+    assert (
+        main(["bundle", "render", str(Path(__file__).parent / "all-namespaces" / "bundle"), "--config", str(file)]) == 1
+    )
     assert capsys.readouterr().err.startswith(error.format(file=file))
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path / "none")]) == 1
+    assert main(["bundle", "render", str(tmp_path / "none")]) == 1
     assert capsys.readouterr().err == f"{tmp_path / 'none'}: no such folder\n"
 
 
@@ -111,7 +116,7 @@ def test_a_folder_that_is_no_bundle_is_called_a_folder(
 ) -> None:
     for part in parts:
         (tmp_path / part).mkdir()
-    assert main([str(tmp_path)]) == 1
+    assert main(["bundle", "render", str(tmp_path)]) == 1
     message = f'{tmp_path} has no "manifests" folder with files in it: give the folder of one version of one bundle\n'
     assert capsys.readouterr().err == message
 
@@ -119,7 +124,7 @@ def test_a_folder_that_is_no_bundle_is_called_a_folder(
 @pytest.mark.parametrize("namespace", ["kube-system", "default", "olm-suite-system", "No-Label"])
 def test_a_namespace_where_nothing_may_be_installed(namespace: str, capsys: pytest.CaptureFixture[str]) -> None:
     bundle = Path(__file__).parent / "own-namespace" / "bundle"
-    assert main([str(bundle), "--namespace", namespace]) == 1
+    assert main(["bundle", "render", str(bundle), "--namespace", namespace]) == 1
     assert capsys.readouterr().err.startswith(f'namespace "{namespace}" ')
-    as_upstream = main([str(bundle), "--install-namespace", namespace, "--upstream"])
+    as_upstream = main(["bundle", "render", str(bundle), "--install-namespace", namespace, "--upstream"])
     assert as_upstream == (1 if namespace == "No-Label" else 0), "upstream installs into any namespace"

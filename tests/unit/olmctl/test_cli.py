@@ -6,11 +6,12 @@ import ast
 import importlib
 import inspect
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import get_args
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 
 from olmctl.catalog.graph import WRITERS
 from olmctl.cli.bundle import CERTIFICATE_MODES
@@ -32,7 +33,15 @@ def leaves(group: click.Group, *path: str) -> Iterator[tuple[str, click.Command]
             yield " ".join((*path, name)), command
 
 
+def groups(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], click.Group]]:
+    yield path, group
+    for name, command in sorted(group.commands.items()):
+        if isinstance(command, click.Group):
+            yield from groups(command, *path, name)
+
+
 COMMANDS = dict(leaves(olm))
+GROUPS = dict(groups(olm))
 
 
 def work_of(command: click.Command) -> inspect.Signature:
@@ -77,3 +86,26 @@ def test_every_query_of_a_completed_name_exists() -> None:
         if isinstance(each.type, ClusterName)
     }
     assert asked == QUERIES.keys()
+
+
+def first_sentences(group: click.Group) -> Mapping[str, str]:
+    """The first paragraph of the help of each command."""
+    return {name: str(command.help).partition("\n\n")[0] for name, command in group.commands.items()}
+
+
+@pytest.mark.parametrize("path", GROUPS, ids=lambda path: " ".join(("olm", *path)))
+def test_the_help_of_a_group_shows_whole_sentences_on_a_terminal_of_80_columns(
+    path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    group = GROUPS[path]
+    context = group.make_context("olm", [], resilient_parsing=True)
+    _, _, rows = group.get_help(context).partition("\nCommands:\n")
+    shown = dict(row.split(maxsplit=1) for row in rows.splitlines())
+    assert shown == first_sentences(group)
+
+
+@pytest.mark.parametrize("path", GROUPS, ids=lambda path: " ".join(("olm", *path)))
+def test_the_completion_of_a_group_describes_its_commands_in_whole_sentences(path: tuple[str, ...]) -> None:
+    found = ShellComplete(olm, {}, "olm", "").get_completions(list(path), "")
+    assert {each.value: each.help for each in found} == first_sentences(GROUPS[path])

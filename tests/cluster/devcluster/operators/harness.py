@@ -62,7 +62,17 @@ class OperatorProcess(Services):
             source = self.folder / f"bundle-{len(self._rendered)}"
             write_bundle(source, self.bundle, _NO_IMAGE)
             flags = [flag for each in watched for flag in ("--watch-namespace", each)]
-            command = [sys.executable, "-m", "rukpak.render", str(source), "--namespace", self.namespace, *flags]
+            command = [
+                sys.executable,
+                "-m",
+                "olmctl",
+                "bundle",
+                "render",
+                str(source),
+                "--namespace",
+                self.namespace,
+                *flags,
+            ]
             done = subprocess.run([*command, "--output", "json"], capture_output=True, check=True)
             self._rendered[watched] = json.loads(done.stdout)
         return deepcopy(self._rendered[watched])

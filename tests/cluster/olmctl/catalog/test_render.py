@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from devcluster.cluster import Cluster
 from devcluster.images import CONFIGS_LABEL, Registry
-from olmctl.main import catalog_main as main
+from olmctl.main import main
 from tests.servers.registry import PASSWORD, USER, basic_auth, own_registry
 from tests.unit.olmkit.fbc.bundle_builders import bundle, dump
 
@@ -36,7 +36,7 @@ class Shelf:
     def render(self, *arguments: str, host: str = "127.0.0.0/8") -> tuple[int, str, str]:
         """Exit status, stdout, stderr."""
         conf = str(self._cluster.registries_conf)
-        status = main(["render", *arguments, "--registries-conf", conf, "--allow-source-cidr", host])
+        status = main(["catalog", "render", *arguments, "--registries-conf", conf, "--allow-source-cidr", host])
         return status, *self._capsys.readouterr()
 
 
@@ -166,7 +166,7 @@ def test_what_may_be_a_folder_that_is_missing_or_an_image_without_its_registry(
         '[[registry]]\nprefix = "docker.io"\nblocked = true\n' if blocked else cluster.registries_conf.read_text()
     )
     flags = ["--registries-conf", str(conf), "--allow-source-cidr", "127.0.0.0/8"]
-    assert main(["render", reference, *flags]) == 1
+    assert main(["catalog", "render", reference, *flags]) == 1
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith(
@@ -177,7 +177,7 @@ def test_what_may_be_a_folder_that_is_missing_or_an_image_without_its_registry(
 
 def test_addresses_are_refused_as_by_the_controllers(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
     """Without a configuration that names the registry, loopback addresses are not allowed."""
-    assert main(["render", f"{cluster.registry}/render/x:v1"]) == 1
+    assert main(["catalog", "render", f"{cluster.registry}/render/x:v1"]) == 1
     out, err = capsys.readouterr()
     assert (out, "loopback" in err) == ("", True)
 

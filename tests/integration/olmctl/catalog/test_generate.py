@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from olmctl.main import catalog_main as main
+from olmctl.main import main
 
 LABEL = "LABEL operators.operatorframework.io.index.configs.v1=/configs"
 
@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
 def test_it_is_written_next_to_the_folder_and_builds_on_scratch(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["generate", "dockerfile", str(folder)]) == 0
+    assert main(["catalog", "generate", "dockerfile", str(folder)]) == 0
     assert capsys.readouterr() == ("", "")
     assert lines(folder.parent / "my-catalog.Dockerfile") == ["FROM scratch", "ADD my-catalog /configs", LABEL]
 
@@ -34,39 +34,39 @@ def test_it_is_written_next_to_the_folder_and_builds_on_scratch(
 @pytest.mark.parametrize("flag", ["-i", "--binary-image"])
 def test_an_image_to_build_on(folder: Path, flag: str) -> None:
     image = "registry.redhat.io/openshift4/ose-operator-registry:v4.14"
-    assert main(["generate", "dockerfile", f"{folder}/", flag, image]) == 0
+    assert main(["catalog", "generate", "dockerfile", f"{folder}/", flag, image]) == 0
     assert lines(folder.parent / "my-catalog.Dockerfile")[0] == f"FROM {image}"
 
 
 def test_the_current_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    assert main(["generate", "dockerfile", "."]) == 0
+    assert main(["catalog", "generate", "dockerfile", "."]) == 0
     assert "ADD my-catalog /configs" in lines(folder.parent / "my-catalog.Dockerfile")
 
 
 def test_a_name_with_blanks(tmp_path: Path) -> None:
     (tmp_path / "my catalog").mkdir()
-    assert main(["generate", "dockerfile", str(tmp_path / "my catalog")]) == 0
+    assert main(["catalog", "generate", "dockerfile", str(tmp_path / "my catalog")]) == 0
     assert 'ADD ["my catalog", "/configs"]' in lines(tmp_path / "my catalog.Dockerfile")
 
 
 def test_an_existing_dockerfile_is_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = folder.parent / "my-catalog.Dockerfile"
     path.write_text("mine")
-    assert main(["generate", "dockerfile", str(folder)]) == 1
+    assert main(["catalog", "generate", "dockerfile", str(folder)]) == 1
     assert capsys.readouterr().err == f'path "{path}": file already exists: remove it to write it again\n'
     assert path.read_text() == "mine"
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["generate", "dockerfile", str(tmp_path / "x")]) == 1
+    assert main(["catalog", "generate", "dockerfile", str(tmp_path / "x")]) == 1
     assert capsys.readouterr().err == f"stat {tmp_path / 'x'}: no such file or directory\n"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "x").touch()
-    assert main(["generate", "dockerfile", str(tmp_path / "x")]) == 1
+    assert main(["catalog", "generate", "dockerfile", str(tmp_path / "x")]) == 1
     assert capsys.readouterr().err == f'provided root path "{tmp_path / "x"}" is not a directory\n'
 
 
@@ -82,19 +82,19 @@ def test_names_with_special_characters_of_a_dockerfile(
     name: str, shown: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / name).mkdir()
-    assert main(["generate", "dockerfile", str(tmp_path / name)]) == 1
+    assert main(["catalog", "generate", "dockerfile", str(tmp_path / name)]) == 1
     assert capsys.readouterr().err == f"a Dockerfile cannot name a folder {shown}: give it another name\n"
 
 
 @pytest.mark.parametrize("image", ["a b", "x\nRUN y", "$X", "UPPER/case"])
 def test_invalid_images(image: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["generate", "dockerfile", str(folder), "-i", image]) == 1
+    assert main(["catalog", "generate", "dockerfile", str(folder), "-i", image]) == 1
     assert capsys.readouterr().err.startswith("invalid image pull spec ")
     assert list(folder.parent.iterdir()) == [folder]
 
 
 def test_a_command_is_required(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["generate"])
+        main(["catalog", "generate"])
     assert ended.value.code == 2
     assert "COMMAND" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from olmctl.main import catalog_main as main
+from olmctl.main import main
 
 BLOBS: list[dict[str, Any]] = [
     {"schema": "olm.package", "name": "p", "defaultChannel": "a"},
@@ -27,14 +27,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_all_channels_for_mermaid(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["graph", str(folder), "--package", "p"]) == 0
+    assert main(["catalog", "graph", str(folder), "--package", "p"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("flowchart LR\n")
     assert ("a (default)" in out, '"b"' in out) == (True, True)
 
 
 def test_one_channel_for_graphviz(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["graph", str(folder), "--package", "p", "--channel", "b", "--output", "dot"]) == 0
+    assert main(["catalog", "graph", str(folder), "--package", "p", "--channel", "b", "--output", "dot"]) == 0
     out = capsys.readouterr().out
     assert out.startswith('digraph "p" {\n')
     assert ("default" in out, 'label="b"' in out) == (False, True)
@@ -42,7 +42,7 @@ def test_one_channel_for_graphviz(folder: Path, capsys: pytest.CaptureFixture[st
 
 def test_text_for_people_never_controls_a_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "x.json").write_text(json.dumps({**BLOBS[1], "name": "\x1b[31m\u202e"}))
-    assert main(["graph", str(folder), "--package", "p", "-o", "text"]) == 0
+    assert main(["catalog", "graph", str(folder), "--package", "p", "-o", "text"]) == 0
     assert capsys.readouterr().out == (
         "p\n  \ufffd[31m\ufffd\n    p.v1 (head)\n  a (default)\n    p.v1 (head)\n  b\n    p.v1 (head)\n"
     )
@@ -61,20 +61,20 @@ def test_text_for_people_never_controls_a_terminal(folder: Path, capsys: pytest.
     ],
 )
 def test_what_is_not_there(arguments: list[str], words: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["graph", str(folder), *arguments]) == 1
+    assert main(["catalog", "graph", str(folder), *arguments]) == 1
     out, err = capsys.readouterr()
     assert (out, words in err) == ("", True)
 
 
 def test_a_file_that_cannot_be_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "x.json").write_text("[]")
-    assert main(["graph", str(folder), "--package", "p"]) == 1
+    assert main(["catalog", "graph", str(folder), "--package", "p"]) == 1
     assert capsys.readouterr().err.startswith("x.json: line 1: ")
 
 
 def test_no_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["graph", str(folder / "x"), "--package", "p"]) == 1
-    assert main(["graph", str(folder / "catalog.json"), "--package", "p"]) == 1
+    assert main(["catalog", "graph", str(folder / "x"), "--package", "p"]) == 1
+    assert main(["catalog", "graph", str(folder / "catalog.json"), "--package", "p"]) == 1
     assert capsys.readouterr().err.splitlines() == [
         f"stat {folder / 'x'}: no such file or directory",
         f'"{folder / "catalog.json"}" is not a directory',
@@ -84,6 +84,6 @@ def test_no_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("arguments", [[], ["--package", "p", "-o", "svg"]])
 def test_wrong_use(arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["graph", str(folder), *arguments])
+        main(["catalog", "graph", str(folder), *arguments])
     assert ended.value.code == 2
     assert capsys.readouterr().out == ""

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from olmctl.main import catalog_main as main
+from olmctl.main import main
 from olmkit.fbc.documents import MAX_DOCUMENT_BYTES
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def test_json_is_opms_to_the_byte(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["init", "example-extension", "--output", "json"]) == 0
+    assert main(["catalog", "init", "example-extension", "--output", "json"]) == 0
     assert capsys.readouterr() == (
         '{\n    "schema": "olm.package",\n    "name": "example-extension",\n    "defaultChannel": ""\n}\n',
         "",
@@ -23,12 +23,12 @@ def test_json_is_opms_to_the_byte(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_json_is_the_default(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["init", "p"]) == 0
+    assert main(["catalog", "init", "p"]) == 0
     assert capsys.readouterr().out.startswith("{\n")
 
 
 def test_yaml(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["init", "no", "-o", "yaml"]) == 0
+    assert main(["catalog", "init", "no", "-o", "yaml"]) == 0
     assert capsys.readouterr().out == '---\ndefaultChannel: ""\nname: "no"\nschema: olm.package\n'
 
 
@@ -36,7 +36,7 @@ def test_all_that_a_package_may_have(tmp_path: Path, capsys: pytest.CaptureFixtu
     (tmp_path / "icon").write_bytes(PNG)
     (tmp_path / "README.md").write_text("# Züge\n")
     flags = ["-c", "stable", "-d", str(tmp_path / "README.md"), "-i", str(tmp_path / "icon")]
-    assert main(["init", "p", *flags]) == 0
+    assert main(["catalog", "init", "p", *flags]) == 0
     found = json.loads(capsys.readouterr().out)
     assert list(found) == ["schema", "name", "defaultChannel", "icon", "description"]
     assert found["defaultChannel"] == "stable"
@@ -63,12 +63,12 @@ def test_invalid_files(
 ) -> None:
     file = tmp_path / "file"
     file.write_bytes(content)
-    assert main(["init", "p", flag, str(file)]) == 1
+    assert main(["catalog", "init", "p", flag, str(file)]) == 1
     assert capsys.readouterr() == ("", f"{file}: {words}\n")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["init", "p", "--icon", str(tmp_path / "x")]) == 1
+    assert main(["catalog", "init", "p", "--icon", str(tmp_path / "x")]) == 1
     assert capsys.readouterr().err == f"{tmp_path / 'x'}: No such file or directory\n"
 
 
@@ -81,11 +81,11 @@ def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[
 )
 def test_wrong_use(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["init", *arguments])
+        main(["catalog", "init", *arguments])
     assert ended.value.code == 2
     assert words in capsys.readouterr().err
 
 
 def test_an_empty_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["init", ""]) == 1
+    assert main(["catalog", "init", ""]) == 1
     assert capsys.readouterr() == ("", "a package needs a name\n")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from olmctl.main import catalog_main as main
+from olmctl.main import main
 from olmkit.fbc.validate import validate
 from tests.unit.olmkit.fbc.bundle_builders import Files, bundle, dump
 
@@ -39,10 +39,10 @@ def test_a_catalog_in_opms_order(tmp_path: Path, capsys: pytest.CaptureFixture[s
         {"schema": "my.own", "name": "x"},
     ]
     catalog = folder(tmp_path, {f"{number}.json": json.dumps(each).encode() for number, each in enumerate(lines)})
-    assert main(["render", catalog]) == 0
+    assert main(["catalog", "render", catalog]) == 0
     out = capsys.readouterr().out
     assert [each["schema"] for each in blobs(out)] == ["my.own", "olm.package", "olm.bundle"]
-    assert main(["render", catalog, "--output", "yaml"]) == 0
+    assert main(["catalog", "render", catalog, "--output", "yaml"]) == 0
     assert capsys.readouterr().out == (
         "---\nname: x\nschema: my.own\n---\nname: p\nschema: olm.package\n"
         "---\nimage: i\nname: p.v1\npackage: p\nschema: olm.bundle\nzzz: 1.5\n"
@@ -50,9 +50,9 @@ def test_a_catalog_in_opms_order(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_what_was_rendered_is_rendered_to_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["render", folder(tmp_path / "b", bundle()), "--image", "quay.io/o/p:v1", "-o", "yaml"])
+    main(["catalog", "render", folder(tmp_path / "b", bundle()), "--image", "quay.io/o/p:v1", "-o", "yaml"])
     first = capsys.readouterr().out
-    assert main(["render", folder(tmp_path / "c", {"x.yaml": first.encode()}), "-o", "yaml"]) == 0
+    assert main(["catalog", "render", folder(tmp_path / "c", {"x.yaml": first.encode()}), "-o", "yaml"]) == 0
     assert capsys.readouterr().out == first
 
 
@@ -60,10 +60,10 @@ def test_a_bundle_and_a_catalog_make_a_valid_catalog(tmp_path: Path, capsys: pyt
     channel = {"schema": "olm.channel", "package": "p", "name": "c", "entries": [{"name": "p.v1.2.3"}]}
     made = tmp_path / "catalog"
     folder(made, {"channel.json": json.dumps(channel).encode()})
-    main(["init", "p", "-c", "c"])
+    main(["catalog", "init", "p", "-c", "c"])
     (made / "package.json").write_text(capsys.readouterr().out)
     bundle_folder = folder(tmp_path / "bundle", bundle())
-    assert main(["render", str(made), bundle_folder]) == 0
+    assert main(["catalog", "render", str(made), bundle_folder]) == 0
     whole = tmp_path / "whole"
     folder(whole, {"catalog.json": capsys.readouterr().out.encode()})
     assert validate(whole) is None
@@ -73,14 +73,14 @@ def test_manifests_are_summarized_on_demand_in_bundles_and_catalogs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = folder(tmp_path / "b", bundle())
-    main(["render", files, "--image", "quay.io/o/p:v1"])
+    main(["catalog", "render", files, "--image", "quay.io/o/p:v1"])
     carrying = capsys.readouterr().out
     assert [each["type"] for each in blobs(carrying)[0]["properties"]][-2:] == ["olm.bundle.object"] * 2
-    main(["render", files, "--image", "quay.io/o/p:v1", "--migrate"])
+    main(["catalog", "render", files, "--image", "quay.io/o/p:v1", "--migrate"])
     summarized = capsys.readouterr().out
     assert blobs(summarized)[0]["properties"][-1]["type"] == "olm.csv.metadata"
     catalog = folder(tmp_path / "c", {"catalog.json": carrying.encode()})
-    assert main(["render", catalog, "--migrate-level", "bundle-object-to-csv-metadata"]) == 0
+    assert main(["catalog", "render", catalog, "--migrate-level", "bundle-object-to-csv-metadata"]) == 0
     assert blobs(capsys.readouterr().out) == blobs(summarized)
 
 
@@ -93,7 +93,7 @@ def test_manifests_are_summarized_on_demand_in_bundles_and_catalogs(
     ],
 )
 def test_a_plain_bundle(files: Files, flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["render", folder(tmp_path, files), *flags]) == 0
+    assert main(["catalog", "render", folder(tmp_path, files), *flags]) == 0
     (found,) = blobs(capsys.readouterr().out)
     assert list(found) == ["schema", "name", "package", "image", "properties"]
     assert (found["name"], found["image"]) == ("p.v1.0.0", "quay.io/o/p:v1")
@@ -105,7 +105,7 @@ def test_a_catalog_of_a_package_called_manifests_is_a_catalog(
 ) -> None:
     package = b'{"schema":"olm.package","name":"manifests"}'
     catalog = folder(tmp_path, {"manifests/catalog.json": package, "other/catalog.json": b""})
-    assert main(["render", catalog]) == 0
+    assert main(["catalog", "render", catalog]) == 0
     assert blobs(capsys.readouterr().out)[0]["name"] == "manifests"
 
 
@@ -155,13 +155,13 @@ def test_references_that_cannot_be_rendered(
     files: Files, flags: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = folder(tmp_path, files)
-    assert main(["render", path, *flags]) == 1
+    assert main(["catalog", "render", path, *flags]) == 1
     assert capsys.readouterr() == ("", f'render "{path}": {words}\n')
 
 
 def test_metadata_that_is_left_out_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = folder(tmp_path, bundle(dependencies=b"a:\n- b: c\n    d: e\n"))
-    assert main(["render", path]) == 0
+    assert main(["catalog", "render", path]) == 0
     out, err = capsys.readouterr()
     assert blobs(out)[0]["name"] == "p.v1.2.3"
     assert err.startswith(f'warning: render "{path}": metadata/dependencies.yaml: line 3')
@@ -176,7 +176,7 @@ def test_metadata_that_is_left_out_is_a_warning(tmp_path: Path, capsys: pytest.C
     ],
 )
 def test_paths_that_are_no_folder(reference: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["render", reference]) == 1
+    assert main(["catalog", "render", reference]) == 1
     out, err = capsys.readouterr()
     assert (out, err.startswith(f'render "{reference}": {words}')) == ("", True)
 
@@ -184,6 +184,6 @@ def test_paths_that_are_no_folder(reference: str, words: str, capsys: pytest.Cap
 @pytest.mark.parametrize("arguments", [[], ["x", "-o", "xml"], ["x", "--migrate-level", "all"], ["x", "--mig"]])
 def test_wrong_use(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["render", *arguments])
+        main(["catalog", "render", *arguments])
     assert ended.value.code == 2
     assert capsys.readouterr().out == ""

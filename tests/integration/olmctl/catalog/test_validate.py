@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from olmctl.main import catalog_main as main
+from olmctl.main import main
 
 VALID = (
     '{"schema":"olm.package","name":"p","defaultChannel":"c"}\n'
@@ -37,12 +37,12 @@ def refused(folder: Path) -> Path:
 
 
 def test_nothing_is_printed_for_a_valid_catalog(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["validate", str(folder)]) == 0
+    assert main(["catalog", "validate", str(folder)]) == 0
     assert capsys.readouterr() == ("", "")
 
 
 def test_a_refused_catalog_is_reported_on_stderr(refused: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["validate", str(refused)]) == 1
+    assert main(["catalog", "validate", str(refused)]) == 1
     assert capsys.readouterr() == ("", f"{TREE}\n")
 
 
@@ -50,7 +50,7 @@ def test_a_blob_that_cannot_be_read_is_reported_with_file_and_line(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "catalog.json").write_text(VALID.replace('"c"}', "5}"))
-    assert main(["validate", str(folder)]) == 1
+    assert main(["catalog", "validate", str(folder)]) == 1
     assert capsys.readouterr().err.splitlines() == [
         "parse package: json: cannot unmarshal number into Go struct field Package.defaultChannel of type string",
         'in catalog.json, line 1: package "p"',
@@ -59,19 +59,19 @@ def test_a_blob_that_cannot_be_read_is_reported_with_file_and_line(
 
 @pytest.mark.parametrize("flag", ["-o", "--output"])
 def test_json_is_opms_to_the_byte(refused: Path, flag: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["validate", str(refused), flag, "json"]) == 1
+    assert main(["catalog", "validate", str(refused), flag, "json"]) == 1
     text = TREE.replace("\n", "\\n").replace('"', '\\"')
     assert capsys.readouterr() == (f'{{\n  "passed": false,\n  "error": {{\n    "message": "{text}"\n  }}\n}}\n', "")
 
 
 def test_json_of_a_valid_catalog(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["validate", "-o", "json", str(folder)]) == 0
+    assert main(["catalog", "validate", "-o", "json", str(folder)]) == 0
     assert capsys.readouterr().out == '{\n  "passed": true\n}\n'
 
 
 def test_json_escapes_what_go_escapes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "catalog.json").write_text(VALID.replace('"name":"b"}]', '"name":"b","skipRange":"<v1"}]'))
-    assert main(["validate", "-o", "json", str(folder)]) == 1
+    assert main(["catalog", "validate", "-o", "json", str(folder)]) == 1
     out = capsys.readouterr().out
     assert "\\u003cv1" in out
     assert "<" not in out
@@ -79,38 +79,38 @@ def test_json_escapes_what_go_escapes(folder: Path, capsys: pytest.CaptureFixtur
 
 
 def test_yaml(refused: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["validate", "-o", "yaml", str(refused)]) == 1
+    assert main(["catalog", "validate", "-o", "yaml", str(refused)]) == 1
     out = capsys.readouterr().out
     assert out.startswith("error:\n  message: |-\n    invalid index:\n    └── invalid package")
     assert yaml.safe_load(out) == {"passed": False, "error": {"message": TREE}}
 
 
 def test_another_form_of_output(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["validate", str(folder), "-o", "xml"]) == 1
+    assert main(["catalog", "validate", str(folder), "-o", "xml"]) == 1
     assert capsys.readouterr() == ("", 'invalid --output value "xml", expected (json|yaml)\n')
 
 
 def test_a_file_is_no_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = folder / "catalog.json"
-    assert main(["validate", str(file)]) == 1
+    assert main(["catalog", "validate", str(file)]) == 1
     assert capsys.readouterr().err == f'"{file}" is not a directory\n'
 
 
 def test_what_is_not_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["validate", str(folder / "x")]) == 1
+    assert main(["catalog", "validate", str(folder / "x")]) == 1
     assert capsys.readouterr().err == f"stat {folder / 'x'}: no such file or directory\n"
 
 
 def test_a_command_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main([])
+        main(["catalog"])
     assert ended.value.code == 2
     assert "COMMAND" in capsys.readouterr().err
 
 
 def test_as_a_process_whatever_the_locale(refused: Path) -> None:
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    command = [sys.executable, "-m", "olmkit.fbc", "validate", str(refused)]
+    command = [sys.executable, "-m", "olmctl", "catalog", "validate", str(refused)]
     ran = subprocess.run(command, env=environment, capture_output=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr.decode()) == (1, b"", f"{TREE}\n")
 
@@ -118,7 +118,7 @@ def test_as_a_process_whatever_the_locale(refused: Path) -> None:
 def test_a_closed_pipe_is_no_traceback(refused: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, "-m", "olmkit.fbc", "validate", "-o", "json", str(refused)]
+    command = [sys.executable, "-m", "olmctl", "catalog", "validate", "-o", "json", str(refused)]
     ran = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
     os.close(writing)
     assert (ran.returncode, ran.stderr) == (1, b"")
