@@ -15,7 +15,7 @@ DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG)) $(if $(
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: alerts certmanager crash gitops image node release help setup lock format generate check unit integration cluster e2e corpus buildah test docs bench demo clean
+.PHONY: alerts certmanager coverage crash dist gitops image node release help setup lock format generate check unit integration cluster e2e corpus buildah test docs bench demo clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -30,8 +30,8 @@ setup: .venv/ready ## make .venv from the lock file
 	PIP_FIND_LINKS= $(BIN)/python -W ignore -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-lock: setup ## update requirements.lock from pyproject.toml (hashes, no address)
-	PIP_FIND_LINKS= $(BIN)/pip-compile --quiet --extra dev --strip-extras --generate-hashes --allow-unsafe --no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml
+lock: setup ## update requirements.lock from pyproject.toml (hashes, no address); UPGRADE=1 takes the newest versions
+	PIP_FIND_LINKS= $(BIN)/pip-compile --quiet $(if $(UPGRADE),--upgrade) --extra dev --strip-extras --generate-hashes --allow-unsafe --no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml
 
 format: setup ## format the code
 	$(BIN)/ruff format $(CODE)
@@ -40,15 +40,20 @@ format: setup ## format the code
 generate: setup ## write config/crd and docs/api.md from the models, config/argocd/argocd-cm.yaml and the manifests of `olm suite`
 	$(BIN)/python -m release.generated
 
-check: setup ## lint, types, import contracts, generated files
+check: setup ## lint, types, import contracts, generated files, workflows
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m release.generated --check
+	$(BIN)/zizmor --offline --no-progress --quiet --strict-collection .github
+	@actionlint=$$($(BIN)/python -m devcluster.optional_programs actionlint) && $$actionlint -shellcheck $(BIN)/shellcheck -pyflakes=
 
 unit: setup ## pure tests, under a minute
 	$(BIN)/pytest $(call workers,3) tests/unit tests/cases
+
+coverage: setup ## the lines that the pure tests run, measured; the report names those that they do not
+	$(BIN)/pytest $(call workers,3) --cov --cov-report=term-missing:skip-covered tests/unit tests/cases
 
 integration: setup ## tests with files, processes and sockets, without a cluster
 	$(BIN)/pytest $(call workers,3) tests/integration
@@ -92,6 +97,10 @@ node: setup ## run the suite as pods of its image on a real node, and operators 
 	$(BIN)/python -m devcluster build --node real
 	$(BIN)/python -m release.image
 	OLM_IMAGE_FOLDER=build $(BIN)/pytest -s $(NODE_TESTS)
+
+dist: setup ## write the wheel and the source distribution for PyPI into dist
+	rm -rf dist
+	@$(BIN)/python -m release.distribution
 
 docs: setup ## write the site of the documentation into build/site; a broken link is an error
 	@$(BIN)/python -m release.site

@@ -1,12 +1,14 @@
-"""Programs written in Go that some tests and targets need beside a cluster: helm, promtool, cert-manager, the GitOps tools, and
-what a real node runs.
+"""Programs written in Go that some tests and targets need beside a cluster: helm, promtool, cert-manager, the GitOps tools,
+actionlint, and what a real node runs.
 
-Called by those tests and targets; each program is built when it is first asked for, into the cache folder. A cluster with
-simulated nodes needs none of them, and they are no part of the suite.
+Called by those tests and targets; `python -m devcluster.optional_programs NAME` prints the path of one. Each program is built
+when it is first asked for, into the cache folder. A cluster with simulated nodes needs none of them, and they are no part of the
+suite.
 """
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from devcluster.errors import DevclusterError
 OPTIONAL_PROGRAMS: Mapping[str, GoProgram] = {
     program.name: program
     for program in (
+        GoProgram("actionlint", "github.com/rhysd/actionlint/cmd/actionlint", "v1.7.12", go="1.25"),
         GoProgram(
             "argocd",
             "github.com/argoproj/argo-cd/v3/cmd",
@@ -66,3 +69,17 @@ def _digest(program: GoProgram) -> str:
     for part in build.program_recipe(program):
         digest.update(len(part).to_bytes(8, "big") + part)
     return digest.hexdigest()
+
+
+def main() -> int:
+    """Print the path of the program that is named on the command line. Returns 1 with a message if it cannot be built."""
+    try:
+        print(optional_program(sys.argv[1], lambda line: print(line, file=sys.stderr)))
+    except DevclusterError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -23,7 +23,7 @@ from devcluster.cache import cache_folder, publish_once
 from devcluster.errors import DevclusterError
 from devcluster.images import Registry
 from devcluster.processes import REPOSITORY
-from release import base, debian_packages, wheels
+from release import base, debian_packages, sources, wheels
 from release.archive import Image, write_archive
 from release.runtime_lock import INSTALLERS, NOT_IN_IMAGE, versions
 from release.sbom import make_sbom
@@ -44,12 +44,6 @@ class Built:
     sbom: Path
 
 
-@dataclass(frozen=True)
-class _Commit:
-    revision: str
-    time: int
-
-
 def build(
     folder: Path,
     report: Callable[[str], None] = print,
@@ -61,7 +55,7 @@ def build(
     packages = debian_packages.fetch(report, refresh)
     lock = wheels.read_runtime_lock(REPOSITORY)
     found = _wheels(lock, report)
-    version, commit = suite_version(), _commit()
+    version, commit = suite_version(), sources.current_commit()
     folder.mkdir(parents=True, exist_ok=True)
     archive, sbom = _files(folder, version, target)
     with tempfile.TemporaryDirectory(prefix="olm-suite-image-") as scratch:
@@ -112,24 +106,6 @@ def _files(folder: Path, version: str, target: str) -> tuple[Path, Path]:
     return folder / f"{name}.tar", folder / f"{name}.cdx.json"
 
 
-def _commit() -> _Commit:
-    revision = _git("rev-parse", "HEAD").strip()
-    changed = "-dirty" if _git("status", "--porcelain", "--untracked-files=no") else ""
-    return _Commit(revision + changed, int(_git("show", "--no-patch", "--format=%ct", "HEAD")))
-
-
-def _git(*arguments: str) -> str:
-    return _run("git", "-C", str(REPOSITORY), *arguments)
-
-
-def _run(*command: str) -> str:
-    """The output of a command. Raises DevclusterError with its error output."""
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise DevclusterError(f"{' '.join(command[:3])} failed:\n{done.stderr.strip()}")
-    return done.stdout
-
-
 def _wheels(lock: str, report: Callable[[str], None]) -> Path:
     folder = cache_folder() / "image" / f"wheels-{hashlib.sha256(lock.encode()).hexdigest()[:16]}"
 
@@ -161,10 +137,10 @@ class _Engine:
         (context / "Dockerfile").write_text("FROM scratch\nADD base.tar /\n")
         self._build(context, time, "--tag", BASE_NAME)
 
-    def image(self, found: Path, version: str, commit: _Commit, target: str) -> Path:
+    def image(self, found: Path, version: str, commit: sources.Commit, target: str) -> Path:
         """Run the Dockerfile and return the folder of the image's layout."""
         context, layout = self._folder / "sources", self._folder / "layout"
-        _export(context)
+        sources.export(context)
         name = f"localhost/{SUITE}:built"
         self._build(
             *(context, commit.time, "--tag", name, "--build-context", f"wheels={found}"),
@@ -172,22 +148,13 @@ class _Engine:
             *("--build-arg", f"REVISION={commit.revision}", "--build-arg", f"DEVELOPMENT_BASE={BASE_NAME}"),
             *(("--target", target) if target != RUNTIME else ()),
         )
-        _run(*self._command, "push", "--quiet", "--format", "oci", name, f"oci:{layout}")
+        sources.run(*self._command, "push", "--quiet", "--format", "oci", name, f"oci:{layout}")
         return layout
 
     def _build(self, context: Path, time: int, *arguments: str) -> None:
         flags = ("--isolation", "chroot", "--format", "oci", "--identity-label=false", "--timestamp", str(time))
         environment = ("--build-arg", f"SOURCE_DATE_EPOCH={time}")
-        _run(*self._command, "build", *flags, *environment, *arguments, str(context))
-
-
-def _export(folder: Path) -> None:
-    """Copy what git tracks, as it is in the working tree."""
-    for name in _git("ls-files", "-z").split("\0"):
-        source = REPOSITORY / name
-        if name and source.is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, folder / name)
+        sources.run(*self._command, "build", *flags, *environment, *arguments, str(context))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -28,6 +28,8 @@ OTHER_PAGES: Mapping[str, str] = {
     "ARCHITECTURE.md": "architecture.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
+    "CODE_OF_CONDUCT.md": "code-of-conduct.md",
     "config/samples/README.md": "samples.md",
 }
 """Path in the repository -> path in the site, of the pages outside docs/."""

@@ -101,7 +101,7 @@ def test_what_is_public_has_a_docstring() -> None:
 def test_a_test_stands_at_the_path_of_what_it_tests() -> None:
     """tests/<tier>/package/test_module.py or test_module_aspect.py is about package/module.py, or about the package `module`."""
     subjects = {relative(path).removesuffix(".py") for path in files(*PRODUCTS, *TOOLS)}
-    subjects |= {relative(path.parent) for path in files(*PRODUCTS, *TOOLS)} | {"config", "tilt"}
+    subjects |= {relative(path.parent) for path in files(*PRODUCTS, *TOOLS)} | {"config", "tilt", "github"}
     found = []
     for path in files(*(f"tests/{tier}" for tier in TIERS)):
         if not path.name.startswith("test_") or path == Path(__file__):
@@ -124,6 +124,7 @@ def test_the_words_are_plain() -> None:
         *(path for path in files(*PRODUCTS, *TOOLS, "tests") if path != Path(__file__)),
         *(path for folder in ("docs", "config") for kind in ("*.md", "*.yaml") for path in (ROOT / folder).rglob(kind)),
         *ROOT.glob("*.md"),
+        *(path for kind in ("*.md", "*.yml") for path in (ROOT / ".github").rglob(kind)),
         ROOT / "Makefile",
     ]
     found = [

@@ -1,0 +1,65 @@
+"""`make dist`, or `python -m release.distribution`: builds the wheel and the source distribution of the suite for PyPI.
+
+Called by the workflow of a release. Builds what git tracks with the setuptools of .venv, and downloads and uploads nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from devcluster.errors import DevclusterError
+from devcluster.processes import REPOSITORY
+from release import sources
+from release.suite import suite_version
+
+FOLDER = REPOSITORY / "dist"
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """The two files of a version of the suite."""
+
+    wheel: Path
+    source: Path
+
+
+def build(folder: Path) -> Distribution:
+    """Build into the folder: the source distribution, and the wheel out of it. Raises DevclusterError."""
+    with tempfile.TemporaryDirectory(prefix="olm-suite-dist-") as scratch:
+        sources.export(Path(scratch))
+        command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder.resolve()), scratch]
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": str(sources.current_commit().time)}
+        done = subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+    if done.returncode != 0:
+        raise DevclusterError(f"{' '.join(command[1:3])} failed:\n{done.stderr.strip()}")
+    name = f"olm_suite-{suite_version()}"
+    return Distribution(folder / f"{name}-py3-none-any.whl", folder / f"{name}.tar.gz")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build, and print the paths of both files. Returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m release.distribution", description="Build the wheel and the source distribution of the suite."
+    )
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where the files are written (default: dist)")
+    given = parser.parse_args(arguments)
+    try:
+        built = build(given.folder)
+    except DevclusterError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{built.wheel}\n{built.source}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

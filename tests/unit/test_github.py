@@ -1,0 +1,81 @@
+"""What .github says about the repository is true: make targets, commands of olm, tiers of tests and versions of Python.
+
+actionlint and zizmor check the workflows themselves (`make check`).
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+from olmctl.main import olm
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+TEXTS = sorted(path for path in (ROOT / ".github").rglob("*") if path.suffix in (".yml", ".md"))
+PART_OF_TEST = {"unit", "integration", "cluster", "e2e", "corpus"}
+NEVER_SCHEDULED = {"bench"}
+"""Figures of a shared machine say nothing."""
+
+
+def targets() -> set[str]:
+    """The targets of the Makefile."""
+    return set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def job(workflow: str, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((ROOT / ".github" / "workflows" / f"{workflow}.yml").read_text())
+    job: dict[str, Any] = found["jobs"][name]
+    return job
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=relative)
+def test_the_make_targets_exist(path: Path) -> None:
+    commands = re.findall(r"(?:`|run: |^\s*)make ([a-z][a-z0-9 -]*)", path.read_text(), re.MULTILINE)
+    assert {target for each in commands for target in each.split()} <= targets()
+
+
+def test_each_tier_that_make_test_leaves_out_runs_at_night() -> None:
+    tiers = {each for each in targets() if (ROOT / "tests" / each).is_dir()}
+    assert set(job("nightly", "tier")["strategy"]["matrix"]["tier"]) == tiers - PART_OF_TEST - NEVER_SCHEDULED
+
+
+def test_the_tests_run_on_each_python_that_the_project_names() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = re.findall(r"Python :: (3\.\d+)$", "\n".join(project["classifiers"]), re.MULTILINE)
+    assert job("check", "test")["strategy"]["matrix"]["python"] == named
+    assert project["requires-python"] == f">={named[0]}"
+
+
+def test_an_action_is_named_by_one_commit_with_its_version() -> None:
+    used = [
+        (relative(path), *re.fullmatch(r"([^@ ]+)(?:@([0-9a-f]{40}) # (v[\d.]+))?.*", line).groups())  # type: ignore[union-attr]
+        for path in WORKFLOWS
+        for line in re.findall(r"uses: (.*)", path.read_text())
+    ]
+    assert [each for each in used if None in each] == []
+    pins = {(action, commit, version) for _, action, commit, version in used}
+    assert len(pins) == len({action for action, _, _ in pins})
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")), ids=relative)
+def test_the_commands_that_an_issue_form_asks_for_exist(path: Path) -> None:
+    commands = re.findall(r"^\s*olm (.*)$", path.read_text(), re.MULTILINE)
+    assert commands
+    for each in commands:
+        words = each.partition(" > ")[0].split()
+        command: click.Command = olm
+        while words and isinstance(command, click.Group) and not words[0].startswith("-"):
+            command = command.commands[words.pop(0)]
+        known = {option for each in command.get_params(click.Context(command)) for option in each.opts}
+        assert {word for word in words if word.startswith("-")} <= known
