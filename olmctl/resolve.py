@@ -9,17 +9,17 @@ import click
 import orjson
 
 from olmctl.commands import FAILED
-from olmctl.terminal import clean_lines
-from olmkit.fbc.errors import BadCatalog
-from olmkit.fbc.folder_documents import read_folder_documents
-from olmkit.gocompat.versions import BadVersion, parse_tolerant_version
-from operator_controller.resolve.offline import (
+from olmctl.offline_resolution import (
     BadInput,
     OfflineCatalogs,
     OfflineResult,
     PackageArgument,
     resolve_offline,
 )
+from olmctl.terminal import clean_lines
+from olmkit.fbc.errors import BadCatalog
+from olmkit.fbc.folder_documents import read_folder_documents
+from olmkit.gocompat.versions import BadVersion, parse_tolerant_version
 
 
 def resolve(

@@ -21,7 +21,8 @@ from olmkit.fbc import graph_drawing
 from olmkit.fbc.catalog import Channel, Deprecation, Deprecations, Entry, Package
 from olmkit.fbc.graph_drawing import DrawingInput
 from operator_controller.resolve.candidates import selected_channels
-from operator_controller.resolve.package import InvalidDocument, PackageContent, PackageTooLarge, read_package
+from operator_controller.resolve.package import PackageContent, PackageTooLarge
+from operator_controller.resolve.parsed_document_reader import InvalidDocument, read_package
 from operator_controller.resolve.upgrade_graph import UpgradeGraph, UpgradeStart
 
 

@@ -21,7 +21,8 @@ from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_bundle_version, parse_version
 from operator_controller.resolve.candidates import selected_channels
 from operator_controller.resolve.formatting import format_versions
-from operator_controller.resolve.package import InvalidDocument, PackageTooLarge, read_package
+from operator_controller.resolve.package import PackageTooLarge
+from operator_controller.resolve.parsed_document_reader import InvalidDocument, read_package
 from operator_controller.resolve.snapshot import PackageRequest
 from operator_controller.resolve.suggestions import unreadable_skip_ranges
 from operator_controller.resolve.upgrade_graph import UpgradeStart, direct_upgrades

@@ -19,8 +19,8 @@ from olmkit.api.operators import Reason
 from olmkit.errors import OlmError, Waiting
 from operator_controller.operator.timing import RESYNC_DELAY
 from operator_controller.operator.world import Neighbour, ObservedBundleDeployment, RecordPlan, World
-from operator_controller.resolve.answer import Answer, MovingSet, SelectedBundle
-from operator_controller.resolve.cluster_snapshot import PlannedBundle
+from operator_controller.resolve.answer import Answer, SelectedBundle
+from operator_controller.resolve.cluster_snapshot import MovingSet, PlannedBundle
 from operator_controller.resolve.formatting import first_names
 
 NOT_INSTALLABLE = (

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from operator_controller.resolve.cluster_snapshot import MovingSet
 from operator_controller.resolve.deprecations import Deprecations
 from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogState
+from operator_controller.resolve.statements import Statement
 
 
 class AnswerKind(StrEnum):
@@ -31,25 +33,6 @@ class AnswerKind(StrEnum):
     UNDECIDED = "undecided"  # the solver reached its budget: nothing changes
     UNNEEDED = "unneeded"  # a dependency that no installation requires
     DELETING = "deleting"  # the Operator is being deleted; `needed_by` names what still needs its package
-
-
-class ClauseKind(StrEnum):
-    """What a clause of an explanation states."""
-
-    REQUEST = "request"  # an Operator requests these versions
-    INSTALLED = "installed"  # what runs, and where it can be upgraded to
-    REQUIREMENT = "requirement"
-    EXCLUSION = "exclusion"
-    OWNERSHIP = "ownership"  # two bundles own the same kind
-
-
-@dataclass(frozen=True)
-class Clause:
-    """One of the statements that cannot all hold together. `subject` is the package that it is about."""
-
-    subject: str
-    kind: ClauseKind
-    sentence: str
 
 
 @dataclass(frozen=True)
@@ -128,17 +111,6 @@ class Member:
 
 
 @dataclass(frozen=True)
-class MovingSet:
-    """Packages that run and of which no order of steps satisfies every requirement at every time: each records the plan before
-    the first of them takes its step, and a recorded plan is finished."""
-
-    plan: str
-    """Identifies the members and their bundles."""
-    members: tuple[tuple[str, str], ...]
-    """The packages, and the name of the bundle that each is to have, by package."""
-
-
-@dataclass(frozen=True)
 class FollowedCatalog:
     """The catalog that takes the place of another one, because it offers the running bundle; `channel` contains it."""
 
@@ -204,7 +176,7 @@ class Answer:
     removed_with: tuple[str, ...] = ()
     """The packages that it requires and that require it, if nothing else requires one of them and no person has requested one
     that stays: such dependencies keep each other, and are deleted together."""
-    clauses: tuple[Clause, ...] = ()
+    clauses: tuple[Statement, ...] = ()
     """Why a CONFLICT is one: a minimal set of statements that cannot all hold."""
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -40,14 +40,37 @@ class _Edge:
     satisfied_by: str
 
 
+class ExplainedChoices:
+    """What was explained of the versions of each package without regard to others, as long as its domain is the same."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[PackageDomain, dict[int, Answer]]] = {}
+
+    def of(self, domain: PackageDomain) -> dict[int, Answer]:
+        """The answers by index; AnswerMaker adds to them."""
+        known = self._known.get(domain.package)
+        if known is None or known[0] is not domain:
+            known = self._known[domain.package] = domain, {}
+        return known[1]
+
+    def retain_only(self, packages: Collection[str]) -> None:
+        """Drop what was explained of all other packages."""
+        self._known = {package: known for package, known in self._known.items() if package in packages}
+
+
 class AnswerMaker:
     """Answers for the Operators of one component."""
 
     def __init__(
-        self, universe: ComponentUniverse, goal: Goal, solution: Solution, catalogs: Sequence[CatalogSource]
+        self,
+        universe: ComponentUniverse,
+        goal: Goal,
+        solution: Solution,
+        catalogs: Sequence[CatalogSource],
+        explained: ExplainedChoices,
     ) -> None:
         self._universe, self._goal, self._solution, self._catalogs = universe, goal, solution, catalogs
-        self._selected = solution.selected
+        self._selected, self._choices = solution.selected, explained
 
     @cached_property
     def _refusals(self) -> Refusals:
@@ -113,9 +136,10 @@ class AnswerMaker:
         if choice is None:  # index 0 is what runs, and choices follow it
             raise ValueError(f"index {index} of {domain.package} is what runs")
         is_best = index == len(domain.versions) - 1
-        answer = domain.explained.get(index)
+        explained = self._choices.of(domain)
+        answer = explained.get(index)
         if answer is None:
-            answer = domain.explained[index] = self._explained(operator, domain, replace(choice, is_best=is_best))
+            answer = explained[index] = self._explained(operator, domain, replace(choice, is_best=is_best))
         dependencies, conflict = self._dependencies(domain.package), ""
         notes = _dependency_notes(dependencies)
         if not is_best:

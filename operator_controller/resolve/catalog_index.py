@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest, RecordedBundle
-from operator_controller.resolve.components import EMPTY_INDEX, PackageIndex, index_document
 from operator_controller.resolve.documents import ContentMissing, Documents, ParsedDocuments, TextDocuments
 from operator_controller.resolve.package import GroupKind, parse_recorded_properties
+from operator_controller.resolve.package_index import EMPTY_INDEX, PackageIndex, index_document
 from operator_controller.resolve.snapshot import STATES_WITH_CONTENT
 
 

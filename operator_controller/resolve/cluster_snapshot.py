@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_bundle_version
 from operator_controller.resolve.cluster_facts import ClusterFacts
-from operator_controller.resolve.snapshot import CatalogState
+from operator_controller.resolve.snapshot import CatalogState, PackageRequest, RunningBundle
+from operator_controller.resolve.version_range import MastermindsRange
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,17 @@ class RecordedBundle:
     channel: str = ""
     properties: str = ""
     """JSON of the kinds that it provides and of its requirements, as Bundle.recorded_properties makes it."""
+
+
+@dataclass(frozen=True)
+class MovingSet:
+    """Packages that run and of which no order of steps satisfies every requirement at every time: each records the plan before
+    the first of them takes its step, and a recorded plan is finished."""
+
+    plan: str
+    """Identifies the members and their bundles."""
+    members: tuple[tuple[str, str], ...]
+    """The packages, and the name of the bundle that each is to have, by package."""
 
 
 @dataclass(frozen=True)
@@ -131,3 +144,43 @@ class ClusterSnapshot:
     """Names under which no dependency can be created, and what has each of them: an Operator for another package, or a
     BundleDeployment without an Operator."""
     is_ordered: bool = False
+
+
+def package_request(operator: OperatorRequest) -> PackageRequest:
+    """The request of the spec. A range that cannot be read requests every version: such an Operator is not resolvable."""
+    try:
+        versions = MastermindsRange.parse(operator.version) if operator.version else None
+    except BadRange:
+        versions = None
+    approved = operator.approved_version if operator.is_manual else ""
+    return PackageRequest(
+        operator.package,
+        operator.channel,
+        versions,
+        not operator.ignores_upgrade_edges,
+        is_dependency=operator.is_dependency and versions is None and not operator.channel,
+        approved_version=approved,
+    )
+
+
+def running_bundle(recorded: RecordedBundle | None) -> RunningBundle | None:
+    """The recorded bundle with its version parsed."""
+    if recorded is None:
+        return None
+    return RunningBundle(
+        name=recorded.name,
+        image=recorded.image,
+        package=recorded.package,
+        version=parsed_version(recorded.version),
+        version_text=recorded.version,
+        catalog=recorded.catalog,
+        channel=recorded.channel,
+    )
+
+
+def parsed_version(text: str) -> Version | None:
+    """The version of a recorded bundle; None if it cannot be read."""
+    try:
+        return parse_bundle_version(text)
+    except BadVersion:
+        return None

@@ -11,18 +11,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from operator_controller.resolve.answer import Answer
-from operator_controller.resolve.answer_maker import AnswerMaker
+from operator_controller.resolve.answer_maker import AnswerMaker, ExplainedChoices
 from operator_controller.resolve.budget import FIRST_ATTEMPT_BUDGET, SUGGESTION_BUDGET, Budget
-from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest
+from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest, package_request, running_bundle
 from operator_controller.resolve.component_part import ComponentPart
 from operator_controller.resolve.documents import Documents, ParsedDocuments
 from operator_controller.resolve.optimum import Optimizer, Solution
 from operator_controller.resolve.package import GroupKind, PackageContent
 from operator_controller.resolve.package_domain import DomainCache, PackageDomain, recorded_bundle
 from operator_controller.resolve.problem import Goal
-from operator_controller.resolve.recorded_plans import BindingPlan, binding_plans, is_followed, pinned, with_plan
+from operator_controller.resolve.recorded_plans import BindingPlan, binding_plans, is_followed, pinned
 from operator_controller.resolve.relaxed_requests import with_other_versions
-from operator_controller.resolve.requests import package_request, running_bundle
 from operator_controller.resolve.resolution import Chosen
 from operator_controller.resolve.rule_evaluations import RuleEvaluations
 from operator_controller.resolve.snapshot import (
@@ -48,6 +47,7 @@ class Sources:
     documents: Documents
     parsed: ParsedDocuments = field(default_factory=ParsedDocuments)
     domains: DomainCache = field(default_factory=DomainCache)
+    explained: ExplainedChoices = field(default_factory=ExplainedChoices)
     rules: RuleEvaluations = field(default_factory=RuleEvaluations)
     """Those of one component: they count what all its solves cost."""
 
@@ -95,24 +95,34 @@ def answer_component(
 
 def _answers(solved: SolvedComponent, sources: Sources) -> list[Answer]:
     part = solved.part
-    maker = AnswerMaker(solved.universe, solved.goal, solved.solution, part.catalogs)
+    maker = AnswerMaker(solved.universe, solved.goal, solved.solution, part.catalogs, sources.explained)
     held = {each.name for each in part.operators if solved.universe.domain(each.held_package).pending}
     if not held:
         return [
-            with_plan(maker.answer(each), each.held_package, solved.plans)
+            _with_plan(maker.answer(each), each.held_package, solved.plans)
             for each in part.operators
             if each.is_resolvable or each.is_deleting
         ]
     released = tuple(replace(each, is_manual=False, is_paused=False, planned=None) for each in part.operators)
     free = solve_part(replace(part, operators=released), sources, Optimizer(BUDGET))
-    free_maker = AnswerMaker(free.universe, free.goal, free.solution, part.catalogs)
+    free_maker = AnswerMaker(free.universe, free.goal, free.solution, part.catalogs, sources.explained)
     return [
         replace(free_maker.answer(each), to_install=(), members=maker.members, moving_set=None)
         if each.name in held
-        else with_plan(maker.answer(each), each.held_package, solved.plans)
+        else _with_plan(maker.answer(each), each.held_package, solved.plans)
         for each in part.operators
         if each.is_resolvable or each.is_deleting
     ]
+
+
+def _with_plan(answer: Answer, package: str, plans: Iterable[BindingPlan]) -> Answer:
+    """The answer with the plan that binds its Operator, unless the set has got more members since."""
+    for plan in plans:
+        if package in plan.pending:
+            own = answer.moving_set
+            is_larger = own is not None and not set(own.members) <= set(plan.moving_set.members)
+            return answer if is_larger else replace(answer, moving_set=plan.moving_set)
+    return answer
 
 
 def solve_part(part: ComponentPart, sources: Sources, optimizer: Optimizer) -> SolvedComponent:

@@ -1,7 +1,9 @@
-"""The answers of a component that is not solved because it exceeds a limit as a whole: nothing that is installed changes.
+"""What becomes of a component that exceeds a limit as a whole: it is solved with fewer catalogs, or nothing of it changes.
 
-Called by component_solver.py and home_catalogs.py. Reads no documents and evaluates no rules, which may be what exceeds the
-limits. Who needs an installed package is known from recorded requirements, so that its Operator can be deleted. Pure.
+Called by component_solver.py. A catalog of which nobody has requested a package cannot keep others from being resolved: the
+component is solved with the catalogs alone that its Operators come from, and the Operators that this satisfies are answered. For
+the others nothing is decided. Reads no documents and evaluates no rules, which may be what exceeds the limits. Who needs an
+installed package is known from recorded requirements, so that its Operator can be deleted. Pure.
 """
 
 from __future__ import annotations
@@ -10,11 +12,13 @@ from collections.abc import Iterable
 
 from olmkit.api.conditions import truncate
 from operator_controller.resolve.answer import Answer, AnswerKind, Member
+from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest
 from operator_controller.resolve.component_part import ComponentPart
 from operator_controller.resolve.deletion_answers import deletion_answers
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
 from operator_controller.resolve.formatting import join_names, plain_value
 
+_ACCEPTED = (AnswerKind.CHOSEN, AnswerKind.DELETING)
 MAX_PACKAGES_SHOWN = 5
 """Packages with an Operator in one message."""
 
@@ -44,4 +48,37 @@ def exceeded_message(part: ComponentPart, reason: str) -> str:
         f"the resolution of {subject} was ended: {reason}; nothing changes, and it is not repeated until a catalog or an "
         "Operator changes that it depends on; set spec.version or spec.channel to leave fewer choices, or "
         "spec.catalogSelector to leave out a catalog"
+    )
+
+
+def home_catalogs(part: ComponentPart) -> frozenset[str]:
+    """The catalogs that the Operators come from, or will by their priority; empty if these are all that offer anything."""
+    offering = {(catalog, package) for catalog, package, _ in part.documents}
+    names = frozenset(name for each in part.operators for name in _homes(each, part.catalogs, offering))
+    return names if any(catalog not in names for catalog, _ in offering) else frozenset()
+
+
+def _homes(
+    operator: OperatorRequest, catalogs: Iterable[CatalogSource], offering: set[tuple[str, str]]
+) -> Iterable[str]:
+    if operator.running is not None and operator.running.catalog:
+        return [operator.running.catalog]
+    if operator.preferred_catalog:
+        return [operator.preferred_catalog]
+    found = [
+        each
+        for each in catalogs
+        if (operator.catalogs is None or each.name in operator.catalogs) and (each.name, operator.package) in offering
+    ]
+    highest = max((each.priority for each in found), default=0)
+    return [each.name for each in found if each.priority == highest]
+
+
+def accepted_answers(part: ComponentPart, answers: Iterable[Answer]) -> tuple[Answer, ...]:
+    """The answers of a part with fewer catalogs: a refusal by these alone is none."""
+    return tuple(
+        each
+        if each.kind in _ACCEPTED and not each.clauses
+        else unsolved_answer(each.operator, each.uid, part.unsolved, each.members)
+        for each in answers
     )

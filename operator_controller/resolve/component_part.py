@@ -11,8 +11,9 @@ import msgspec
 from operator_controller.resolve.catalog_index import CatalogIndex
 from operator_controller.resolve.cluster_facts import ClusterFacts, ClusterKind
 from operator_controller.resolve.cluster_snapshot import CatalogSource, ClusterSnapshot, OperatorRequest
-from operator_controller.resolve.components import MAX_REACHED_PACKAGES, Component, PackageIndex
+from operator_controller.resolve.components import MAX_REACHED_PACKAGES, Component
 from operator_controller.resolve.package import GroupKind
+from operator_controller.resolve.package_index import PackageIndex
 from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogState
 
 MAX_RULES_LENGTH = 5_000_000

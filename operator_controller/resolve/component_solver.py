@@ -15,13 +15,18 @@ from typing import Self
 
 from operator_controller.resolve import component_answers
 from operator_controller.resolve.answer import Answer, AnswerKind
+from operator_controller.resolve.answer_maker import ExplainedChoices
 from operator_controller.resolve.catalog_index import CatalogIndex, CatalogLost
 from operator_controller.resolve.cluster_snapshot import ClusterSnapshot, OperatorRequest
-from operator_controller.resolve.component_limits import exceeded_answers, exceeded_message
+from operator_controller.resolve.component_limits import (
+    accepted_answers,
+    exceeded_answers,
+    exceeded_message,
+    home_catalogs,
+)
 from operator_controller.resolve.component_part import ComponentPart, PartMaker, digest_of, without_idle_catalogs
 from operator_controller.resolve.components import find_components
 from operator_controller.resolve.documents import Documents, ParsedDocuments
-from operator_controller.resolve.home_catalogs import accepted_answers, home_catalogs
 from operator_controller.resolve.optimum import Optimizer
 from operator_controller.resolve.package_domain import DomainCache
 from operator_controller.resolve.pausable_call import PausableCall
@@ -40,6 +45,7 @@ class SolverMemory:
         self.parsed = ParsedDocuments()
         self.index = CatalogIndex(self.parsed)
         self.domains = DomainCache()
+        self.explained = ExplainedChoices()
         self.answers: dict[str, tuple[Answer, ...]] = {}
         """The answers of each component of the last call, by its digest."""
         self.unproved: dict[str, str] = {}
@@ -87,7 +93,9 @@ class PendingComponents:
         self._optimizers, memory.optimizers = memory.optimizers, {}
         parts = find_parts(snapshot, documents, memory)
         memory.parsed.retain_only({digest for part in parts for _, _, digest in part.documents})
-        memory.domains.retain_only({package for part in parts for package in part.packages})
+        packages = {package for part in parts for package in part.packages}
+        memory.domains.retain_only(packages)
+        memory.explained.retain_only(packages)
         self._pending: deque[_Component] = deque()
         self.known: list[Answer] = []
         """The answers that need no solving. solve_next() empties it."""
@@ -192,7 +200,9 @@ class PendingComponents:
 
     def _solving(self, component: _Component, is_first_attempt: bool) -> PausableCall[list[Answer]]:
         part, optimizer = component.part, self._optimizer(component.part)
-        sources = component_answers.Sources(self._documents, self._memory.parsed, self._memory.domains)
+        sources = component_answers.Sources(
+            self._documents, self._memory.parsed, self._memory.domains, self._memory.explained
+        )
         answer_component = component_answers.answer_component
         return PausableCall(lambda: answer_component(part, sources, optimizer, is_first_attempt=is_first_attempt))
 

@@ -13,8 +13,6 @@ from functools import cached_property
 
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import Version
-from operator_controller.resolve.answer import Clause as AnswerClause
-from operator_controller.resolve.answer import ClauseKind
 from operator_controller.resolve.clauses import (
     AbsentClause,
     AskedClause,
@@ -35,6 +33,7 @@ from operator_controller.resolve.package_domain import PackageDomain
 from operator_controller.resolve.package_graph import reachable
 from operator_controller.resolve.problem import Interval, VersionSet
 from operator_controller.resolve.resolution import PreferredCatalogUnread
+from operator_controller.resolve.statements import Statement, StatementKind
 from operator_controller.resolve.universe import ComponentUniverse
 
 MAX_CLAUSE_BYTES = 1024
@@ -84,9 +83,9 @@ class ConflictSentences:
         existing = [text for texts in self._existing().values() for text in texts]
         return [*others[:MAX_REASONS], *existing[:MAX_DETAILS]]
 
-    def listed(self) -> tuple[AnswerClause, ...]:
+    def listed(self) -> tuple[Statement, ...]:
         """Every clause by itself; that of a requirement with what exists."""
-        existing, found = self._existing(), list[AnswerClause]()
+        existing, found = self._existing(), list[Statement]()
         for clause in self.clauses:
             listed, details = self._listed_clause(clause), existing.get(clause, [])
             found.append(replace(listed, sentence=join_sentences([listed.sentence, *details], MAX_CLAUSE_BYTES)))
@@ -341,28 +340,28 @@ class ConflictSentences:
 
     # --- clauses by themselves
 
-    def _listed_clause(self, clause: Clause) -> AnswerClause:
+    def _listed_clause(self, clause: Clause) -> Statement:
         match clause:
             case AskedClause(package=package, interval=interval):
-                return AnswerClause(package, ClauseKind.REQUEST, f"{self._label(package, interval)} is requested")
+                return Statement(package, StatementKind.REQUEST, f"{self._label(package, interval)} is requested")
             case SelectedClause(package=package, index=index):
                 label = self._label(package, (index, index))
-                return AnswerClause(package, ClauseKind.REQUEST, f"{label} has precedence")
+                return Statement(package, StatementKind.REQUEST, f"{label} has precedence")
             case PresentClause(package=package) | KeptClause(package=package):
-                return AnswerClause(package, ClauseKind.INSTALLED, self._installed(package))
+                return Statement(package, StatementKind.INSTALLED, self._installed(package))
             case AbsentClause(package=package):
-                return AnswerClause(package, ClauseKind.INSTALLED, f"{package} is not needed otherwise")
+                return Statement(package, StatementKind.INSTALLED, f"{package} is not needed otherwise")
             case VersionsClause(package=package):
-                return AnswerClause(
-                    package, ClauseKind.INSTALLED, self.existing(package) or f"no catalog offers {package}"
+                return Statement(
+                    package, StatementKind.INSTALLED, self.existing(package) or f"no catalog offers {package}"
                 )
             case RequirementClause(package=package):
-                return AnswerClause(package, ClauseKind.REQUIREMENT, self._requires(clause, is_exact=True))
+                return Statement(package, StatementKind.REQUIREMENT, self._requires(clause, is_exact=True))
             case ExclusionClause(package=package):
-                return AnswerClause(package, ClauseKind.EXCLUSION, self._excludes(clause))
+                return Statement(package, StatementKind.EXCLUSION, self._excludes(clause))
             case OwnershipClause(key=key, first=first, second=second):
                 text = f"{self._sets([first])} and {self._sets([second])} both own {_kind(key)}"
-                return AnswerClause(first.package, ClauseKind.OWNERSHIP, text)
+                return Statement(first.package, StatementKind.OWNERSHIP, text)
 
     def _installed(self, package: str) -> str:
         operator = self._universe.domain(package).operator

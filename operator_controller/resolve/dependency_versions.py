@@ -1,6 +1,6 @@
 """The versions of a package without an Operator, in order of preference, each made when it is first reached.
 
-Called by package_domain.py. Gives the choices of resolver.permitted() without making a candidate of each bundle: an Operator has
+Called by package_domain.py. Gives the choices of permitted_bundles.permitted() without making a candidate of each bundle: an Operator has
 far more possible dependencies than the solver looks at. Pure.
 """
 
@@ -28,7 +28,7 @@ from operator_controller.resolve.snapshot import CatalogOffer, Snapshot
 
 
 class _Ranked(NamedTuple):
-    """A bundle that may be installed; they are compared as resolver.permitted() orders them."""
+    """A bundle that may be installed; they are compared as permitted_bundles.permitted() orders them."""
 
     is_current: bool
     priority: int

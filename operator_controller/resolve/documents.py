@@ -12,15 +12,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from olmkit.gocompat.text import quoted
 from operator_controller.resolve.cluster_snapshot import CatalogSource
-from operator_controller.resolve.components import EMPTY_INDEX, PackageIndex, index_document, refuse_many_names
-from operator_controller.resolve.package import (
-    GroupKind,
-    InvalidDocument,
-    PackageContent,
-    PackageTooLarge,
-    read_package,
-)
+from operator_controller.resolve.package import GroupKind, PackageContent, PackageTooLarge
+from operator_controller.resolve.package_index import EMPTY_INDEX, PackageIndex, index_document, refuse_many_names
 from operator_controller.resolve.package_text import AnotherForm, read_package_text
+from operator_controller.resolve.parsed_document_reader import InvalidDocument, read_package
 from operator_controller.resolve.snapshot import IGNORED_STATES, STATES_WITH_CONTENT, CatalogOffer, CatalogState
 
 MAX_KEPT_BYTES = 12 * 1024 * 1024

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from operator_controller.resolve.answer import MovingSet
+from operator_controller.resolve.cluster_snapshot import MovingSet
 from operator_controller.resolve.constraints import Constraint
 from operator_controller.resolve.package_graph import strongly_connected
 from operator_controller.resolve.universe import ComponentUniverse

@@ -1,7 +1,6 @@
 """One package of one catalog: channels, entries, bundles with versions, deprecations.
 
-Parsed by catalog_client from catalogd's resolution document (docs/catalogd-http.md), used by all of this package. Pure.
-A document of another shape raises InvalidDocument; a bundle that cannot be read is kept with its problem and never selected.
+Values alone, and what of a bundle its BundleDeployment records. A bundle with a problem is never selected. Pure.
 
 Bundle, Channel, Entry and Property are the part of one package that resolution needs, with parsed versions. olmkit.fbc.catalog
 has classes of the same names for the publisher's blobs in full, as opm reads them.
@@ -10,18 +9,17 @@ has classes of the same names for the publisher's blobs in full, as opm reads th
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import msgspec
 import orjson
 
-from olmkit.fbc.schemas import CONSTRAINT, DEPRECATED, GVK, GVK_REQUIRED, PACKAGE, PACKAGE_REQUIRED
+from olmkit.fbc.schemas import CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE, PACKAGE_REQUIRED
 from olmkit.gocompat.fields import canonical_keys
-from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version
+from olmkit.gocompat.versions import Version
 
 DEPENDENCY_TYPES = (PACKAGE_REQUIRED, GVK_REQUIRED, CONSTRAINT)
 DEFAULT_MEDIA_TYPE = "registry+v1"
@@ -41,10 +39,6 @@ MAX_RECORDED_DEPTH = 250
 _MAX_SHORT_DEPENDENCIES = 32
 """As many dependencies of 4 KiB each certainly fit."""
 SHRINK_HINT = "ask its publisher to remove old entries"
-
-
-class InvalidDocument(ValueError):
-    """The response is not a resolution document. The message names the part."""
 
 
 class PackageTooLarge(ValueError):
@@ -128,9 +122,7 @@ class Bundle:
     @cached_property
     def provided_kinds(self) -> frozenset[GroupVersionKind]:
         """The kinds that it provides. Invalid olm.gvk properties are ignored: opm refuses them."""
-        return frozenset(
-            found for entry in self.properties if entry.type == GVK and (found := _group_version_kind(entry.value))
-        )
+        return frozenset(found for entry in self.properties if entry.type == GVK and (found := kind_of(entry.value)))
 
     def with_image(self, image: str) -> Bundle:
         """The same bundle from another registry."""
@@ -180,7 +172,7 @@ def _is_deep(value: Any) -> bool:
 def recorded_display_names(properties: Iterable[Property]) -> dict[str, str]:
     """The display names in recorded properties, by `<group>/<version>/<kind>`."""
     found = next((entry.value for entry in properties if entry.type == DISPLAY_NAMES), None)
-    return _display_names(found)
+    return display_names_of(found)
 
 
 @dataclass(frozen=True)
@@ -203,40 +195,6 @@ class PackageContent:
         return next((channel for channel in self.channels if channel.name == name), None)
 
 
-def read_package(document: Any) -> PackageContent:
-    """Parse a resolution document. Raises InvalidDocument, or PackageTooLarge before any edge is built."""
-    top = _mapping(document, "the document")
-    if too_large := _text(top, "tooLarge"):
-        raise PackageTooLarge(too_large)
-    items = _list(top, "channels")
-    _refuse_large_entries([entry for item in items for entry in _list(_mapping(item, "a channel"), "entries")])
-    channels = tuple(_channel(item) for item in items)
-    display_names = _display_names(top.get("displayNames"))
-    bundles = [_bundle(item, display_names) for item in _list(top, "bundles")]
-    by_name = {bundle.name: bundle for bundle in bundles}
-    marked = {name: "" for name, each in by_name.items() if any(one.type == DEPRECATED for one in each.properties)}
-    deprecations = _deprecations(_list(top, "deprecations"))
-    return PackageContent(
-        name=_text(top, "package"),
-        default_channel=_text(top, "defaultChannel"),
-        channels=channels,
-        bundles=by_name,
-        deprecated_bundles={**marked, **deprecations["olm.bundle"]},
-        deprecated_channels=deprecations["olm.channel"],
-        deprecation=next(iter(deprecations["olm.package"].values()), None),
-    )
-
-
-def _refuse_large_entries(items: list[Any]) -> None:
-    """Raise PackageTooLarge if resolving the entries could delay other Operators."""
-    entries = [entry for entry in items if isinstance(entry, dict)]
-    refuse_too_large(
-        len(items),
-        edges=sum(bool(entry.get("replaces")) + len(_list(entry, "skips")) for entry in entries),
-        ranges=(text for entry in entries if isinstance(text := entry.get("skipRange"), str)),
-    )
-
-
 def refuse_too_large(entries: int, edges: int, ranges: Iterable[str]) -> None:
     """Raise PackageTooLarge for that many entries and named edges, and for these skipRanges, which may be empty."""
     comparisons = sum(text.count(" ") + 1 for text in ranges if text)
@@ -247,46 +205,6 @@ def refuse_too_large(entries: int, edges: int, ranges: Iterable[str]) -> None:
     ):
         if count > limit:
             raise PackageTooLarge(f"it has {count:,} {what}, and at most {limit:,} are resolved; {SHRINK_HINT}")
-
-
-def _channel(item: Any) -> Channel:
-    channel = _mapping(item, "a channel")
-    return Channel(_text(channel, "name"), tuple(_entry(entry) for entry in _list(channel, "entries")))
-
-
-def _entry(item: Any) -> Entry:
-    entry = _mapping(item, "a channel entry")
-    skips = tuple(sys.intern(name) for name in _list(entry, "skips") if isinstance(name, str))
-    return Entry(_text(entry, "name"), _text(entry, "replaces"), skips, _text(entry, "skipRange"))
-
-
-def _bundle(item: Any, common_names: Mapping[str, str]) -> Bundle:
-    bundle = _mapping(item, "a bundle")
-    name, image, problem = _text(bundle, "name"), _text(bundle, "image"), _text(bundle, "problem")
-    version: Version | None = None
-    release = bundle.get("release")
-    try:
-        version = parse_bundle_version(_text(bundle, "version"), release if isinstance(release, str) else None)
-    except BadVersion as error:
-        problem = problem or str(error)
-    if not image:
-        problem = problem or "it names no image"
-    properties = tuple(_property(entry) for entry in _list(bundle, "properties"))
-    problem = problem or recording_problem(properties)
-    own_names = _display_names(bundle.get("displayNames"))
-    return Bundle(
-        name=name,
-        image=image,
-        version=None if problem else version,
-        media_type=_text(bundle, "mediaType") or DEFAULT_MEDIA_TYPE,
-        properties=properties,
-        problem=problem,
-        min_kube_version=_text(bundle, "minKubeVersion"),
-        native_apis=tuple(
-            kind for value in _list(bundle, "nativeAPIs") if (kind := _group_version_kind(value)) is not None
-        ),
-        display_names={**common_names, **own_names} if own_names else common_names,
-    )
 
 
 def recording_problem(properties: Iterable[Property]) -> str:
@@ -321,13 +239,14 @@ def _as_json(entry: Property) -> str:
     return json.dumps({"type": entry.type, "value": entry.value}, sort_keys=True, separators=(",", ":"))
 
 
-def _display_names(value: Any) -> dict[str, str]:
+def display_names_of(value: Any) -> dict[str, str]:
     """The names in a mapping of any form."""
     found = value if isinstance(value, dict) else {}
     return {kind: name for kind, name in found.items() if isinstance(kind, str) and isinstance(name, str)}
 
 
-def _group_version_kind(value: Any) -> GroupVersionKind | None:
+def kind_of(value: Any) -> GroupVersionKind | None:
+    """The kind that a property or a native API names; None if it cannot be read."""
     if not isinstance(value, dict):
         return None
     fields = value if _GVK_FIELDS.issuperset(value) else canonical_keys(value, _GVK_FIELDS)
@@ -335,47 +254,3 @@ def _group_version_kind(value: Any) -> GroupVersionKind | None:
     if not (isinstance(group, str) and isinstance(version, str) and isinstance(kind, str) and kind):
         return None
     return GroupVersionKind(group, version, kind)
-
-
-def _texts(holder: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    return tuple(text for text in _list(holder, key) if isinstance(text, str))
-
-
-def _property(item: Any) -> Property:
-    entry = _mapping(item, "a property")
-    return Property(_text(entry, "type"), entry.get("value"))
-
-
-def _deprecations(items: list[Any]) -> dict[str, dict[str, str]]:
-    """Messages by schema and name; of several for the same name the last one."""
-    found: dict[str, dict[str, str]] = {"olm.package": {}, "olm.channel": {}, "olm.bundle": {}}
-    for item in items:
-        entry = _mapping(item, "a deprecation")
-        reference = _mapping(entry.get("reference"), "a deprecation's reference")
-        if (schema := _text(reference, "schema")) in found:
-            found[schema][_text(reference, "name")] = _text(entry, "message")
-    return found
-
-
-def _mapping(value: Any, what: str) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise InvalidDocument(f"{what} is no mapping")
-    return cast("Mapping[str, Any]", value)
-
-
-def _list(holder: Mapping[str, Any], key: str) -> list[Any]:
-    value = holder.get(key)
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise InvalidDocument(f"{key} is no list")
-    return value
-
-
-def _text(holder: Mapping[str, Any], key: str) -> str:
-    value = holder.get(key)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise InvalidDocument(f"{key} is no string")
-    return value

@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from olmkit.gocompat.versions import BlangRange, Precedence
-from operator_controller.resolve.answer import Answer
 from operator_controller.resolve.candidates import is_same_bundle
 from operator_controller.resolve.cluster_facts import ClusterFacts
-from operator_controller.resolve.cluster_snapshot import OperatorRequest, RecordedBundle
+from operator_controller.resolve.cluster_snapshot import OperatorRequest, RecordedBundle, parsed_version
 from operator_controller.resolve.dependency_versions import DependencyVersions, dependency_versions
 from operator_controller.resolve.package import Bundle, GroupVersionKind, Property, parse_recorded_properties
 from operator_controller.resolve.package_version import PackageVersion
 from operator_controller.resolve.problem import Interval, VersionSet
-from operator_controller.resolve.requests import parsed_version
 from operator_controller.resolve.resolution import Chosen
 from operator_controller.resolve.resolver import Permitted, permitted
 from operator_controller.resolve.snapshot import Snapshot
@@ -92,11 +90,6 @@ class PackageDomain:
     @cached_property
     def _sets(self) -> dict[str, tuple[VersionSet, ...]]:
         """Those that were requested before, by range."""
-        return {}
-
-    @cached_property
-    def explained(self) -> dict[int, Answer]:
-        """What was explained of versions of its Operator without regard to other packages, by index. Kept by answer_maker.py."""
         return {}
 
     def _indices_in(self, versions: BlangRange) -> list[int]:

@@ -1,7 +1,7 @@
 """Resolution documents of the usual form: decoded from their JSON in one step, and their bundles made when they are reached.
 
 Called by documents.py; dependency_versions.py ranks the bundles without making them. Nearly all documents have this form.
-Whatever else JSON may contain raises AnotherForm: read_package of package.py then reads the whole document, and says what is
+Whatever else JSON may contain raises AnotherForm: parsed_document_reader.py then reads the whole document, and says what is
 wrong with it. Both give the same package. Pure.
 """
 
@@ -16,7 +16,6 @@ import msgspec
 
 from olmkit.fbc.schemas import CONSTRAINT, DEPRECATED, GVK, GVK_REQUIRED, PACKAGE_REQUIRED
 from olmkit.gocompat.versions import BadRange, BadVersion, BlangRange, Order, parse_bundle_version, plain_order
-from operator_controller.resolve.components import PackageIndex, index_properties
 from operator_controller.resolve.constraints import Constraint, KindConstraint, PackageConstraint
 from operator_controller.resolve.package import (
     DEFAULT_MEDIA_TYPE,
@@ -30,6 +29,7 @@ from operator_controller.resolve.package import (
     recording_problem,
     refuse_too_large,
 )
+from operator_controller.resolve.package_index import PackageIndex, index_properties
 from operator_controller.resolve.requirements import BundleConstraints, keep_constraints
 
 MAX_TEXT_BYTES = 2 * 1024 * 1024

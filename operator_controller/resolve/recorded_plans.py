@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from operator_controller.resolve.answer import Answer, MovingSet
 from operator_controller.resolve.bundle_identity import is_same_image
-from operator_controller.resolve.cluster_snapshot import OperatorRequest, PlannedBundle, RecordedBundle
+from operator_controller.resolve.cluster_snapshot import MovingSet, OperatorRequest, PlannedBundle, RecordedBundle
 from operator_controller.resolve.optimum import Solution
 from operator_controller.resolve.package import Bundle
 from operator_controller.resolve.package_domain import PackageDomain
@@ -93,13 +92,3 @@ def _is_away(domain: PackageDomain) -> bool:
     states = [each.state for each in domain.snapshot.offers if running is not None and each.catalog == running.catalog]
     is_unknown = any(each not in (*STATES_WITH_CONTENT, CatalogState.NOT_SELECTED) for each in states)
     return is_unknown and len(domain.versions) <= domain.first
-
-
-def with_plan(answer: Answer, package: str, plans: Iterable[BindingPlan]) -> Answer:
-    """The answer with the plan that binds its Operator, unless the set has got more members since."""
-    for plan in plans:
-        if package in plan.pending:
-            own = answer.moving_set
-            is_larger = own is not None and not set(own.members) <= set(plan.moving_set.members)
-            return answer if is_larger else replace(answer, moving_set=plan.moving_set)
-    return answer

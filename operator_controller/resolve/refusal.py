@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from olmkit.api.conditions import truncate
-from operator_controller.resolve.answer import Clause
 from operator_controller.resolve.clauses import AskedClause
 from operator_controller.resolve.cluster_snapshot import CatalogSource
 from operator_controller.resolve.conflict import ConflictFinder
@@ -21,6 +20,7 @@ from operator_controller.resolve.near_misses import NearMisses
 from operator_controller.resolve.optimum import Solution
 from operator_controller.resolve.problem import Goal, Interval
 from operator_controller.resolve.snapshot import CatalogState
+from operator_controller.resolve.statements import Statement
 from operator_controller.resolve.universe import ComponentUniverse
 from operator_controller.resolve.unread_catalogs import catalogs_to_wait_for, conflict_packages, waiting_notes
 
@@ -36,7 +36,7 @@ class Refusal:
     message: str
     text: str
     sentence: str
-    clauses: tuple[Clause, ...] = ()
+    clauses: tuple[Statement, ...] = ()
     is_final: bool = True
     """Whether no catalog whose current content is not known could lift it."""
     packages: tuple[str, ...] = ()

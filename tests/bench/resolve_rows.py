@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from olmkit.gocompat.versions import parse_version
 from operator_controller.resolve.explain import explain
-from operator_controller.resolve.package import read_package
+from operator_controller.resolve.parsed_document_reader import read_package
 from operator_controller.resolve.snapshot import CatalogOffer, PackageRequest, RunningBundle, Snapshot
 from tests.bench.figures import Figure
 from tests.unit.operator_controller.resolve.one_package import resolve

@@ -59,7 +59,7 @@ from operator_controller.resolve.cluster_snapshot import (
 )
 from operator_controller.resolve.component_solver import SolverMemory, solve_components
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
-from operator_controller.resolve.package import read_package
+from operator_controller.resolve.parsed_document_reader import read_package
 from operator_controller.resolve.snapshot import CatalogState
 from tests.bundle_properties import package_required
 from tests.unit.operator_controller.resolve.documents import DocumentsInMemory

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from olmctl.offline_resolution import OfflineCatalogs, OfflineResult, PackageArgument, resolve_offline
 from olmkit.fbc.folder_documents import read_folder_documents
-from operator_controller.resolve.offline import OfflineCatalogs, OfflineResult, PackageArgument, resolve_offline
 
 pytestmark = pytest.mark.corpus
 

@@ -15,7 +15,8 @@ from olmkit.fbc import catalog
 from olmkit.fbc.resolution_document import ResolutionBlobs, build_document, bundle_part
 from operator_controller.resolve.cluster_requirements import KnownCluster, unmet_cluster_requirement
 from operator_controller.resolve.constraints import describe
-from operator_controller.resolve.package import DEPENDENCY_TYPES, PackageContent, read_package
+from operator_controller.resolve.package import DEPENDENCY_TYPES, PackageContent
+from operator_controller.resolve.parsed_document_reader import read_package
 from operator_controller.resolve.requirements import BundleConstraints, read_constraints
 
 pytestmark = pytest.mark.corpus

@@ -22,13 +22,12 @@ from operator_controller.debug.server import CONNECTION_LIMITS, AnswerStore, Deb
 from operator_controller.resolve.answer import (
     Answer,
     AnswerKind,
-    Clause,
-    ClauseKind,
     Dependency,
     Member,
     PackageToInstall,
     SelectedBundle,
 )
+from operator_controller.resolve.statements import Statement, StatementKind
 
 ANSWER = Answer(
     operator="party",
@@ -45,7 +44,7 @@ ANSWER = Answer(
     dependencies=(Dependency("message-board", "2.0.0", "c", "message-board.v2", 'package "message-board"'),),
     to_install=(PackageToInstall("message-board", "2.0.0", "c", ("party",)),),
     members=(Member("message-board", "message-board.v2", "2.0.0", is_changed=True),),
-    clauses=(Clause("party", ClauseKind.REQUEST, "party is asked for"),),
+    clauses=(Statement("party", StatementKind.REQUEST, "party is asked for"),),
 )
 
 
@@ -176,7 +175,7 @@ async def test_everything_is_authorized_also_paths_that_do_not_exist() -> None:
 
 
 async def test_a_large_trace_is_complete_also_for_many_clients_at_once(site: Site) -> None:
-    clauses = tuple(Clause(f"p{number}", ClauseKind.REQUEST, "s" * 300) for number in range(1_000))
+    clauses = tuple(Statement(f"p{number}", StatementKind.REQUEST, "s" * 300) for number in range(1_000))
     members = tuple(Member(f"p{number}", f"p{number}.v1", "1.0.0") for number in range(5_000))
     site.store.answers = {"party": replace(ANSWER, clauses=clauses, members=members)}
     found = await asyncio.gather(*(site.get("/debug/resolutions/party") for _ in range(8)))

@@ -7,9 +7,9 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from operator_controller.resolve.components import index_document
 from operator_controller.resolve.documents import ContentMissing
 from operator_controller.resolve.package import GroupKind
+from operator_controller.resolve.package_index import index_document
 
 
 class DocumentsInMemory:

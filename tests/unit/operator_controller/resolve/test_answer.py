@@ -11,8 +11,6 @@ from olmkit.jobs.codec import decode, encode
 from operator_controller.resolve.answer import (
     Answer,
     AnswerKind,
-    Clause,
-    ClauseKind,
     Dependency,
     FollowedCatalog,
     Member,
@@ -21,6 +19,7 @@ from operator_controller.resolve.answer import (
     may_require,
 )
 from operator_controller.resolve.snapshot import CatalogState
+from operator_controller.resolve.statements import Statement, StatementKind
 
 WHOLE = Answer(
     operator="a",
@@ -39,13 +38,13 @@ WHOLE = Answer(
     members=(Member("a", "a.v1", "1.0.0", requires=("b",), is_changed=True),),
     needed_by=("d",),
     clauses=tuple(
-        Clause("a", kind, "a sentence")
+        Statement("a", kind, "a sentence")
         for kind in (
-            ClauseKind.REQUEST,
-            ClauseKind.INSTALLED,
-            ClauseKind.REQUIREMENT,
-            ClauseKind.EXCLUSION,
-            ClauseKind.OWNERSHIP,
+            StatementKind.REQUEST,
+            StatementKind.INSTALLED,
+            StatementKind.REQUIREMENT,
+            StatementKind.EXCLUSION,
+            StatementKind.OWNERSHIP,
         )
     ),
 )

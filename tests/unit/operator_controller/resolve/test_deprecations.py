@@ -8,7 +8,7 @@ import pytest
 
 from olmkit.gocompat.versions import parse_bundle_version
 from operator_controller.resolve.deprecations import MAX_DEPRECATION_BYTES, NO_REASON, Deprecations, find_deprecations
-from operator_controller.resolve.package import read_package
+from operator_controller.resolve.parsed_document_reader import read_package
 from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest, RunningBundle, Snapshot
 from tests.unit.operator_controller.resolve.one_package import resolve
 

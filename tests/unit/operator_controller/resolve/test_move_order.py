@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from operator_controller.resolve.answer import Answer, MovingSet
-from operator_controller.resolve.cluster_snapshot import PlannedBundle
+from operator_controller.resolve.answer import Answer
+from operator_controller.resolve.cluster_snapshot import MovingSet, PlannedBundle
 from tests.cases.test_components import document, recorded, resolve_case
 
 Packages = Mapping[str, Mapping[str, list[Any]]]

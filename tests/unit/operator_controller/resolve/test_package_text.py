@@ -14,9 +14,10 @@ from operator_controller.resolve import documents as documents_module
 from operator_controller.resolve.cluster_facts import ClusterFacts
 from operator_controller.resolve.cluster_snapshot import CatalogSource, ClusterSnapshot, OperatorRequest
 from operator_controller.resolve.component_solver import SolverMemory, solve_components
-from operator_controller.resolve.components import index_document
-from operator_controller.resolve.package import Bundle, InvalidDocument, PackageContent, PackageTooLarge, read_package
+from operator_controller.resolve.package import Bundle, PackageContent, PackageTooLarge
+from operator_controller.resolve.package_index import index_document
 from operator_controller.resolve.package_text import AnotherForm, TextPackage, read_package_text
+from operator_controller.resolve.parsed_document_reader import InvalidDocument, read_package
 from operator_controller.resolve.requirements import constraints_of
 from tests.bundle_properties import package_required
 from tests.unit.operator_controller.resolve.documents import DocumentsInMemory, TextsInMemory

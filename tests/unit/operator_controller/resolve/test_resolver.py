@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from operator_controller.resolve.candidates import Candidate, is_same_bundle
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES, explain
-from operator_controller.resolve.package import read_package
+from operator_controller.resolve.parsed_document_reader import read_package
 from operator_controller.resolve.resolution import Chosen, Kept, Resolution
 from operator_controller.resolve.resolver import permitted
 from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest, RunningBundle, Snapshot

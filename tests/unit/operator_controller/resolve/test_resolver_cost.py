@@ -16,7 +16,8 @@ from operator_controller.operator.decide import decide
 from operator_controller.operator.report import report
 from operator_controller.operator.world import Done
 from operator_controller.resolve.explain import explain
-from operator_controller.resolve.package import PackageContent, read_package
+from operator_controller.resolve.package import PackageContent
+from operator_controller.resolve.parsed_document_reader import read_package
 from operator_controller.resolve.snapshot import CatalogOffer, PackageRequest, RunningBundle, Snapshot
 from operator_controller.resolve.version_range import MastermindsRange
 from tests.bundle_properties import package_required

@@ -1,6 +1,6 @@
 """Resolution without a cluster: what would be installed for some packages, given catalogs and what is installed already.
 
-Called by `olm resolve` (olmctl.resolve). Catalogs are given in the order of their priority, packages in the order of their
+Called by `olm resolve` (resolve.py). Catalogs are given in the order of their priority, packages in the order of their
 importance. What is installed and not asked for stays as it is, unless what is asked for needs an upgrade of it. One refusal
 refuses everything. Pure.
 """
@@ -16,12 +16,14 @@ from typing import Any
 
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import BadRange, BadVersion, parse_bundle_version
-from operator_controller.resolve.answer import Answer, Clause, ClauseKind, Member
+from operator_controller.resolve.answer import Answer, Member
 from operator_controller.resolve.cluster_facts import ClusterFacts
 from operator_controller.resolve.cluster_snapshot import CatalogSource, ClusterSnapshot, OperatorRequest, RecordedBundle
 from operator_controller.resolve.component_solver import solve_components
 from operator_controller.resolve.formatting import format_versions
-from operator_controller.resolve.package import InvalidDocument, PackageTooLarge, read_package
+from operator_controller.resolve.package import PackageTooLarge
+from operator_controller.resolve.parsed_document_reader import InvalidDocument, read_package
+from operator_controller.resolve.statements import Statement, StatementKind
 from operator_controller.resolve.version_range import EXAMPLES, MastermindsRange
 
 
@@ -70,7 +72,7 @@ class OfflineError:
     """Why nothing is installed."""
 
     message: str
-    clauses: tuple[Clause, ...]
+    clauses: tuple[Statement, ...]
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,7 @@ def _result(
 
 
 def _error(package: str, answer: Answer) -> OfflineError:
-    clauses = answer.clauses or (Clause(package, ClauseKind.REQUEST, answer.message),)
+    clauses = answer.clauses or (Statement(package, StatementKind.REQUEST, answer.message),)
     return OfflineError(answer.text, clauses)
 
 
