@@ -1,8 +1,7 @@
 """Resolution without a cluster: what would be installed for some packages, given catalogs and what is installed already.
 
-Called by `olm resolve` (resolve.py). Catalogs are given in the order of their priority, packages in the order of their
-importance. What is installed and not asked for stays as it is, unless what is asked for needs an upgrade of it. One refusal
-refuses everything. Pure.
+Catalogs are given in the order of their priority, packages in the order of their importance. What is installed and not asked for
+stays as it is, unless what is asked for needs an upgrade of it. One refusal refuses everything. Pure.
 """
 
 from __future__ import annotations
@@ -16,15 +15,20 @@ from typing import Any
 
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import BadRange, BadVersion, parse_bundle_version
-from operator_controller.resolve.answer import Answer, Member
-from operator_controller.resolve.cluster_facts import ClusterFacts
-from operator_controller.resolve.cluster_snapshot import CatalogSource, ClusterSnapshot, OperatorRequest, RecordedBundle
-from operator_controller.resolve.component_solver import solve_components
+from operator_controller.resolve.answers.answer import Answer, Member
+from operator_controller.resolve.answers.component_solver import solve_components
+from operator_controller.resolve.documents.parsed_document_reader import InvalidDocument, read_package
+from operator_controller.resolve.explain.statements import Statement, StatementKind
 from operator_controller.resolve.formatting import format_versions
-from operator_controller.resolve.package import PackageTooLarge
-from operator_controller.resolve.parsed_document_reader import InvalidDocument, read_package
-from operator_controller.resolve.statements import Statement, StatementKind
-from operator_controller.resolve.version_range import EXAMPLES, MastermindsRange
+from operator_controller.resolve.package.package_content import PackageTooLarge
+from operator_controller.resolve.package.version_range import EXAMPLES, MastermindsRange
+from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
+from operator_controller.resolve.snapshot.cluster_snapshot import (
+    CatalogSource,
+    ClusterSnapshot,
+    OperatorRequest,
+    RecordedBundle,
+)
 
 
 class BadInput(ValueError):

@@ -17,13 +17,18 @@ from olmctl.terminal import clean
 from olmkit.api import catalogs
 from olmkit.api.catalogs import Catalog
 from olmkit.errors import OlmError
-from operator_controller.resolve.catalog_status import not_served_message, package_names, served_digest
-from operator_controller.resolve.explain import explain
+from operator_controller.resolve.explain.explanation import explain
+from operator_controller.resolve.explain.unread_catalogs import unread_note
 from operator_controller.resolve.formatting import join_names
-from operator_controller.resolve.resolution import Resolution
-from operator_controller.resolve.resolver import permitted
-from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest, Snapshot
-from operator_controller.resolve.unread_catalogs import unread_note
+from operator_controller.resolve.selection.package_resolution import PackageResolution
+from operator_controller.resolve.selection.permitted_bundles import permitted
+from operator_controller.resolve.snapshot.catalog_status import not_served_message, package_names, served_digest
+from operator_controller.resolve.snapshot.package_snapshot import (
+    CatalogOffer,
+    CatalogState,
+    PackageRequest,
+    PackageSnapshot,
+)
 
 
 async def offered_entries(session: Session, package: str, catalog: str | None = None) -> list[PackageEntry]:
@@ -44,9 +49,9 @@ def why_not_offered(found: Sequence[Catalog], package: str, catalog: str | None 
             others = f"the cluster has {join_names(names, 'and')}" if names else "create one"
             return f"there is no Catalog {catalog}: {others}"
         found = [each for each in found if each.metadata.name == catalog]
-    snapshot = Snapshot(PackageRequest(package), tuple(_offer(each, package) for each in found))
+    snapshot = PackageSnapshot(PackageRequest(package), tuple(_offer(each, package) for each in found))
     result = permitted(snapshot)
-    return clean(explain(Resolution(result.otherwise, snapshot, result.catalogs)).text)
+    return clean(explain(PackageResolution(result.otherwise, snapshot, result.catalogs)).text)
 
 
 async def no_packages_text(session: Session) -> str:

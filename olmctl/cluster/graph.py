@@ -20,10 +20,10 @@ from olmkit.api.meta import Object
 from olmkit.fbc import graph_drawing
 from olmkit.fbc.catalog import Channel, Deprecation, Deprecations, Entry, Package
 from olmkit.fbc.graph_drawing import DrawingInput
-from operator_controller.resolve.candidates import selected_channels
-from operator_controller.resolve.package import PackageContent, PackageTooLarge
-from operator_controller.resolve.parsed_document_reader import InvalidDocument, read_package
-from operator_controller.resolve.upgrade_graph import UpgradeGraph, UpgradeStart
+from operator_controller.resolve.documents.parsed_document_reader import InvalidDocument, read_package
+from operator_controller.resolve.package.package_content import PackageContent, PackageTooLarge
+from operator_controller.resolve.package.upgrade_graph import UpgradeGraph, UpgradeStart
+from operator_controller.resolve.selection.candidates import selected_channels
 
 
 @on_cluster

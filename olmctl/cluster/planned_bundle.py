@@ -24,8 +24,8 @@ from olmkit.api.bundles import PLAIN
 from olmkit.api.meta import Object
 from olmkit.api.operators import ConditionType, Install, Operator
 from olmkit.runtime.discovery import Discovery
-from operator_controller.resolve.package import PackageTooLarge
-from operator_controller.resolve.parsed_document_reader import InvalidDocument, read_package
+from operator_controller.resolve.documents.parsed_document_reader import InvalidDocument, read_package
+from operator_controller.resolve.package.package_content import PackageTooLarge
 from rukpak.format import Bundle
 from rukpak.render.cluster_info import ClusterInfo
 from rukpak.render.install_options import InstallOptions

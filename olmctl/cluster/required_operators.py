@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from olmctl.cluster.operator_state import dependencies, is_terminating, part, text_at
 from olmkit.api.meta import Object
 from olmkit.api.ownership import is_dependency
-from operator_controller.resolve.package_graph import reachable
+from operator_controller.resolve.selection.package_graph import reachable
 
 
 @dataclass(frozen=True)

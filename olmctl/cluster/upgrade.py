@@ -33,7 +33,7 @@ from olmkit.api.crd_upgrade_safety import CrdUpgradeRule
 from olmkit.api.meta import Object
 from olmkit.api.operators import ConditionType, Reason
 from olmkit.api.ownership import is_dependency
-from operator_controller.resolve.answer import KeptOutBy
+from operator_controller.resolve.answers.answer import KeptOutBy
 
 _NO_UPGRADES = frozenset({Reason.CATALOG_DELETED, Reason.CATALOG_UNAVAILABLE, Reason.NOT_OFFERED})
 """Reasons of Ready for an Operator whose Catalog leads to no upgrade."""

@@ -30,8 +30,8 @@ from operator_controller.catalog_client.session import (
 )
 from operator_controller.catalog_content.content import CatalogContent
 from operator_controller.catalog_content.content_writer import ContentTooLarge, InvalidContent
-from operator_controller.resolve.catalog_status import not_served_message, served_digest
-from operator_controller.resolve.snapshot import CatalogState
+from operator_controller.resolve.snapshot.catalog_status import not_served_message, served_digest
+from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 
 HINT_BY_STATUS = {
     401: ": it requires a token; start operator-controller with --catalogs-token",

@@ -30,7 +30,7 @@ from olmkit.store.store import STAGING_FOLDER, Store, fill_staging
 from operator_controller.catalog_client.session import CatalogRequestError
 from operator_controller.catalog_content.content import CatalogContent, ContentDocuments
 from operator_controller.catalog_content.content_writer import write_content
-from operator_controller.resolve.documents import ContentMissing
+from operator_controller.resolve.documents.catalog_documents import ContentMissing
 
 STATE_FILE = "catalogs.json"
 

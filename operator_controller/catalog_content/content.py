@@ -20,8 +20,8 @@ from typing import Any, NamedTuple, Self
 import orjson
 
 from olmkit.store.store import Store
-from operator_controller.resolve.documents import ContentMissing
-from operator_controller.resolve.package import SHRINK_HINT, PackageTooLarge
+from operator_controller.resolve.documents.catalog_documents import ContentMissing
+from operator_controller.resolve.package.package_content import SHRINK_HINT, PackageTooLarge
 
 DOCUMENTS_FILE, INDEX_FILE = "resolution.jsonl", "index.json"
 INDEX_FORMAT = 1
@@ -128,7 +128,7 @@ class CatalogContent:
 
 
 class ContentDocuments:
-    """The contents below `root` by digest, each opened once. Implements resolve.documents.Documents."""
+    """The contents below `root` by digest, each opened once. Implements catalog_documents.Documents."""
 
     def __init__(self, root: Path) -> None:
         self._root = root

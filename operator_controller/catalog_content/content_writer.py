@@ -28,7 +28,7 @@ from operator_controller.catalog_content.content import (
     DocumentEntry,
     GroupKind,
 )
-from operator_controller.resolve.package_index import group_kind_of
+from operator_controller.resolve.documents.package_index import group_kind_of
 
 SPLIT_HINT = "ask its publisher to split it or to remove old entries"
 MAX_CONTENT_BYTES = 128 * 1024 * 1024

@@ -30,7 +30,7 @@ from olmkit.runtime.listener.http_errors import (
     json_errors_middleware,
 )
 from olmkit.sources.errors import quoted
-from operator_controller.resolve.answer import Answer
+from operator_controller.resolve.answers.answer import Answer
 
 RESOLUTIONS_PATH = "/debug/resolutions"
 CONNECTION_LIMITS = ConnectionLimits(max_connections=16)

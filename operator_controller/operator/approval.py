@@ -15,9 +15,9 @@ from olmkit.gocompat.text import one_line
 from operator_controller.operator.bundle_deployment import requests_bundle
 from operator_controller.operator.running_bundle import provided_apis
 from operator_controller.operator.world import World
-from operator_controller.resolve.answer import AvailableUpgrade, SelectedBundle
-from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
-from operator_controller.resolve.version_range import MastermindsRange
+from operator_controller.resolve.answers.answer import AvailableUpgrade, SelectedBundle
+from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES
+from operator_controller.resolve.package.version_range import MastermindsRange
 
 MAX_APIS_SHOWN = 3
 """Kinds that a bundle adds or removes and that the message names."""

@@ -15,9 +15,9 @@ from operator_controller.operator.adoption import adopt_command, is_of_package
 from operator_controller.operator.bundle_deployment import PROVISIONER_BY_MEDIA_TYPE
 from operator_controller.operator.timing import RESYNC_DELAY
 from operator_controller.operator.world import World
-from operator_controller.resolve.answer import Answer, SelectedBundle
+from operator_controller.resolve.answers.answer import Answer, SelectedBundle
 from operator_controller.resolve.formatting import first_names
-from operator_controller.resolve.package import DEFAULT_MEDIA_TYPE
+from operator_controller.resolve.package.package_content import DEFAULT_MEDIA_TYPE
 
 
 def resolution_blocker(world: World, answer: Answer) -> OlmError:

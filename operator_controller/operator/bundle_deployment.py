@@ -24,9 +24,9 @@ from olmkit.api.bundles import PLAIN, REGISTRY
 from olmkit.api.meta import controller_reference
 from olmkit.api.operators import Install, Operator
 from operator_controller.operator.world import ObservedBundleDeployment, World, image_reference
-from operator_controller.resolve.answer import FollowedCatalog, SelectedBundle
-from operator_controller.resolve.bundle_identity import is_same_image
-from operator_controller.resolve.snapshot import RunningBundle
+from operator_controller.resolve.answers.answer import FollowedCatalog, SelectedBundle
+from operator_controller.resolve.package.bundle_identity import is_same_image
+from operator_controller.resolve.snapshot.package_snapshot import RunningBundle
 
 PROVISIONER_BY_MEDIA_TYPE = {"registry+v1": REGISTRY, "plain+v0": PLAIN}
 """The provisioner that unpacks a bundle, by the bundle's media type."""

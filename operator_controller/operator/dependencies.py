@@ -31,7 +31,7 @@ from operator_controller.operator.world import (
     WithdrawCount,
     World,
 )
-from operator_controller.resolve.answer import Answer, AnswerKind, Dependency, requiring_packages
+from operator_controller.resolve.answers.answer import Answer, AnswerKind, Dependency, requiring_packages
 from operator_controller.resolve.formatting import first_names
 
 COUNT_VALIDITY = timedelta(minutes=2)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from olmkit.api.conditions import DesiredCondition
 from olmkit.api.meta import Condition
 from olmkit.api.operators import ConditionType, Reason
-from operator_controller.resolve.deprecations import Deprecations
+from operator_controller.resolve.answers.deprecations import Deprecations
 
 _TYPES = (
     ConditionType.DEPRECATED,

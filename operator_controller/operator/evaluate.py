@@ -57,10 +57,10 @@ from operator_controller.operator.world import (
     World,
     image_reference,
 )
-from operator_controller.resolve.answer import Answer, AvailableUpgrade, FollowedCatalog, SelectedBundle
-from operator_controller.resolve.answer_state import AnswerState
-from operator_controller.resolve.deprecations import Deprecations
-from operator_controller.resolve.version_range import EXAMPLES, MastermindsRange
+from operator_controller.resolve.answers.answer import Answer, AvailableUpgrade, FollowedCatalog, SelectedBundle
+from operator_controller.resolve.answers.answer_state import AnswerState
+from operator_controller.resolve.answers.deprecations import Deprecations
+from operator_controller.resolve.package.version_range import EXAMPLES, MastermindsRange
 
 RESOLUTION_NOT_ATTEMPTED = "validation has not been attempted as spec is invalid"
 INSTALLATION_NOT_ATTEMPTED_INVALID = "installation has not been attempted as spec is invalid"

@@ -23,9 +23,9 @@ from operator_controller.operator.resolution_request import make_orphan_request
 from operator_controller.operator.running_bundle import read_installed_record, read_running
 from operator_controller.operator.timing import RESYNC_DELAY
 from operator_controller.operator.world import HOLD_PREFIX, HoldDeletion, ObservedBundleDeployment
-from operator_controller.resolve.answer import Answer
-from operator_controller.resolve.cluster_snapshot import OperatorRequest
-from operator_controller.resolve.deletion_answers import deletion_answers
+from operator_controller.resolve.answers.answer import Answer
+from operator_controller.resolve.answers.deletion_answers import deletion_answers
+from operator_controller.resolve.snapshot.cluster_snapshot import OperatorRequest
 
 KEY = "all"
 """The only key: one pass is over all BundleDeployments without an Operator, of which there are hardly ever any."""

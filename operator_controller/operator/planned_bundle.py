@@ -1,8 +1,8 @@
 """The order in which Operators take their steps, and the plan of a moving set, which all members record before the first step.
 
 Called by evaluate.py, resolution_request.py and reconciler.py. The order and the sets come from the answer
-(resolve/move_order.py); which records bind is decided in resolve/recorded_plans.py. A record is an annotation of the
-BundleDeployment; the next leader reads it again, so that a set that has begun to move is finished. Pure.
+(resolve/selection/move_order.py); which records bind is decided in resolve/selection/recorded_plans.py. A record is an annotation
+of the BundleDeployment; the next leader reads it again, so that a set that has begun to move is finished. Pure.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from olmkit.api.operators import Reason
 from olmkit.errors import OlmError, Waiting
 from operator_controller.operator.timing import RESYNC_DELAY
 from operator_controller.operator.world import Neighbour, ObservedBundleDeployment, RecordPlan, World
-from operator_controller.resolve.answer import Answer, SelectedBundle
-from operator_controller.resolve.cluster_snapshot import MovingSet, PlannedBundle
+from operator_controller.resolve.answers.answer import Answer, SelectedBundle
 from operator_controller.resolve.formatting import first_names
+from operator_controller.resolve.snapshot.cluster_snapshot import MovingSet, PlannedBundle
 
 NOT_INSTALLABLE = (
     DeploymentReason.UNPACK_FAILED,

@@ -38,8 +38,8 @@ from operator_controller.operator.world import (
     World,
     is_owned,
 )
-from operator_controller.resolve.answer import related_packages
-from operator_controller.resolve.cluster_snapshot import OperatorRequest
+from operator_controller.resolve.answers.answer import related_packages
+from operator_controller.resolve.snapshot.cluster_snapshot import OperatorRequest
 from operator_controller.resolver.resolver import Resolver
 
 

@@ -37,7 +37,7 @@ from operator_controller.operator.world import (
     ObservedBundleDeployment,
     World,
 )
-from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
+from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES
 
 STATUS_UNKNOWN = "bundledeployment status is unknown"
 NOT_ATTEMPTED_DEPENDENCIES = "installation has not been attempted as dependencies are not installed"

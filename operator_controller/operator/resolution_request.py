@@ -20,8 +20,8 @@ from operator_controller.operator.approval import approved_version
 from operator_controller.operator.evaluate import evaluate_without_answer
 from operator_controller.operator.planned_bundle import pending_plan
 from operator_controller.operator.world import ObservedBundleDeployment, World, image_reference
-from operator_controller.resolve.cluster_snapshot import OperatorRequest, RecordedBundle
-from operator_controller.resolve.snapshot import RunningBundle
+from operator_controller.resolve.snapshot.cluster_snapshot import OperatorRequest, RecordedBundle
+from operator_controller.resolve.snapshot.package_snapshot import RunningBundle
 
 
 def make_request(world: World) -> OperatorRequest | None:

@@ -23,8 +23,12 @@ from olmkit.fbc.schemas import GVK
 from olmkit.gocompat.text import one_line
 from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version
 from operator_controller.operator.world import ObservedBundleDeployment, image_reference
-from operator_controller.resolve.package import Property, parse_recorded_properties, recorded_display_names
-from operator_controller.resolve.snapshot import RunningBundle
+from operator_controller.resolve.package.package_content import (
+    Property,
+    parse_recorded_properties,
+    recorded_display_names,
+)
+from operator_controller.resolve.snapshot.package_snapshot import RunningBundle
 
 
 def read_running(raw: Mapping[str, Any]) -> tuple[RunningBundle, InstalledBundle]:

@@ -1,7 +1,4 @@
-"""Names, versions and values of catalogs in messages, shortened.
-
-Called by whatever writes messages, here and in operator/. Pure.
-"""
+"""Names, versions and values of catalogs in messages, shortened. Pure."""
 
 from __future__ import annotations
 

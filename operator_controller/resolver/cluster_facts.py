@@ -15,7 +15,7 @@ from olmkit.api.customresourcedefinitions import definition_of
 from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change, Informer
-from operator_controller.resolve.cluster_facts import ClusterFacts, ClusterKind
+from operator_controller.resolve.requirements.cluster_facts import ClusterFacts, ClusterKind
 
 REFRESH_INTERVAL = timedelta(minutes=10)
 """Time between two requests for the version and for discovery, which no event announces."""

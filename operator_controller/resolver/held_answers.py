@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from operator_controller.resolve.answer import Answer, Member, may_require, may_require_more, related_packages
-from operator_controller.resolve.cluster_snapshot import OperatorRequest
+from operator_controller.resolve.answers.answer import Answer, Member, may_require, may_require_more, related_packages
+from operator_controller.resolve.snapshot.cluster_snapshot import OperatorRequest
 
 _Flags = tuple[bool, bool, tuple[str, ...]]
 """HeldAnswer: needs_recheck, is_component_settled, outdated_catalogs."""

@@ -21,10 +21,10 @@ from olmkit.runtime.backoff import Backoff
 from olmkit.runtime.freshness import Freshness
 from olmkit.runtime.informer import Change, Informer
 from operator_controller.catalog_client.client import CatalogClient
-from operator_controller.resolve.answer import Answer
-from operator_controller.resolve.answer_state import AnswerState
-from operator_controller.resolve.cluster_snapshot import OperatorRequest
-from operator_controller.resolve.deletion_answers import deletion_answers
+from operator_controller.resolve.answers.answer import Answer
+from operator_controller.resolve.answers.answer_state import AnswerState
+from operator_controller.resolve.answers.deletion_answers import deletion_answers
+from operator_controller.resolve.snapshot.cluster_snapshot import OperatorRequest
 from operator_controller.resolver.catalog_reads import (
     CATALOG_RETRY_DELAY,
     CatalogRead,

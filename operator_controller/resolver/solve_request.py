@@ -12,9 +12,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from olmkit.jobs import Job, Limits
-from operator_controller.resolve.answer import Answer, Member
-from operator_controller.resolve.cluster_facts import ClusterFacts
-from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest
+from operator_controller.resolve.answers.answer import Answer, Member
+from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
+from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource, OperatorRequest
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class SolveResult:
 
 SOLVE = Job("operator_controller.resolver.solve_job:solve", SolveRequest, SolveResult)
 SOLVE_LIMITS = Limits(memory_bytes=512 * 1024 * 1024, cpu_seconds=60, timeout=timedelta(minutes=2))
-"""The limits of one task. Each component has a smaller budget of its own, which is deterministic (resolve.budget)."""
+"""The limits of one task. Each component has a smaller budget of its own, which is deterministic (resolve/solver/budget.py)."""
 SLICE_CPU_TIME = timedelta(seconds=0.5)
 """CPU time after which a task begins no other component, and pauses the one that it solves. Nearly all Snapshots are one task. A
 component that costs more than a first attempt has tasks of its own, so that the answers to all others leave before."""

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.jobs import JobReason, KeptWorker, Task
-from operator_controller.resolve.answer import Answer
-from operator_controller.resolve.cluster_facts import ClusterFacts
-from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest
+from operator_controller.resolve.answers.answer import Answer
+from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
+from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource, OperatorRequest
 from operator_controller.resolver.metrics import WORKER_RESTARTS
 from operator_controller.resolver.solve_request import SOLVE, SolveRequest, SolveResult
 

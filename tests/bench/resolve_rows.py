@@ -6,11 +6,16 @@ import time
 from collections.abc import Iterator
 
 from olmkit.gocompat.versions import parse_version
-from operator_controller.resolve.explain import explain
-from operator_controller.resolve.parsed_document_reader import read_package
-from operator_controller.resolve.snapshot import CatalogOffer, PackageRequest, RunningBundle, Snapshot
+from operator_controller.resolve.documents.parsed_document_reader import read_package
+from operator_controller.resolve.explain.explanation import explain
+from operator_controller.resolve.snapshot.package_snapshot import (
+    CatalogOffer,
+    PackageRequest,
+    PackageSnapshot,
+    RunningBundle,
+)
 from tests.bench.figures import Figure
-from tests.unit.operator_controller.resolve.one_package import resolve
+from tests.unit.operator_controller.resolve.selection.one_package import resolve
 
 SIZES = ((1_000, 0), (5_000, 50), (50_000, 18))
 """Number of entries, and of `skips` in each; each entry also has a skipRange and a `replaces`."""
@@ -25,7 +30,7 @@ def rows() -> Iterator[Figure]:
         content = read_package(document)
         read = time.process_time()
         runs = RunningBundle("p.v1.0.0", "r", "p", parse_version("1.0.0"), "1.0.0", "c", "stable")
-        snapshot = Snapshot(PackageRequest("p", "", None), (CatalogOffer("c", package=content),), runs)
+        snapshot = PackageSnapshot(PackageRequest("p", "", None), (CatalogOffer("c", package=content),), runs)
         explain(resolve(snapshot))
         first = time.process_time()
         explain(resolve(snapshot))

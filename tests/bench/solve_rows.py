@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from statistics import median
 
-from operator_controller.resolve.conflict import ConflictFinder
-from operator_controller.resolve.optimum import Optimizer, Solution, solve
-from operator_controller.resolve.problem import Goal
+from operator_controller.resolve.explain.conflict import ConflictFinder
+from operator_controller.resolve.solver.optimum import Optimizer, Solution, solve
+from operator_controller.resolve.solver.problem import Goal
 from tests.bench.figures import Figure
 from tests.bench.machine import reference_time
 from tests.bench.universes import TableUniverse, random_goal, random_table, random_versions

@@ -49,20 +49,20 @@ from typing import Any
 import pytest
 import yaml
 
-from operator_controller.resolve.answer import Answer
-from operator_controller.resolve.cluster_facts import ClusterFacts, ClusterKind
-from operator_controller.resolve.cluster_snapshot import (
+from operator_controller.resolve.answers.answer import Answer
+from operator_controller.resolve.answers.component_solver import SolverMemory, solve_components
+from operator_controller.resolve.documents.parsed_document_reader import read_package
+from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES
+from operator_controller.resolve.requirements.cluster_facts import ClusterFacts, ClusterKind
+from operator_controller.resolve.snapshot.cluster_snapshot import (
     CatalogSource,
     ClusterSnapshot,
     OperatorRequest,
     RecordedBundle,
 )
-from operator_controller.resolve.component_solver import SolverMemory, solve_components
-from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
-from operator_controller.resolve.parsed_document_reader import read_package
-from operator_controller.resolve.snapshot import CatalogState
+from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 from tests.bundle_properties import package_required
-from tests.unit.operator_controller.resolve.documents import DocumentsInMemory
+from tests.unit.operator_controller.resolve.documents.in_memory import DocumentsInMemory
 
 FOLDER = Path(__file__).parent / "components"
 KNOWN_KEYS = {

@@ -26,17 +26,17 @@ from typing import Any
 import pytest
 import yaml
 
-from operator_controller.resolve.answer import Answer, AnswerKind
-from operator_controller.resolve.cluster_snapshot import (
+from operator_controller.resolve.answers.answer import Answer, AnswerKind
+from operator_controller.resolve.answers.component_solver import solve_components
+from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES
+from operator_controller.resolve.snapshot.cluster_snapshot import (
     CatalogSource,
     ClusterSnapshot,
     OperatorRequest,
     RecordedBundle,
 )
-from operator_controller.resolve.component_solver import solve_components
-from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
-from operator_controller.resolve.snapshot import CatalogState
-from tests.unit.operator_controller.resolve.documents import DocumentsInMemory
+from operator_controller.resolve.snapshot.package_snapshot import CatalogState
+from tests.unit.operator_controller.resolve.documents.in_memory import DocumentsInMemory
 
 FOLDER = Path(__file__).parent / "resolution"
 KNOWN_KEYS = {

@@ -20,7 +20,7 @@ from olmkit.store.store import Store
 from operator_controller.catalog_content.content import CatalogContent
 from operator_controller.catalog_content.content_writer import IDENTITY
 from operator_controller.catalog_content.content_writer import write_content as write_documents
-from operator_controller.resolve.parsed_document_reader import read_package
+from operator_controller.resolve.documents.parsed_document_reader import read_package
 
 pytestmark = pytest.mark.corpus
 DIGEST = "sha256:" + "c" * 64

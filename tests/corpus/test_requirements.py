@@ -13,11 +13,11 @@ import pytest
 
 from olmkit.fbc import catalog
 from olmkit.fbc.resolution_document import ResolutionBlobs, build_document, bundle_part
-from operator_controller.resolve.cluster_requirements import KnownCluster, unmet_cluster_requirement
-from operator_controller.resolve.constraints import describe
-from operator_controller.resolve.package import DEPENDENCY_TYPES, PackageContent
-from operator_controller.resolve.parsed_document_reader import read_package
-from operator_controller.resolve.requirements import BundleConstraints, read_constraints
+from operator_controller.resolve.documents.parsed_document_reader import read_package
+from operator_controller.resolve.package.package_content import DEPENDENCY_TYPES, PackageContent
+from operator_controller.resolve.requirements.bundle_constraints import BundleConstraints, read_constraints
+from operator_controller.resolve.requirements.cluster_requirements import KnownCluster, unmet_cluster_requirement
+from operator_controller.resolve.requirements.constraints import describe
 
 pytestmark = pytest.mark.corpus
 

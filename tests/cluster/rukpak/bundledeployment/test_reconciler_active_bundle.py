@@ -11,7 +11,7 @@ from devcluster.images import Registry
 from olmkit.api import bundledeployments, bundles, operators
 from olmkit.api.bundledeployments import PROPERTIES_ANNOTATION
 from olmkit.runtime.client import Client
-from operator_controller.resolve.package import MAX_RECORDED_PROPERTIES_BYTES
+from operator_controller.resolve.package.package_content import MAX_RECORDED_PROPERTIES_BYTES
 from rukpak.setup import build
 from tests.cluster import killable_process
 from tests.cluster.killable_process import first

@@ -20,8 +20,8 @@ from olmkit.fbc.blobs import Blob, parse_blob
 from olmkit.fbc.documents import Document
 from olmkit.fbc.errors import BadCatalog
 from olmkit.store.checksums import compute_checksums
-from operator_controller.resolve.package import PackageTooLarge
-from operator_controller.resolve.parsed_document_reader import read_package
+from operator_controller.resolve.documents.parsed_document_reader import read_package
+from operator_controller.resolve.package.package_content import PackageTooLarge
 
 DIGEST = "sha256:" + "c" * 64
 Value = dict[str, Any]

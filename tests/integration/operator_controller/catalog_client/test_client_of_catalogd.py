@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from catalogd.storage.catalog_store import CatalogStore
-from operator_controller.resolve.snapshot import CatalogState
+from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 from tests.integration.catalogd.catalog_server import BLOBS, DIGEST, UIDS, put, serving
 from tests.integration.catalogd.http.test_compression import compressing, until_made
 from tests.integration.operator_controller.catalog_client.test_client import catalog, client

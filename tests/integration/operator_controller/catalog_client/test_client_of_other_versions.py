@@ -15,7 +15,7 @@ from aiohttp import web
 
 from catalogd.storage.catalog_store import CatalogStore
 from operator_controller.catalog_client.client import CONTENT_RETRY_DELAY_SECONDS
-from operator_controller.resolve.snapshot import CatalogState
+from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 from tests.integration.catalogd.catalog_server import BLOBS, DIGEST, UIDS, Site, put, serving
 from tests.integration.operator_controller.catalog_client.test_client import catalog, client
 from tests.servers.closing import close

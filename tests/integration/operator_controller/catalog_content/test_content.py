@@ -8,7 +8,7 @@ import pytest
 
 from olmkit.store.store import Store
 from operator_controller.catalog_content.content import DOCUMENTS_FILE, INDEX_FILE, ContentDocuments
-from operator_controller.resolve.documents import ContentMissing, Documents
+from operator_controller.resolve.documents.catalog_documents import ContentMissing, Documents
 from tests.integration.operator_controller.catalog_client.test_client import FIRST, SECOND, document, lines
 from tests.integration.operator_controller.catalog_content.test_content_writer import VALID, written
 

@@ -29,7 +29,7 @@ from operator_controller.catalog_content.content_writer import (
     InvalidContent,
     write_content,
 )
-from operator_controller.resolve.package import PackageTooLarge
+from operator_controller.resolve.package.package_content import PackageTooLarge
 from tests.counting import lines_counted
 from tests.integration.operator_controller.catalog_client.test_client import (
     FIRST,

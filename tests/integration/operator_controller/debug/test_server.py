@@ -19,7 +19,7 @@ from olmkit.tls.certificate_authority import create
 from olmkit.tls.client_tls import client_context
 from olmkit.tls.server_tls import ServerTls
 from operator_controller.debug.server import CONNECTION_LIMITS, AnswerStore, DebugServer
-from operator_controller.resolve.answer import (
+from operator_controller.resolve.answers.answer import (
     Answer,
     AnswerKind,
     Dependency,
@@ -27,7 +27,7 @@ from operator_controller.resolve.answer import (
     PackageToInstall,
     SelectedBundle,
 )
-from operator_controller.resolve.statements import Statement, StatementKind
+from operator_controller.resolve.explain.statements import Statement, StatementKind
 
 ANSWER = Answer(
     operator="party",

@@ -23,7 +23,7 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from operator_controller.catalog_client.client import CatalogClient
 from operator_controller.operator.world import World
-from operator_controller.resolve.answer_state import AnswerState
+from operator_controller.resolve.answers.answer_state import AnswerState
 from operator_controller.resolver.cluster_facts import ClusterFactsReader
 from operator_controller.resolver.resolver import Resolver
 from operator_controller.resolver.solver_process import SolverProcess

@@ -20,8 +20,8 @@ from operator_controller.catalog_client.client import CatalogClient
 from operator_controller.operator.decide import decide
 from operator_controller.operator.dependencies import deletion_hold
 from operator_controller.operator.world import DeleteBundleDeployment, HoldDeletion
-from operator_controller.resolve.answer import AnswerKind
-from operator_controller.resolve.package import MAX_CHANNEL_ENTRIES
+from operator_controller.resolve.answers.answer import AnswerKind
+from operator_controller.resolve.package.package_content import MAX_CHANNEL_ENTRIES
 from operator_controller.resolver import catalog_reads
 from operator_controller.resolver import resolver as resolver_module
 from operator_controller.resolver.solve_request import SOLVE

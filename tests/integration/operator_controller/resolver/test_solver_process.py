@@ -15,9 +15,9 @@ import pytest
 from olmkit.jobs import KeptWorker, Limits, Sandbox
 from olmkit.store.store import Store
 from operator_controller.catalog_content.content_writer import IDENTITY, write_content
-from operator_controller.resolve.answer import Answer, AnswerKind
-from operator_controller.resolve.cluster_facts import ClusterFacts
-from operator_controller.resolve.cluster_snapshot import CatalogSource, OperatorRequest, RecordedBundle
+from operator_controller.resolve.answers.answer import Answer, AnswerKind
+from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
+from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource, OperatorRequest, RecordedBundle
 from operator_controller.resolver import solver_process
 from operator_controller.resolver.solve_request import SOLVE
 from operator_controller.resolver.solver_process import Snapshot, Solution, SolverProcess

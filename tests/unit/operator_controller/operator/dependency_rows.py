@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from operator_controller.operator.world import Neighbour, World
-from operator_controller.resolve.answer import Answer, AnswerKind, Dependency, Member, PackageToInstall
+from operator_controller.resolve.answers.answer import Answer, AnswerKind, Dependency, Member, PackageToInstall
 from tests.unit.operator_controller.operator.report_rows import Conditions, both
 from tests.unit.operator_controller.operator.worlds import image, world
 

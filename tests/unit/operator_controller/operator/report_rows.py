@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from operator_controller.operator.world import PackageClaim, World
-from operator_controller.resolve.snapshot import CatalogState
+from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 from tests.unit.operator_controller.operator.worlds import (
     NOW,
     CatalogOffer,

@@ -7,7 +7,7 @@ from typing import Any
 
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
 from operator_controller.operator.world import World
-from operator_controller.resolve.snapshot import CatalogState
+from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 from tests.unit.operator_controller.operator.report_rows import (
     BEST,
     INSTALLED,

@@ -22,7 +22,7 @@ from operator_controller.operator.world import (
     RemoveFinalizer,
     World,
 )
-from operator_controller.resolve.snapshot import CatalogState
+from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 from tests.unit.operator_controller.operator.worlds import (
     CatalogOffer,
     bundle,

@@ -11,7 +11,7 @@ from operator_controller.operator.orphaned_holds import orphaned_hold_plan
 from operator_controller.operator.resolution_request import make_orphan_request
 from operator_controller.operator.running_bundle import read_running
 from operator_controller.operator.world import HoldDeletion, ObservedBundleDeployment
-from operator_controller.resolve.answer import Answer, AnswerKind
+from operator_controller.resolve.answers.answer import Answer, AnswerKind
 from tests.unit.operator_controller.operator.worlds import bundle, bundle_annotations, deployment, image
 
 HOLDERS = {"a": "Operator a", "c": "Operator other", "d": "BundleDeployment d"}

@@ -23,8 +23,8 @@ from operator_controller.operator.world import (
     RecordPlan,
     World,
 )
-from operator_controller.resolve.answer import AnswerKind, Member
-from operator_controller.resolve.cluster_snapshot import MovingSet, PlannedBundle
+from operator_controller.resolve.answers.answer import AnswerKind, Member
+from operator_controller.resolve.snapshot.cluster_snapshot import MovingSet, PlannedBundle
 from tests.unit.operator_controller.operator.dependency_rows import DEPENDENCY
 from tests.unit.operator_controller.operator.report_rows import INSTALLED, READY
 from tests.unit.operator_controller.operator.worlds import deployment, image, operator, world

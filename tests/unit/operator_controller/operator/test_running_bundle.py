@@ -11,7 +11,7 @@ from olmkit.api.bundledeployments import RECORDED_ANNOTATIONS
 from olmkit.api.operators import Operator
 from operator_controller.operator.running_bundle import read_recorded, read_running
 from operator_controller.operator.world import ObservedBundleDeployment
-from operator_controller.resolve.package import Bundle, Property
+from operator_controller.resolve.package.package_content import Bundle, Property
 from tests.unit.operator_controller.operator.worlds import GVK, bundle, deployment, image, operator
 
 PROPERTIES = "operators.operatorframework.io/properties"

@@ -19,12 +19,12 @@ from olmkit.api.operators import FINALIZER, Operator
 from operator_controller.operator.resolution_request import make_request
 from operator_controller.operator.running_bundle import read_running
 from operator_controller.operator.world import ObservedBundleDeployment, PackageClaim, World
-from operator_controller.resolve.answer import Answer
-from operator_controller.resolve.answer_state import AnswerState
-from operator_controller.resolve.cluster_snapshot import CatalogSource, ClusterSnapshot, OperatorRequest
-from operator_controller.resolve.component_solver import solve_components
-from operator_controller.resolve.snapshot import CatalogState
-from tests.unit.operator_controller.resolve.documents import DocumentsInMemory
+from operator_controller.resolve.answers.answer import Answer
+from operator_controller.resolve.answers.answer_state import AnswerState
+from operator_controller.resolve.answers.component_solver import solve_components
+from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource, ClusterSnapshot, OperatorRequest
+from operator_controller.resolve.snapshot.package_snapshot import CatalogState
+from tests.unit.operator_controller.resolve.documents.in_memory import DocumentsInMemory
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 GVK = {"type": "olm.gvk", "value": {"group": "g.example.com", "version": "v1", "kind": "Thing"}}

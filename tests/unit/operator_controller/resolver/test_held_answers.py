@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from operator_controller.resolve.answer import Answer, AnswerKind, Dependency, Member
-from operator_controller.resolve.cluster_snapshot import OperatorRequest
+from operator_controller.resolve.answers.answer import Answer, AnswerKind, Dependency, Member
+from operator_controller.resolve.snapshot.cluster_snapshot import OperatorRequest
 from operator_controller.resolver.held_answers import HeldAnswers
 
 MEMBERS = (

@@ -1,0 +1,1 @@
+"""From a snapshot of the cluster to the answer for each Operator. Pure."""

@@ -1,0 +1,1 @@
+"""From the resolution documents of catalogs to packages and their index. Pure."""

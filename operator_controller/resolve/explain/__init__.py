@@ -1,0 +1,1 @@
+"""Why a bundle was selected or a request refused, in sentences. Pure."""

@@ -1,0 +1,97 @@
+"""What the messages say about spec.catalogSelector and spec.upgradeConstraintPolicy.
+
+Each sentence is made from the Resolution alone. Pure.
+"""
+
+from __future__ import annotations
+
+from olmkit.gocompat.text import quoted
+from olmkit.gocompat.versions import Version
+from operator_controller.resolve.formatting import join_names
+from operator_controller.resolve.package.bundle_identity import has_same_name_and_version
+from operator_controller.resolve.selection.package_resolution import (
+    NoDirectUpgrade,
+    PackageResolution,
+    SourceCatalogNotSelected,
+    SuccessorCatalog,
+)
+from operator_controller.resolve.snapshot.package_snapshot import CatalogState
+
+NOT_SELECTED = "is not selected by spec.catalogSelector"
+
+
+def successor_note(successor: SuccessorCatalog) -> str:
+    """Which catalog takes the place of another one, and why."""
+    cause = "was deleted" if successor.is_deleted else NOT_SELECTED
+    return (
+        f'catalog "{successor.previous}", which it came from, {cause}: it follows catalog "{successor.catalog}", which offers '
+        "the same bundle"
+    )
+
+
+def source_not_selected(outcome: SourceCatalogNotSelected) -> str:
+    """The message of Resolved if no selected catalog offers the running bundle."""
+    return f'catalog "{outcome.catalog}", which it came from, {NOT_SELECTED}, and no selected catalog offers its bundle'
+
+
+def how_to_select(resolution: PackageResolution) -> str:
+    """What helps if no selected catalog offers the running bundle."""
+    running = resolution.snapshot.running
+    others = [
+        quoted(catalog.offer.catalog)
+        for catalog in resolution.catalogs
+        if running is not None
+        and catalog.offer.package is not None
+        and has_same_name_and_version(catalog.offer.package, running.name, running.version)
+    ]
+    parts: list[str] = []
+    if others:
+        verb = "offer" if len(others) > 1 else "offers"
+        names = join_names(others, "and")
+        parts.append(f"{names} {verb} a bundle of the same name and version with another image, which is not followed")
+    if not resolution.catalogs:
+        parts.append("no Catalog is selected")
+    matching = [candidate for catalog in resolution.catalogs for candidate in catalog.matching]
+    parts.append("select a Catalog that offers the installed bundle")
+    if matching:
+        best = max(matching, key=lambda one: one.rank)
+        parts[-1] += f', or set spec.upgradeConstraintPolicy to Ignore to install {best.version} of "{best.catalog}"'
+    return "; ".join(parts)
+
+
+def unselected_catalogs(resolution: PackageResolution) -> list[str]:
+    """The catalogs that are not selected, if they list the package; and whether any catalog is selected at all."""
+    package = resolution.snapshot.request.package
+    unselected = [offer for offer in resolution.snapshot.offers if offer.state is CatalogState.NOT_SELECTED]
+    if not unselected:
+        return []
+    parts = [] if len(unselected) < len(resolution.snapshot.offers) else ["spec.catalogSelector selects no Catalog"]
+    having = [quoted(offer.catalog) for offer in unselected if package in offer.package_names]
+    if having:
+        names = join_names(having, "and")
+        what, have = (
+            ("catalogs", "have the package and are") if len(having) > 1 else ("catalog", "has the package and is")
+        )
+        parts.append(f"{what} {names} {have} not selected by spec.catalogSelector")
+    return parts
+
+
+def missing_edge(resolution: PackageResolution, outcome: NoDirectUpgrade) -> list[str]:
+    """Which upgrade edge does not exist, if no path leads to the wanted bundle."""
+    running = resolution.snapshot.running
+    if running is None or outcome.path:
+        return []
+    return [no_edge(outcome.wanted.bundle.name, running.name)]
+
+
+def no_edge(wanted: str, running: str) -> str:
+    """Which upgrade edge does not exist, between two bundles by name."""
+    return f"bundle {quoted(wanted)} neither replaces nor skips {quoted(running)}"
+
+
+def ignored_policy(wanted: Version) -> str:
+    """What upgradeConstraintPolicy Ignore would allow."""
+    return (
+        f"with spec.upgradeConstraintPolicy Ignore, {wanted} would be installed without an upgrade edge, which publishers do not "
+        "test"
+    )

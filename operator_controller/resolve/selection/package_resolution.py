@@ -1,0 +1,162 @@
+"""The result of resolution: an outcome, and the trace that explains it.
+
+Values alone. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from olmkit.gocompat.versions import Version
+from operator_controller.resolve.selection.candidates import Candidate, CatalogCandidates
+from operator_controller.resolve.snapshot.package_snapshot import (
+    STATES_WITH_CONTENT,
+    CatalogState,
+    PackageSnapshot,
+    RunningBundle,
+)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Install `candidate`. `target` is where the upgrade steps lead; it is the candidate itself if one step is enough.
+
+    `is_best`: no permitted candidate is better; else the requirements of bundles keep out what is.
+    """
+
+    candidate: Candidate
+    target: Candidate
+    is_best: bool = True
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The running bundle satisfies the request, and its catalog leads to nothing better: nothing changes."""
+
+    running: RunningBundle
+    catalog_state: CatalogState | None = None
+    """State of its catalog; None if that was deleted. If the catalog's content is known, it does not contain the bundle."""
+
+    @property
+    def is_not_offered(self) -> bool:
+        """The catalog's content is known, and it neither contains the running bundle nor an upgrade from it."""
+        return self.catalog_state in STATES_WITH_CONTENT
+
+
+@dataclass(frozen=True)
+class NoMatchingBundle:
+    """No catalog offers what was requested."""
+
+
+@dataclass(frozen=True)
+class TooLargeToResolve:
+    """The result if nothing was found, and the package in `catalog` exceeds the limits of resolution."""
+
+    catalog: str
+    message: str
+
+
+@dataclass(frozen=True)
+class NoDirectUpgrade:
+    """The wanted bundle exists, but no upgrade edge leads to it directly. `path`: the steps that end with it, if any."""
+
+    wanted: Candidate
+    path: tuple[Version, ...]
+    possible: Mapping[str, tuple[Version, ...]]
+    """Direct upgrades, ascending, by the channel whose entries allow them. Channels without any are left out."""
+
+
+@dataclass(frozen=True)
+class NotInstallable:
+    """Bundles match the request, and none of them can be installed on this cluster. `reason` is that of the best one."""
+
+    candidate: Candidate
+    reason: str
+
+
+@dataclass(frozen=True)
+class AmbiguousCatalogs:
+    """Several catalogs of the same priority offer it."""
+
+    catalogs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SourceCatalogMissing:
+    """The running bundle does not satisfy the request, and the content of the catalog it came from is not known."""
+
+    catalog: str
+    message: str
+
+
+@dataclass(frozen=True)
+class PreferredCatalogUnread:
+    """A catalog that had the package is away and its content is lost; what `best` is, the best of the others, depends on it."""
+
+    catalog: str
+    message: str
+    priority: int
+    best: Candidate
+
+
+@dataclass(frozen=True)
+class SourceCatalogNotSelected:
+    """The request does not select the catalog that the running bundle came from, and no selected one offers that bundle."""
+
+    catalog: str
+
+
+ResolutionOutcome = (
+    Chosen
+    | Kept
+    | NoMatchingBundle
+    | TooLargeToResolve
+    | NoDirectUpgrade
+    | NotInstallable
+    | AmbiguousCatalogs
+    | SourceCatalogMissing
+    | PreferredCatalogUnread
+    | SourceCatalogNotSelected
+)
+
+
+@dataclass(frozen=True)
+class SuccessorCatalog:
+    """The catalog that takes the place of another one, because it offers the same bundle; `channel` contains the bundle."""
+
+    previous: str
+    catalog: str
+    channel: str
+    is_deleted: bool = True
+    """Whether the previous catalog was deleted; else the request does not select it."""
+
+
+@dataclass(frozen=True)
+class PackageResolution:
+    """An outcome and its trace."""
+
+    outcome: ResolutionOutcome
+    snapshot: PackageSnapshot
+    catalogs: tuple[CatalogCandidates, ...] = ()
+    """The catalogs that were considered."""
+    successor: SuccessorCatalog | None = None
+    """None: the running bundle stays with the catalog it came from."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether only a change of a spec or of a catalog's content can change the outcome. If not, a catalog is still unread."""
+        match self.outcome:
+            case NoMatchingBundle() | NotInstallable() | SourceCatalogNotSelected():
+                states = {one.offer.state for one in self.catalogs}
+                return states == {CatalogState.SERVING}
+            case TooLargeToResolve():
+                return all(one.offer.state in (CatalogState.SERVING, CatalogState.TOO_LARGE) for one in self.catalogs)
+            case SourceCatalogMissing() | PreferredCatalogUnread():
+                return False
+            case AmbiguousCatalogs(catalogs=tied):
+                priority = max(one.offer.priority for one in self.catalogs if one.offer.catalog in tied)
+                return all(
+                    one.offer.state is CatalogState.SERVING for one in self.catalogs if one.offer.priority > priority
+                )
+        return True
