@@ -26,10 +26,10 @@ from operator_controller.operator.informers import Informers, packages_of_operat
 from operator_controller.operator.metrics import OperatorMetrics
 from operator_controller.operator.orphaned_holds import OrphanedHolds
 from operator_controller.operator.reconciler import OperatorReconciler
-from operator_controller.resolver.cluster_facts import ClusterFactsReader
-from operator_controller.resolver.resolver import MapFunc, Resolver
-from operator_controller.resolver.solve_request import SOLVE, SOLVE_LIMITS
-from operator_controller.resolver.solver_process import SolverProcess
+from operator_controller.resolution.cluster_facts_reader import ClusterFactsReader
+from operator_controller.resolution.resolution_loop import MapFunc, Resolver
+from operator_controller.resolution.solve_request import SOLVE, SOLVE_LIMITS
+from operator_controller.resolution.solver_process import SolverProcess
 
 NAME = OPERATOR_CONTROLLER
 """Name of the process, of its lease and of its reporting controller."""

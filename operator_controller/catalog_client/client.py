@@ -1,6 +1,6 @@
 """What catalogs offer: reads catalogd's resolution documents over HTTP, a whole catalog at once, and keeps them by digest.
 
-Called by resolver/catalog_reads.py. Never raises for a catalog that cannot be read: the result reports it, with the catalog's
+Called by resolution/catalog_reads.py. Never raises for a catalog that cannot be read: the result reports it, with the catalog's
 last content if that is stored. Content that is stored is never requested again. Requests are sent by session.py, content is
 verified and stored by content_store.py; the solver process reads the documents from disk. The documents of all packages are
 requested, whatever spec.packages names: an edit of that list counts at once, and no content is read again for it.

@@ -46,7 +46,7 @@ ERROR_MESSAGES = {
 
 
 class AnswerStore(Protocol):
-    """The answers of the last Snapshot that was solved; operator_controller.resolver has one."""
+    """The answers of the last Snapshot that was solved; operator_controller.resolution has one."""
 
     @property
     def snapshot_number(self) -> int:

@@ -38,9 +38,9 @@ from operator_controller.operator.world import (
     World,
     is_owned,
 )
+from operator_controller.resolution.resolution_loop import Resolver
 from operator_controller.resolve.answers.answer import related_packages
 from operator_controller.resolve.snapshot.cluster_snapshot import OperatorRequest
-from operator_controller.resolver.resolver import Resolver
 
 
 class MissingBundles:

@@ -26,7 +26,7 @@ from tests.integration.operator_controller.catalog_client.test_client import (
     serving,
     with_digest,
 )
-from tests.integration.operator_controller.resolver.running import RunningResolver, running
+from tests.integration.operator_controller.resolution.running import RunningResolver, running
 
 COUNTS = (166, 1_000)
 """Numbers of Operators, each for a package of its own."""

@@ -19,11 +19,11 @@ from statistics import median
 from devcluster.processes import process_tree_memory
 from olmkit.jobs.codec import to_json
 from operator_controller.catalog_content.content import ContentDocuments
+from operator_controller.resolution.solve_request import SolveResult
 from operator_controller.resolve.answers.answer import Answer
 from operator_controller.resolve.answers.component_solver import SolverMemory, solve_components
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
 from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource, ClusterSnapshot, OperatorRequest
-from operator_controller.resolver.solve_request import SolveResult
 from tests.bench.figures import Figure
 from tests.bench.machine import MIB, reference_time
 from tests.bench.universe_documents import CATALOG, write_table

@@ -23,7 +23,7 @@ from olmkit.jobs import JobReason
 from olmkit.jobs.statistics import Outcome
 from olmkit.runtime.manager import make_parser
 from operator_controller.__main__ import add_flags as operator_flags
-from operator_controller.resolver.solve_request import SOLVE
+from operator_controller.resolution.solve_request import SOLVE
 from rukpak.__main__ import add_flags as bundle_flags
 from rukpak.bundle.unpack_request import UNPACK
 from tests import pages

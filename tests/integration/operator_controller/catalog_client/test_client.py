@@ -20,10 +20,10 @@ from operator_controller.catalog_client.content_store import STATE_FILE
 from operator_controller.catalog_client.session import REQUEST_TIMEOUT, CatalogSession
 from operator_controller.catalog_content.content import DOCUMENTS_FILE, INDEX_FILE, MAX_DOCUMENT_BYTES, ContentDocuments
 from operator_controller.catalog_content.content_writer import MAX_PACKAGES
+from operator_controller.resolution.catalog_reads import catalog_source
 from operator_controller.resolve.documents.catalog_documents import ParsedDocuments
 from operator_controller.resolve.package.package_content import MAX_CHANNEL_ENTRIES
 from operator_controller.resolve.snapshot.package_snapshot import CatalogOffer, CatalogState
-from operator_controller.resolver.catalog_reads import catalog_source
 from tests.servers.closing import close
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -15,7 +15,7 @@ from tests.integration.operator_controller.catalog_client.test_client import (
     serving,
     with_digest,
 )
-from tests.integration.operator_controller.resolver.running import running
+from tests.integration.operator_controller.resolution.running import running
 
 
 def document(size: int) -> dict[str, Any]:

@@ -15,12 +15,12 @@ import pytest
 from olmkit.jobs import KeptWorker, Limits, Sandbox
 from olmkit.store.store import Store
 from operator_controller.catalog_content.content_writer import IDENTITY, write_content
+from operator_controller.resolution import solver_process
+from operator_controller.resolution.solve_request import SOLVE
+from operator_controller.resolution.solver_process import NumberedSnapshot, Solution, SolverProcess
 from operator_controller.resolve.answers.answer import Answer, AnswerKind
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
 from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource, OperatorRequest, RecordedBundle
-from operator_controller.resolver import solver_process
-from operator_controller.resolver.solve_request import SOLVE
-from operator_controller.resolver.solver_process import Snapshot, Solution, SolverProcess
 from tests.bundle_properties import package_required
 from tests.integration.operator_controller.catalog_client.test_client import FIRST, SECOND, document, lines, with_digest
 
@@ -105,7 +105,7 @@ class Process:
         """The present Snapshot, solved."""
         self._number += 1
         catalogs = tuple(self._catalogs.values())
-        snapshot = Snapshot(self._number, dict(self.operators), catalogs, ClusterFacts())
+        snapshot = NumberedSnapshot(self._number, dict(self.operators), catalogs, ClusterFacts())
         return await self.solver.solve(snapshot)
 
 

@@ -1,8 +1,7 @@
 """The job of the solver process: a numbered ClusterSnapshot in, the answers that have changed out.
 
-Read by resolver.py and by solve_job.py, which implements it. Only what changed between two Snapshots crosses the pipe. One task
-solves some of the components of a Snapshot and names the next one, so that its limits are those of a few components, and the one
-that exceeds them is known.
+Only what changed between two Snapshots crosses the pipe. One task solves some of the components of a Snapshot and names the next
+one, so that its limits are those of a few components, and the one that exceeds them is known.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class SolveResult:
     """Whether the process does not have the Snapshot `previous`: nothing was resolved, and the whole Snapshot is needed."""
 
 
-SOLVE = Job("operator_controller.resolver.solve_job:solve", SolveRequest, SolveResult)
+SOLVE = Job("operator_controller.resolution.solve_job:solve", SolveRequest, SolveResult)
 SOLVE_LIMITS = Limits(memory_bytes=512 * 1024 * 1024, cpu_seconds=60, timeout=timedelta(minutes=2))
 """The limits of one task. Each component has a smaller budget of its own, which is deterministic (resolve/solver/budget.py)."""
 SLICE_CPU_TIME = timedelta(seconds=0.5)

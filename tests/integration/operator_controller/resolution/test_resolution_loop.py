@@ -20,11 +20,10 @@ from operator_controller.catalog_client.client import CatalogClient
 from operator_controller.operator.decide import decide
 from operator_controller.operator.dependencies import deletion_hold
 from operator_controller.operator.world import DeleteBundleDeployment, HoldDeletion
+from operator_controller.resolution import catalog_reads, resolution_loop
+from operator_controller.resolution.solve_request import SOLVE
 from operator_controller.resolve.answers.answer import AnswerKind
 from operator_controller.resolve.package.package_content import MAX_CHANNEL_ENTRIES
-from operator_controller.resolver import catalog_reads
-from operator_controller.resolver import resolver as resolver_module
-from operator_controller.resolver.solve_request import SOLVE
 from tests.bundle_properties import package_required
 from tests.integration.operator_controller.catalog_client.test_client import (
     FIRST,
@@ -37,7 +36,7 @@ from tests.integration.operator_controller.catalog_client.test_client import (
     serving,
     with_digest,
 )
-from tests.integration.operator_controller.resolver.running import running
+from tests.integration.operator_controller.resolution.running import running
 
 __all__ = ["server"]
 
@@ -375,7 +374,7 @@ def remove_folder(folder: Path) -> None:
 async def test_content_that_is_lost_on_disk_is_requested_again(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lose: Callable[[Path], None]
 ) -> None:
-    monkeypatch.setattr(resolver_module, "CATALOG_RETRY_DELAY", timedelta(seconds=0.1))
+    monkeypatch.setattr(resolution_loop, "CATALOG_RETRY_DELAY", timedelta(seconds=0.1))
     async with running(tmp_path) as cluster:
         cluster.add_catalog(catalog(server.address))
         cluster.add_operator("alpha")

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from operator_controller.resolution.held_answers import HeldAnswers
 from operator_controller.resolve.answers.answer import Answer, AnswerKind, Dependency, Member
 from operator_controller.resolve.snapshot.cluster_snapshot import OperatorRequest
-from operator_controller.resolver.held_answers import HeldAnswers
 
 MEMBERS = (
     Member("base", "base.v1", "1.0.0"),

@@ -1,8 +1,8 @@
 """The answers that Operators have, and which of them another solution changes: `replace(requests, answers, ...) -> names`.
 
-Kept by resolver.py. The work is in proportion to the answers that have changed: what is the same object as before is neither
-compared nor read again. An Operator gets its answer with those members of its component that matter to it, so that a change of
-the others changes nothing for it. Decides nothing, and wakes nobody.
+The work is in proportion to the answers that have changed: what is the same object as before is neither compared nor read again.
+An Operator gets its answer with those members of its component that matter to it, so that a change of the others changes nothing
+for it. Decides nothing, and wakes nobody.
 """
 
 from __future__ import annotations

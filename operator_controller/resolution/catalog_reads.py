@@ -1,7 +1,6 @@
 """What each Catalog offers to resolution: reads its content once per digest, and again after a delay if it cannot be read.
 
-Used by resolver.py. A read never delays another one, and a new digest replaces what is known only once it is read. All calls from
-one event loop.
+A read never delays another one, and a new digest replaces what is known only once it is read. All calls from one event loop.
 """
 
 from __future__ import annotations

@@ -16,13 +16,13 @@ from typing import Any
 
 from olmkit.jobs import JobContext, implement
 from operator_controller.catalog_content.content import ContentDocuments
+from operator_controller.resolution.solve_request import SLICE_CPU_TIME, SOLVE, SolveRequest, SolveResult
 from operator_controller.resolve.answers.answer import Answer
 from operator_controller.resolve.answers.component_solver import PendingComponents, SolverMemory
 from operator_controller.resolve.documents.catalog_documents import ContentMissing, TextDocuments
 from operator_controller.resolve.package.package_content import GroupKind
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
 from operator_controller.resolve.snapshot.cluster_snapshot import ClusterSnapshot, OperatorRequest
-from operator_controller.resolver.solve_request import SLICE_CPU_TIME, SOLVE, SolveRequest, SolveResult
 
 
 @dataclass

@@ -1,8 +1,8 @@
 """Sends Snapshots to the solver process as differences, and keeps the answers to the last one.
 
-Used by resolver.py. The process may end at any time: then the whole Snapshot is sent to the next one, and its components are
-solved one by one. A component that exceeds the limits of a process is answered without being solved, until its part of the
-Snapshot changes: its digest is another one then.
+The process may end at any time: then the whole Snapshot is sent to the next one, and its components are solved one by one. A
+component that exceeds the limits of a process is answered without being solved, until its part of the Snapshot changes: its
+digest is another one then.
 """
 
 from __future__ import annotations
@@ -14,13 +14,18 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
+from prometheus_client import Counter
+
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.jobs import JobReason, KeptWorker, Task
+from operator_controller.resolution.solve_request import SOLVE, SolveRequest, SolveResult
 from operator_controller.resolve.answers.answer import Answer
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
 from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource, OperatorRequest
-from operator_controller.resolver.metrics import WORKER_RESTARTS
-from operator_controller.resolver.solve_request import SOLVE, SolveRequest, SolveResult
+
+WORKER_RESTARTS = Counter(
+    "resolution_worker_restarts_total", "Processes that resolve and were started in place of one that ended."
+)
 
 RETRY_DELAY = timedelta(hours=1)
 """Time until a component is solved again that ended its process for a reason that may be the machine's, if it does not change."""
@@ -35,7 +40,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class NumberedSnapshot:
     """Everything that the answers depend on, under a number that grows."""
 
     number: int
@@ -45,7 +50,7 @@ class Snapshot:
     taken_names: tuple[tuple[str, str], ...] = ()
     """As in ClusterSnapshot."""
 
-    def has_same_inputs(self, other: Snapshot | None) -> bool:
+    def has_same_inputs(self, other: NumberedSnapshot | None) -> bool:
         """Whether both have the same answers."""
         mine = (self.operators, self.catalogs, self.facts, self.taken_names)
         return other is not None and mine == (other.operators, other.catalogs, other.facts, other.taken_names)
@@ -85,7 +90,7 @@ class SolverProcess:
     def __init__(self, worker: KeptWorker, folder: Path) -> None:
         self._worker = worker
         self._folder = folder
-        self._last: Snapshot | None = None
+        self._last: NumberedSnapshot | None = None
         self._answers: dict[str, Answer] = {}
         self._progress: Progress = lambda answers: True
         self._answered: dict[str, Answer] = {}
@@ -93,7 +98,7 @@ class SolverProcess:
         self._exceeded: dict[str, _Exceeded] = {}
         """By the digests of the components, the oldest first."""
 
-    async def solve(self, snapshot: Snapshot, progress: Progress = lambda answers: True) -> Solution:
+    async def solve(self, snapshot: NumberedSnapshot, progress: Progress = lambda answers: True) -> Solution:
         """The answers to the Snapshot. Raises OlmError; then, and if cancelled, the next Snapshot is sent whole.
 
         A component that ends the process is answered without being solved; all others are solved. `progress` gets the answers
@@ -122,7 +127,7 @@ class SolverProcess:
         self._last = None
         self._worker.stop()
 
-    async def _solve_together(self, snapshot: Snapshot, last: Snapshot | None) -> Collection[str]:
+    async def _solve_together(self, snapshot: NumberedSnapshot, last: NumberedSnapshot | None) -> Collection[str]:
         """Solve what has changed since `last`. Returns the contents that cannot be read."""
         result = await self._run(self._request(snapshot, last))
         if result.is_previous_missing:
@@ -135,7 +140,7 @@ class SolverProcess:
             self._keep(result)
         return result.unreadable
 
-    async def _solve_apart(self, snapshot: Snapshot) -> Collection[str]:
+    async def _solve_apart(self, snapshot: NumberedSnapshot) -> Collection[str]:
         """Solve one component per task. One that ends a process in which no other was solved exceeds the limits."""
         self._answers = {}
         while True:
@@ -190,7 +195,7 @@ class SolverProcess:
             if not self._progress(found):
                 raise _Superseded
 
-    def _request(self, snapshot: Snapshot, last: Snapshot | None) -> SolveRequest:
+    def _request(self, snapshot: NumberedSnapshot, last: NumberedSnapshot | None) -> SolveRequest:
         """The Snapshot as the difference to `last`."""
         known = last.operators if last is not None else {}
         changed = (
@@ -208,6 +213,6 @@ class SolverProcess:
             exceeded=tuple((digest, each.reason) for digest, each in self._exceeded.items()),
         )
 
-    def _continued(self, snapshot: Snapshot) -> SolveRequest:
+    def _continued(self, snapshot: NumberedSnapshot) -> SolveRequest:
         """The next components of a Snapshot that the process has."""
         return SolveRequest(self._folder, snapshot.number, snapshot.number, (), (), ())

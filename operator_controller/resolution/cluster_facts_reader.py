@@ -1,7 +1,7 @@
 """The facts of the cluster that bundles may require: its version, the kinds of CRDs, and those that discovery lists.
 
-Used by resolver.py. What cannot be read stays as it was last known. The kinds of CRDs are taken from their informer, so that a
-CRD that is created or deleted counts at once and costs no request.
+What cannot be read stays as it was last known. The kinds of CRDs are taken from their informer, so that a CRD that is created or
+deleted counts at once and costs no request.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The Resolver: resolves all Operators together whenever something that resolution depends on has changed.
 
-Created by operator_controller.setup, run while this process leads. Informers and catalog reads mark it dirty; it then makes one
-numbered Snapshot of everything, once no informer is stale, has it solved in a child process that is kept (solve_job.py), and
-wakes the Operators whose answer has changed. While a Snapshot is solved, changes accumulate for the next one. Operators ask it in
-`observe` for the answer to their present request. It writes nothing to the API server, and decides nothing about an installation.
+It runs while this process leads. Informers and catalog reads mark it dirty; it then makes one numbered Snapshot of everything,
+once no informer is stale, has it solved in a child process that is kept (solve_job.py), and wakes the Operators whose answer has
+changed. While a Snapshot is solved, changes accumulate for the next one. Operators ask it in `observe` for the answer to their
+present request. It writes nothing to the API server, and decides nothing about an installation.
 """
 
 from __future__ import annotations
@@ -16,27 +16,36 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from prometheus_client import Counter, Histogram
+
 from olmkit.errors import OlmError
 from olmkit.runtime.backoff import Backoff
 from olmkit.runtime.freshness import Freshness
 from olmkit.runtime.informer import Change, Informer
 from operator_controller.catalog_client.client import CatalogClient
-from operator_controller.resolve.answers.answer import Answer
-from operator_controller.resolve.answers.answer_state import AnswerState
-from operator_controller.resolve.answers.deletion_answers import deletion_answers
-from operator_controller.resolve.snapshot.cluster_snapshot import OperatorRequest
-from operator_controller.resolver.catalog_reads import (
+from operator_controller.resolution.catalog_reads import (
     CATALOG_RETRY_DELAY,
     CatalogRead,
     CatalogReads,
     is_outdated,
     resolution_inputs,
 )
-from operator_controller.resolver.cluster_facts import ClusterFactsReader
-from operator_controller.resolver.held_answers import HeldAnswer, HeldAnswers
-from operator_controller.resolver.metrics import RESOLUTION_TIME, RESOLUTIONS
-from operator_controller.resolver.solver_process import Progress, Snapshot, Solution, SolverProcess
+from operator_controller.resolution.cluster_facts_reader import ClusterFactsReader
+from operator_controller.resolution.held_answers import HeldAnswer, HeldAnswers
+from operator_controller.resolution.solver_process import NumberedSnapshot, Progress, Solution, SolverProcess
+from operator_controller.resolve.answers.answer import Answer
+from operator_controller.resolve.answers.answer_state import AnswerState
+from operator_controller.resolve.answers.deletion_answers import deletion_answers
+from operator_controller.resolve.snapshot.cluster_snapshot import OperatorRequest
 
+RESOLUTION_TIME = Histogram(
+    "resolution_duration_seconds",
+    "Duration of resolving all Operators, from the Snapshot to the answers.",
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120),
+)
+RESOLUTIONS = Counter(
+    "resolution_total", "Times that Operators were resolved, by result: success or error.", ["result"]
+)
 RESOLUTION_BACKOFF = Backoff(first=1.0, cap=300.0)
 """Time until a Snapshot that could not be solved is solved again, if nothing changes."""
 MAX_SUPERSEDED_SECONDS = 2.0
@@ -58,12 +67,12 @@ log = logging.getLogger(__name__)
 class _Failure:
     """A Snapshot that could not be solved, how often in a row one could not, and when it is solved again (time.monotonic())."""
 
-    snapshot: Snapshot
+    snapshot: NumberedSnapshot
     error: OlmError
     count: int
     retry_at: float
 
-    def is_due(self, snapshot: Snapshot) -> bool:
+    def is_due(self, snapshot: NumberedSnapshot) -> bool:
         """Whether another Snapshot, or this one, may be solved now."""
         return time.monotonic() >= self.retry_at or not snapshot.has_same_inputs(self.snapshot)
 
@@ -99,7 +108,7 @@ class Resolver:
         self._number = 0
         self._continued_at = 0.0
         """When a task for costly components began last (time.monotonic())."""
-        self._solved: tuple[Snapshot, Solution] | None = None
+        self._solved: tuple[NumberedSnapshot, Solution] | None = None
         self._failure: _Failure | None = None
 
     def connect(self, read_request: ReadRequest, read_taken_names: ReadTakenNames, wake: Callable[[str], None]) -> None:
@@ -183,7 +192,7 @@ class Resolver:
         reads = self._reads.reads
         sources = tuple(read.source for read in reads)
         facts, taken_names = self._facts.facts, self._read_taken_names()
-        snapshot = Snapshot(self._number + 1, dict(self._requests), sources, facts, taken_names)
+        snapshot = NumberedSnapshot(self._number + 1, dict(self._requests), sources, facts, taken_names)
         if self._solved is not None and snapshot.has_same_inputs(self._solved[0]):
             self._hold(*self._solved, reads)
             return
@@ -223,7 +232,7 @@ class Resolver:
             if number % REQUESTS_PER_TURN == 0:
                 await asyncio.sleep(0)
 
-    def _holder(self, snapshot: Snapshot, reads: Sequence[CatalogRead]) -> Progress:
+    def _holder(self, snapshot: NumberedSnapshot, reads: Sequence[CatalogRead]) -> Progress:
         """Keeps answers while others are to be found. An answer that concerns a package of an Operator that still has an answer
         to an earlier Snapshot is kept together with the answer to that Operator."""
         found: dict[str, Answer] = {}
@@ -248,7 +257,7 @@ class Resolver:
 
         return hold
 
-    def _hold(self, snapshot: Snapshot, solution: Solution, reads: Sequence[CatalogRead]) -> None:
+    def _hold(self, snapshot: NumberedSnapshot, solution: Solution, reads: Sequence[CatalogRead]) -> None:
         """Keep the answers, and wake the Operators for which something has changed."""
         unsettled = {read.source.name for read in reads if read.needs_recheck}
         self._held_number = snapshot.number
@@ -261,13 +270,13 @@ class Resolver:
         for name in self._awaited.keys() - self._requests.keys():
             del self._awaited[name]
 
-    def _outdated(self, snapshot: Snapshot) -> Set[str]:
+    def _outdated(self, snapshot: NumberedSnapshot) -> Set[str]:
         """The Catalogs that wait for other content than the Snapshot has of them."""
         solved = {source.name: source for source in snapshot.catalogs}
         replaced = {read.source.name for read in self._reads.reads if read.source != solved.get(read.source.name)}
         return self._waiting_catalogs | replaced | self._reads.outdated
 
-    def _on_failure(self, snapshot: Snapshot, error: OlmError) -> None:
+    def _on_failure(self, snapshot: NumberedSnapshot, error: OlmError) -> None:
         """Keep the answers that are known, and try again later."""
         RESOLUTIONS.labels("error").inc()
         count = self._failure.count + 1 if self._failure is not None else 1
@@ -283,7 +292,7 @@ class Resolver:
         """What counts for the Operator at present."""
         return self._deletions.get(name) or self._held.get(name)
 
-    async def _hold_deletions(self, snapshot: Snapshot) -> None:
+    async def _hold_deletions(self, snapshot: NumberedSnapshot) -> None:
         """Answer the Operators that are being deleted from what runs, so that no deletion depends on the solver."""
         requests = snapshot.operators
         selected = {
