@@ -22,7 +22,7 @@ from olmkit.errors import OlmError
 from olmkit.runtime.backoff import Backoff
 from olmkit.runtime.freshness import Freshness
 from olmkit.runtime.informer import Change, Informer
-from operator_controller.catalog_client.client import CatalogClient
+from operator_controller.catalog_cache.client import CatalogClient
 from operator_controller.resolution.catalog_reads import (
     CATALOG_RETRY_DELAY,
     CatalogRead,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from olmkit.jobs import JobContext, implement
-from operator_controller.catalog_content.content import ContentDocuments
+from operator_controller.catalog_cache.stored_documents import ContentDocuments
 from operator_controller.resolution.solve_request import SLICE_CPU_TIME, SOLVE, SolveRequest, SolveResult
 from operator_controller.resolve.answers.answer import Answer
 from operator_controller.resolve.answers.component_solver import PendingComponents, SolverMemory

@@ -19,7 +19,7 @@ from aiohttp import web
 from devcluster.processes import process_tree_cpu, process_tree_memory
 from tests.bench.figures import Figure
 from tests.bench.machine import MIB
-from tests.integration.operator_controller.catalog_client.test_client import (
+from tests.integration.operator_controller.catalog_cache.test_client import (
     DIGEST_HEADER,
     catalog,
     lines,

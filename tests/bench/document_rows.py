@@ -18,7 +18,7 @@ from statistics import median
 
 from devcluster.processes import process_tree_memory
 from olmkit.jobs.codec import to_json
-from operator_controller.catalog_content.content import ContentDocuments
+from operator_controller.catalog_cache.stored_documents import ContentDocuments
 from operator_controller.resolution.solve_request import SolveResult
 from operator_controller.resolve.answers.answer import Answer
 from operator_controller.resolve.answers.component_solver import SolverMemory, solve_components

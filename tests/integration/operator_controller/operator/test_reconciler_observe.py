@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from tests.counting import lines_counted
-from tests.integration.operator_controller.catalog_client.test_client import (
+from tests.integration.operator_controller.catalog_cache.test_client import (
     FIRST,
     catalog,
     response,

@@ -21,7 +21,7 @@ from olmkit.api.bundledeployments import (
 from olmkit.jobs import KeptWorker
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
-from operator_controller.catalog_client.client import CatalogClient
+from operator_controller.catalog_cache.client import CatalogClient
 from operator_controller.operator.world import World
 from operator_controller.resolution.cluster_facts_reader import ClusterFactsReader
 from operator_controller.resolution.resolution_loop import Resolver

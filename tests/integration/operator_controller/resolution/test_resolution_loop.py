@@ -16,7 +16,7 @@ from prometheus_client import REGISTRY
 
 from olmkit.errors import Blocked, Waiting
 from olmkit.jobs import JobReason, KeptWorker, Limits, Sandbox
-from operator_controller.catalog_client.client import CatalogClient
+from operator_controller.catalog_cache.client import CatalogClient
 from operator_controller.operator.decide import decide
 from operator_controller.operator.dependencies import deletion_hold
 from operator_controller.operator.world import DeleteBundleDeployment, HoldDeletion
@@ -25,7 +25,7 @@ from operator_controller.resolution.solve_request import SOLVE
 from operator_controller.resolve.answers.answer import AnswerKind
 from operator_controller.resolve.package.package_content import MAX_CHANNEL_ENTRIES
 from tests.bundle_properties import package_required
-from tests.integration.operator_controller.catalog_client.test_client import (
+from tests.integration.operator_controller.catalog_cache.test_client import (
     FIRST,
     SECOND,
     Server,

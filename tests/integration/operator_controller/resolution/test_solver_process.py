@@ -14,7 +14,7 @@ import pytest
 
 from olmkit.jobs import KeptWorker, Limits, Sandbox
 from olmkit.store.store import Store
-from operator_controller.catalog_content.content_writer import IDENTITY, write_content
+from operator_controller.catalog_cache.content_writer import IDENTITY, write_content
 from operator_controller.resolution import solver_process
 from operator_controller.resolution.solve_request import SOLVE
 from operator_controller.resolution.solver_process import NumberedSnapshot, Solution, SolverProcess
@@ -22,7 +22,7 @@ from operator_controller.resolve.answers.answer import Answer, AnswerKind
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
 from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource, OperatorRequest, RecordedBundle
 from tests.bundle_properties import package_required
-from tests.integration.operator_controller.catalog_client.test_client import FIRST, SECOND, document, lines, with_digest
+from tests.integration.operator_controller.catalog_cache.test_client import FIRST, SECOND, document, lines, with_digest
 
 SHORT = Limits(cpu_seconds=1)
 SMALL = Limits(memory_bytes=160 * 1024 * 1024)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from olmkit.api.catalogs import Catalog
-from operator_controller.catalog_client.client import CatalogContentResult
+from operator_controller.catalog_cache.client import CatalogContentResult
 from operator_controller.resolution.catalog_reads import catalog_source, is_outdated, resolution_inputs
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 from tests.unit.operator_controller.operator.worlds import catalog

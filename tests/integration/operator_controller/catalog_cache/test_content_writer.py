@@ -12,13 +12,7 @@ import orjson
 import pytest
 
 from olmkit.store.store import Store
-from operator_controller.catalog_content.content import (
-    DOCUMENTS_FILE,
-    MAX_DOCUMENT_BYTES,
-    CatalogContent,
-    ContentDocuments,
-)
-from operator_controller.catalog_content.content_writer import (
+from operator_controller.catalog_cache.content_writer import (
     GZIP,
     IDENTITY,
     MAX_CONTENT_BYTES,
@@ -29,9 +23,15 @@ from operator_controller.catalog_content.content_writer import (
     InvalidContent,
     write_content,
 )
+from operator_controller.catalog_cache.stored_documents import (
+    DOCUMENTS_FILE,
+    MAX_DOCUMENT_BYTES,
+    CatalogContent,
+    ContentDocuments,
+)
 from operator_controller.resolve.package.package_content import PackageTooLarge
 from tests.counting import lines_counted
-from tests.integration.operator_controller.catalog_client.test_client import (
+from tests.integration.operator_controller.catalog_cache.test_client import (
     FIRST,
     SECOND,
     document,

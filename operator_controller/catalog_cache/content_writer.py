@@ -1,7 +1,7 @@
-"""Verifies the resolution documents that catalogd sent and writes them with their index, for content.py.
+"""Verifies the resolution documents that catalogd sent and writes them with their index, for stored_documents.py.
 
-Called by catalog_client in a thread, with the body of a response in a file. Whatever is wrong with a line refuses the whole
-content, so that a truncated or mixed response never replaces what is known of a catalog. One line is in memory at a time.
+The body of the response is in a file, and the work is for a thread. Whatever is wrong with a line refuses the whole content, so
+that a truncated or mixed response never replaces what is known of a catalog. One line is in memory at a time.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import orjson
 from olmkit.api.names import is_digest
 from olmkit.fbc.schemas import GVK
 from olmkit.gocompat.text import quoted
-from operator_controller.catalog_content.content import (
+from operator_controller.catalog_cache.stored_documents import (
     DOCUMENTS_FILE,
     INDEX_FILE,
     MAX_DOCUMENT_BYTES,
     CatalogContent,
-    CatalogIndex,
+    ContentIndex,
     DocumentEntry,
     GroupKind,
 )
@@ -185,9 +185,9 @@ class _IndexBuilder:
         for kind in kinds:
             self._providers.setdefault(kind, []).append(package)
 
-    def build(self) -> CatalogIndex:
+    def build(self) -> ContentIndex:
         """The index, sorted."""
-        return CatalogIndex(
+        return ContentIndex(
             dict(sorted(self._packages.items())),
             {kind: tuple(sorted(packages)) for kind, packages in sorted(self._providers.items())},
         )

@@ -14,10 +14,10 @@ import pytest
 from aiohttp import web
 
 from catalogd.storage.catalog_store import CatalogStore
-from operator_controller.catalog_client.client import CONTENT_RETRY_DELAY_SECONDS
+from operator_controller.catalog_cache.client import CONTENT_RETRY_DELAY_SECONDS
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 from tests.integration.catalogd.catalog_server import BLOBS, DIGEST, UIDS, Site, put, serving
-from tests.integration.operator_controller.catalog_client.test_client import catalog, client
+from tests.integration.operator_controller.catalog_cache.test_client import catalog, client
 from tests.servers.closing import close
 
 OTHER = "sha256:" + "2" * 64

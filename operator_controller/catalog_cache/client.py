@@ -1,9 +1,9 @@
 """What catalogs offer: reads catalogd's resolution documents over HTTP, a whole catalog at once, and keeps them by digest.
 
-Called by resolution/catalog_reads.py. Never raises for a catalog that cannot be read: the result reports it, with the catalog's
-last content if that is stored. Content that is stored is never requested again. Requests are sent by session.py, content is
-verified and stored by content_store.py; the solver process reads the documents from disk. The documents of all packages are
-requested, whatever spec.packages names: an edit of that list counts at once, and no content is read again for it.
+Never raises for a catalog that cannot be read: the result reports it, with the catalog's last content if that is stored. Content
+that is stored is never requested again. Requests are sent by session.py, content is verified and stored by content_store.py; the
+solver process reads the documents from disk. The documents of all packages are requested, whatever spec.packages names: an edit
+of that list counts at once, and no content is read again for it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ import aiohttp
 from olmkit.api.catalogs import Catalog
 from olmkit.runtime.client import Client
 from olmkit.tls.client_tls import ClientTls
-from operator_controller.catalog_client.content_store import ContentNotStored, ContentStore
-from operator_controller.catalog_client.download import Download
-from operator_controller.catalog_client.session import (
+from operator_controller.catalog_cache.content_store import ContentNotStored, ContentStore
+from operator_controller.catalog_cache.content_writer import ContentTooLarge, InvalidContent
+from operator_controller.catalog_cache.download import Download
+from operator_controller.catalog_cache.session import (
     REQUEST_TIMEOUT,
     CatalogRequestError,
     CatalogResponse,
     CatalogSession,
 )
-from operator_controller.catalog_content.content import CatalogContent
-from operator_controller.catalog_content.content_writer import ContentTooLarge, InvalidContent
+from operator_controller.catalog_cache.stored_documents import CatalogContent
 from operator_controller.resolve.snapshot.catalog_status import not_served_message, served_digest
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 
@@ -88,7 +88,7 @@ class CatalogClient:
 
     @property
     def folder(self) -> Path:
-        """Where content is stored, for processes that read it: see operator_controller.catalog_content.content."""
+        """Where content is stored, for processes that read it: see stored_documents.py."""
         return self._contents.folder
 
     async def close(self) -> None:

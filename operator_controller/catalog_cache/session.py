@@ -1,7 +1,6 @@
 """HTTP(S) requests to catalogd: which CAs are trusted, which token is sent, and retries over its replicas.
 
-Used by client.py. Follows no redirect. Raises CatalogRequestError, whose message is for users and contains no address, because
-addresses change.
+Follows no redirect. Raises CatalogRequestError, whose message is for users and contains no address, because addresses change.
 """
 
 from __future__ import annotations

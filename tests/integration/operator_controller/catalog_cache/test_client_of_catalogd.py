@@ -11,7 +11,7 @@ from catalogd.storage.catalog_store import CatalogStore
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 from tests.integration.catalogd.catalog_server import BLOBS, DIGEST, UIDS, put, serving
 from tests.integration.catalogd.http.test_compression import compressing, until_made
-from tests.integration.operator_controller.catalog_client.test_client import catalog, client
+from tests.integration.operator_controller.catalog_cache.test_client import catalog, client
 
 OTHER = "sha256:" + "2" * 64
 KIND = {"type": "olm.gvk", "value": {"group": "example.com", "version": "v1", "kind": "Party"}}

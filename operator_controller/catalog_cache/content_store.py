@@ -1,11 +1,11 @@
 """The contents of catalogs on disk, and which of them each Catalog had last.
 
-    <folder>/sha256-<hex>/...   a content, shared by all Catalogs that have it (operator_controller.catalog_content.content)
+    <folder>/sha256-<hex>/...   a content, shared by all Catalogs that have it (stored_documents.py)
     <folder>/catalogs.json      uid and digest by name of a Catalog, so that the last content counts after a restart too
 
-Used by client.py. Content is verified before it is first used in this process, and stored atomically: until the new content of a
-Catalog is stored, the old one counts. What a Catalog had before its last content is kept until its content changes again, because
-the solver may still read it. All else is removed. Without a folder that can be written, a temporary one is used.
+Content is verified before it is first used in this process, and stored atomically: until the new content of a Catalog is stored,
+the old one counts. What a Catalog had before its last content is kept until its content changes again, because the solver may
+still read it. All else is removed. Without a folder that can be written, a temporary one is used.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from olmkit.store.checksums import Integrity
 from olmkit.store.disk_errors import disk_errors_as_waiting
 from olmkit.store.folders import remove_tree, write_atomically
 from olmkit.store.store import STAGING_FOLDER, Store, fill_staging
-from operator_controller.catalog_client.session import CatalogRequestError
-from operator_controller.catalog_content.content import CatalogContent, ContentDocuments
-from operator_controller.catalog_content.content_writer import write_content
+from operator_controller.catalog_cache.content_writer import write_content
+from operator_controller.catalog_cache.session import CatalogRequestError
+from operator_controller.catalog_cache.stored_documents import CatalogContent, ContentDocuments
 from operator_controller.resolve.documents.catalog_documents import ContentMissing
 
 STATE_FILE = "catalogs.json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from operator_controller.catalog_client.client import catalog_base_url
+from operator_controller.catalog_cache.client import catalog_base_url
 
 
 @pytest.mark.parametrize(

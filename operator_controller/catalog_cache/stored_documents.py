@@ -4,8 +4,8 @@
     <root>/sha256-<hex>/content/index.json         digest and byte range of each document; the packages that provide each kind
     <root>/sha256-<hex>/manifest.json              checksums (olmkit.store)
 
-Written by content_writer.py. Read by catalog_client in operator-controller, and by its solver process. Everything comes from
-files alone: never fetches, never writes, needs no event loop.
+content_writer.py writes them. The solver process reads them too, without HTTP. Everything comes from files alone: never fetches,
+never writes, needs no event loop.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class DocumentEntry(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CatalogIndex:
+class ContentIndex:
     """The packages of one content, sorted by name, and the packages with a bundle that provides a (group, kind).
 
     A package with a very large document may be listed as a provider of a kind that it does not provide.
@@ -82,7 +82,7 @@ class CatalogContent:
 
     digest: str
     folder: Path
-    index: CatalogIndex
+    index: ContentIndex
 
     @classmethod
     def open(cls, root: Path, digest: str) -> Self:
@@ -91,7 +91,7 @@ class CatalogContent:
             folder = Store(root, create=False).path(digest)
             if folder is None:
                 raise ContentMissing("its content is not on the disk")
-            return cls(digest, folder, CatalogIndex.from_json((folder / INDEX_FILE).read_bytes()))
+            return cls(digest, folder, ContentIndex.from_json((folder / INDEX_FILE).read_bytes()))
         except ContentMissing:
             raise
         except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:

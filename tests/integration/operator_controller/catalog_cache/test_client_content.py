@@ -12,12 +12,12 @@ import pytest
 from aiohttp import web
 
 from olmkit.store.store import Store
-from operator_controller.catalog_client.client import CONTENT_RETRY_DELAY_SECONDS, CatalogContentResult
-from operator_controller.catalog_client.content_store import STATE_FILE
-from operator_controller.catalog_content.content import DOCUMENTS_FILE, ContentDocuments
+from operator_controller.catalog_cache.client import CONTENT_RETRY_DELAY_SECONDS, CatalogContentResult
+from operator_controller.catalog_cache.content_store import STATE_FILE
+from operator_controller.catalog_cache.stored_documents import DOCUMENTS_FILE, ContentDocuments
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 from tests.integration.disk import fill_up
-from tests.integration.operator_controller.catalog_client.test_client import (
+from tests.integration.operator_controller.catalog_cache.test_client import (
     DIGEST_HEADER,
     FIRST,
     SECOND,

@@ -1,6 +1,6 @@
 """Receives the resolution documents of a catalog into a file, and decides from the header whether the body is needed.
 
-Used by client.py for each request. The body is written as it is encoded; content_store.py verifies it.
+The body is written as it is encoded; content_store.py verifies it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from typing import IO, Self
 
 from olmkit.api.names import is_digest
 from olmkit.jobs.staging import run_in_thread
-from operator_controller.catalog_client.content_store import storage_errors
-from operator_controller.catalog_client.session import CatalogResponse
-from operator_controller.catalog_content.content_writer import (
+from operator_controller.catalog_cache.content_store import storage_errors
+from operator_controller.catalog_cache.content_writer import (
     GZIP,
     IDENTITY,
     MAX_CONTENT_BYTES,
@@ -22,6 +21,7 @@ from operator_controller.catalog_content.content_writer import (
     InvalidContent,
     too_large_message,
 )
+from operator_controller.catalog_cache.session import CatalogResponse
 
 
 class Download:

@@ -1,4 +1,4 @@
-"""Removes the content of deleted Catalogs. Run by setup.py while this process leads."""
+"""Removes the content of deleted Catalogs. It runs while this process leads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 from olmkit.api.meta import Object
 from olmkit.runtime.informer import Change, Informer
-from operator_controller.catalog_client.client import CatalogClient
+from operator_controller.catalog_cache.client import CatalogClient
 
 
 async def clean_cache(catalogs: Informer, catalog_client: CatalogClient) -> None:

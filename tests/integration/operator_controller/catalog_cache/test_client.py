@@ -15,11 +15,16 @@ import pytest
 from aiohttp import ClientSession, ClientTimeout, web
 
 from olmkit.api.catalogs import Catalog
-from operator_controller.catalog_client.client import CONTENT_RETRY_DELAY_SECONDS, CatalogClient
-from operator_controller.catalog_client.content_store import STATE_FILE
-from operator_controller.catalog_client.session import REQUEST_TIMEOUT, CatalogSession
-from operator_controller.catalog_content.content import DOCUMENTS_FILE, INDEX_FILE, MAX_DOCUMENT_BYTES, ContentDocuments
-from operator_controller.catalog_content.content_writer import MAX_PACKAGES
+from operator_controller.catalog_cache.client import CONTENT_RETRY_DELAY_SECONDS, CatalogClient
+from operator_controller.catalog_cache.content_store import STATE_FILE
+from operator_controller.catalog_cache.content_writer import MAX_PACKAGES
+from operator_controller.catalog_cache.session import REQUEST_TIMEOUT, CatalogSession
+from operator_controller.catalog_cache.stored_documents import (
+    DOCUMENTS_FILE,
+    INDEX_FILE,
+    MAX_DOCUMENT_BYTES,
+    ContentDocuments,
+)
 from operator_controller.resolution.catalog_reads import catalog_source
 from operator_controller.resolve.documents.catalog_documents import ParsedDocuments
 from operator_controller.resolve.package.package_content import MAX_CHANNEL_ENTRIES

@@ -1,1 +1,0 @@
-"""Packages as catalogd serves them: requested over HTTP, cached by digest."""

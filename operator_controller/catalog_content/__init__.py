@@ -1,1 +1,0 @@
-"""The resolution documents of a catalog on disk: written once per content digest, read by package."""
