@@ -57,8 +57,13 @@ from operator_controller.operator.world import (
     World,
     image_reference,
 )
-from operator_controller.resolve.answers.answer import Answer, AvailableUpgrade, FollowedCatalog, SelectedBundle
-from operator_controller.resolve.answers.answer_state import AnswerState
+from operator_controller.resolve.answers.answer import (
+    Answer,
+    AnswerState,
+    AvailableUpgrade,
+    FollowedCatalog,
+    SelectedBundle,
+)
 from operator_controller.resolve.answers.deprecations import Deprecations
 from operator_controller.resolve.package.version_range import EXAMPLES, MastermindsRange
 

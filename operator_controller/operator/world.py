@@ -16,7 +16,7 @@ from olmkit.api.conditions import find_condition, is_condition_true, truncate
 from olmkit.api.meta import ORPHAN_FINALIZER, Condition, OwnerReference
 from olmkit.api.operators import KIND, InstalledBundle, Operator
 from olmkit.api.ownership import is_dependency
-from operator_controller.resolve.answers.answer_state import AnswerState
+from operator_controller.resolve.answers.answer import AnswerState
 from operator_controller.resolve.snapshot.package_snapshot import RunningBundle
 
 ConditionType = bundledeployments.ConditionType

@@ -33,8 +33,7 @@ from operator_controller.resolution.catalog_reads import (
 from operator_controller.resolution.cluster_facts_reader import ClusterFactsReader
 from operator_controller.resolution.held_answers import HeldAnswer, HeldAnswers
 from operator_controller.resolution.solver_process import NumberedSnapshot, Progress, Solution, SolverProcess
-from operator_controller.resolve.answers.answer import Answer
-from operator_controller.resolve.answers.answer_state import AnswerState
+from operator_controller.resolve.answers.answer import Answer, AnswerState
 from operator_controller.resolve.answers.deletion_answers import deletion_answers
 from operator_controller.resolve.snapshot.cluster_snapshot import OperatorRequest
 

@@ -1,14 +1,16 @@
 """The answer of resolution for one Operator: which bundle to install and what that needs, or why none can be, in sentences.
 
-The solver process sends it to the Resolver, which puts it into the World of its Operator; `olm resolve` prints it. Values that
-olmkit.jobs.codec encodes. Pure.
+The solver process sends it to the Resolver, which puts it into the World of its Operator; `olm resolve` prints it. An
+Answer consists of values that olmkit.jobs.codec encodes; an AnswerState is what the Resolver knows besides. Pure.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
+from olmkit.errors import OlmError
 from operator_controller.resolve.answers.deprecations import Deprecations
 from operator_controller.resolve.explain.statements import Statement
 from operator_controller.resolve.snapshot.cluster_snapshot import MovingSet
@@ -183,6 +185,31 @@ class Answer:
     def is_not_offered(self) -> bool:
         """The content of the catalog of a KEPT bundle is known, and neither contains it nor an upgrade from it."""
         return self.kind is AnswerKind.KEPT and self.catalog_state in STATES_WITH_CONTENT
+
+
+@dataclass(frozen=True)
+class AnswerState:
+    """An answer belongs to the uid, the spec and the running bundle of the Operator as the World has them."""
+
+    answer: Answer | None = None
+    """None: the present request is not resolved yet."""
+    needs_recheck: bool = False
+    """Whether the answer may change without a change of an object: a catalog that counts for the Operator is read again soon."""
+    is_component_settled: bool = True
+    """Whether no Operator of its component may come to require its package without a change of a spec or of content."""
+    outdated_catalogs: tuple[str, ...] = ()
+    """The catalogs that count for an Operator that is refused and wait for other content than they serve, sorted."""
+    error: OlmError | None = None
+    """Why the last attempt to resolve failed, if there is no answer."""
+    since: datetime | None = None
+    """Since when the present request has awaited its answer."""
+
+    @property
+    def certain_answer(self) -> Answer | None:
+        """The answer, unless it is undecided or may still change."""
+        answer = self.answer
+        is_certain = answer is not None and answer.kind is not AnswerKind.UNDECIDED and not self.needs_recheck
+        return answer if is_certain else None
 
 
 def may_require_more(answer: Answer) -> bool:

@@ -12,7 +12,6 @@ from operator_controller.resolve.answers.available_upgrade import available_upgr
 from operator_controller.resolve.answers.awaited_operators import awaited_deletions, awaited_operators
 from operator_controller.resolve.answers.deprecations import find_deprecations
 from operator_controller.resolve.answers.operator_answer import make_answer
-from operator_controller.resolve.answers.undecided import undecided_message
 from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES
 from operator_controller.resolve.explain.refusal import Refusals
 from operator_controller.resolve.formatting import join_names
@@ -30,6 +29,15 @@ from operator_controller.resolve.solver.problem import Goal
 
 MAX_DEPENDENCIES_SHOWN = 5
 """Dependencies in one explanation."""
+_NOT_PROVED = {
+    Level.SATISFIED: "whether {who} can be installed or upgraded together with all others",
+    Level.KEPT: "which installed packages stay",
+    Level.ASKED_VERSIONS: "which versions are the best for {who}",
+    Level.FEWEST: "which are the fewest packages that {who} requires",
+    Level.OTHER_VERSIONS: "which versions are the best for the packages that {who} requires",
+}
+_FEWER_REQUESTED = "set spec.version or spec.channel {of} to leave fewer choices"
+_FEWER_REQUIRED = "apply Operators with spec.version for some of these packages to leave fewer choices"
 
 
 @dataclass(frozen=True)
@@ -306,3 +314,13 @@ def _resolution(domain: PackageDomain, choice: Chosen | None) -> PackageResoluti
 
 def _limited(text: str) -> str:
     return truncate(text, MAX_EXPLANATION_BYTES)
+
+
+def undecided_message(level: Level, operators: int) -> str:
+    """The message. `level` is the one whose limit was reached, `operators` the number of those that are resolved together."""
+    who = "this Operator" if operators == 1 else f"each of the {operators:,} Operators that affect each other"
+    of = "of this Operator" if operators == 1 else "of some of them"
+    hint = _FEWER_REQUIRED if level in (Level.FEWEST, Level.OTHER_VERSIONS) else _FEWER_REQUESTED
+    changes = "nothing changes" if operators == 1 else "nothing changes for any of them"
+    proved = _NOT_PROVED[level].format(who=who)
+    return f"the solver reached its limit before it had proved {proved}: {changes}; {hint.format(of=of)}"

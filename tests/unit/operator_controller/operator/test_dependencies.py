@@ -30,8 +30,7 @@ from operator_controller.operator.world import (
     WithdrawCount,
     World,
 )
-from operator_controller.resolve.answers.answer import AnswerKind, Member
-from operator_controller.resolve.answers.answer_state import AnswerState
+from operator_controller.resolve.answers.answer import AnswerKind, AnswerState, Member
 from tests.unit.operator_controller.operator.dependency_rows import MEMBERS, MISSING, requiring, with_neighbour
 from tests.unit.operator_controller.operator.report_rows import INSTALLED, READY
 from tests.unit.operator_controller.operator.worlds import NOW, deployment, offer, operator, world

@@ -23,7 +23,7 @@ from operator_controller.operator.world import (
     RemoveFinalizer,
     World,
 )
-from operator_controller.resolve.answers.answer_state import AnswerState
+from operator_controller.resolve.answers.answer import AnswerState
 from tests.unit.operator_controller.operator.dependency_rows import DEPENDENCY_ROWS
 from tests.unit.operator_controller.operator.install_settings_rows import INSTALL_SETTINGS_ROWS
 from tests.unit.operator_controller.operator.report_rows import (

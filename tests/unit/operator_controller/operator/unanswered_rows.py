@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from olmkit.errors import OlmError
 from operator_controller.operator.world import World
-from operator_controller.resolve.answers.answer_state import AnswerState
+from operator_controller.resolve.answers.answer import AnswerState
 from tests.unit.operator_controller.operator.report_rows import INSTALLED, NOT_ATTEMPTED, READY, Conditions, both
 from tests.unit.operator_controller.operator.worlds import NOW, deployment, image, operator, world
 

@@ -19,8 +19,7 @@ from olmkit.api.operators import FINALIZER, Operator
 from operator_controller.operator.resolution_request import make_request
 from operator_controller.operator.running_bundle import read_running
 from operator_controller.operator.world import ObservedBundleDeployment, PackageClaim, World
-from operator_controller.resolve.answers.answer import Answer
-from operator_controller.resolve.answers.answer_state import AnswerState
+from operator_controller.resolve.answers.answer import Answer, AnswerState
 from operator_controller.resolve.answers.component_solver import solve_components
 from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource, ClusterSnapshot, OperatorRequest
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState

@@ -6,8 +6,8 @@ import pytest
 
 from operator_controller.resolve.answers import component_answers
 from operator_controller.resolve.answers.answer import AnswerKind
+from operator_controller.resolve.answers.answer_maker import undecided_message
 from operator_controller.resolve.answers.component_solver import solve_components
-from operator_controller.resolve.answers.undecided import undecided_message
 from operator_controller.resolve.solver.budget import Budget
 from operator_controller.resolve.solver.optimum import Level
 from tests.bundle_properties import package_required
