@@ -1,1 +1,1 @@
-"""What catalogd serves, kept on disk by digest: requested over HTTP, written once, read by package."""
+"""The cache of what catalogd serves: requested over HTTP, written once per digest, read by package."""

@@ -1,4 +1,4 @@
-"""What catalogs offer: reads catalogd's resolution documents over HTTP, a whole catalog at once, and keeps them by digest.
+"""Reads the resolution documents of a whole catalog from catalogd over HTTP, and keeps them by digest.
 
 Never raises for a catalog that cannot be read: the result reports it, with the catalog's last content if that is stored. Content
 that is stored is never requested again. Requests are sent by session.py, content is verified and stored by content_store.py; the

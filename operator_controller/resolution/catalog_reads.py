@@ -1,4 +1,4 @@
-"""What each Catalog offers to resolution: reads its content once per digest, and again after a delay if it cannot be read.
+"""Reads what each Catalog offers to resolution: its content once per digest, and again after a delay if it cannot be read.
 
 A read never delays another one, and a new digest replaces what is known only once it is read. All calls from one event loop.
 """

@@ -1,1 +1,1 @@
-"""From a snapshot of the cluster to the answer for each Operator. Pure."""
+"""Makes the answer for each Operator from a snapshot of the cluster. Pure."""

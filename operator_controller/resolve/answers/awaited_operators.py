@@ -1,4 +1,4 @@
-"""Which other Operators a refused one waits for, because an upgrade or a deletion that is under way may lift the refusal.
+"""Finds the Operators that a refused one waits for, because their upgrade or deletion is under way and may lift the refusal.
 
 Without any, and if no catalog is waited for, the refusal is final. Pure.
 """

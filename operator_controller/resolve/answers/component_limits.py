@@ -1,4 +1,4 @@
-"""What becomes of a component that exceeds a limit as a whole: it is solved with fewer catalogs, or nothing of it changes.
+"""Treats a component that exceeds a limit as a whole: it is solved with fewer catalogs, or nothing of it changes.
 
 A catalog of which nobody has requested a package cannot keep others from being resolved: the component is solved with the
 catalogs alone that its Operators come from, and the Operators that this satisfies are answered. For the others nothing is

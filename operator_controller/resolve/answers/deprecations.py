@@ -1,4 +1,4 @@
-"""Which parts of what an Operator follows are deprecated by their publisher: the package, the channel, the installed bundle.
+"""Finds what the publisher has deprecated of what an Operator follows: the package, the channel, the installed bundle.
 
 Resolution itself only prefers bundles that are not deprecated. Pure.
 """

@@ -1,4 +1,4 @@
-"""What would fit if a refused Operator requested no version and no channel: `with_other_versions(answers, part, select)`.
+"""Finds what would fit if a refused Operator requested no version and no channel: `with_other_versions(answers, part, select)`.
 
 Each question is a solve of its own, so only a few are asked. Pure.
 """

@@ -1,1 +1,1 @@
-"""From the resolution documents of catalogs to packages and their index. Pure."""
+"""Reads the resolution documents of catalogs as packages, and indexes them. Pure."""

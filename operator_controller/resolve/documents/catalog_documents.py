@@ -1,4 +1,4 @@
-"""Where resolution documents come from: the contents of catalogs, by the digest that a ClusterSnapshot names.
+"""The resolution documents of catalogs, by the digest of the content that a ClusterSnapshot names.
 
 The Documents protocol is implemented over files by operator_controller/catalog_cache/stored_documents.py, and over a folder of
 blobs by olmctl/offline_resolution.py. ParsedDocuments keeps what was parsed from one solve to the next. Pure.

@@ -1,4 +1,4 @@
-"""Which package requires and owns what, over all catalogs: an index that is made anew only for documents that changed.
+"""An index of what each package requires and owns, over all catalogs, made anew only for documents that changed.
 
 Kept by the solver process from one solve to the next (component_solver.SolverMemory). Where documents are kept as text, only
 those of packages that are reached are read; otherwise each is read once to be indexed. Pure.

@@ -1,1 +1,1 @@
-"""Why a bundle was selected or a request refused, in sentences. Pure."""
+"""Explains in sentences why a bundle was selected or a request refused. Pure."""

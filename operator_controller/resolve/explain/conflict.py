@@ -1,4 +1,4 @@
-"""Why a package is refused, or why not a greater version of it is selected: a minimal set of clauses that exclude each other.
+"""Finds why a package is refused, or a greater version of it not selected: a minimal set of clauses that exclude each other.
 
 A solver of its own encodes the problem once more for each question, each group of clauses under a selector, and only as far as
 the question needs it. So the conflicts do not depend on how the solution was found, nor on other questions as long as the common

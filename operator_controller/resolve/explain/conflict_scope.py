@@ -1,4 +1,4 @@
-"""Which packages of a solution another selection is incompatible with: those that a conflict may be about.
+"""Finds the packages of a solution that another selection is incompatible with: a conflict may be about these.
 
 With it, a conflict among few packages is found without the rest of the component. Pure.
 """

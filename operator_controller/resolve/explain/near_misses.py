@@ -1,4 +1,4 @@
-"""What exists of what a bundle requires: the versions, the nearest that would fit, and what keeps them out; or similar names.
+"""Lists what exists of what a bundle requires: the versions, the nearest that would fit, what keeps them out; or similar names.
 
 Every list is limited: a person reads it. Pure.
 """

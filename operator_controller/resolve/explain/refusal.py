@@ -1,4 +1,4 @@
-"""Why a request is refused, or why a better version is not selected: sentences from a minimal set of conflicting clauses.
+"""Explains why a request is refused, or a better version not selected, in sentences from a minimal set of conflicting clauses.
 
 The sentence of the guide: `Unable to resolve because A v0.1.0 requires C v0.1.0, which conflicts with B latest requiring C
 v0.2.0`. Pure.

@@ -1,4 +1,4 @@
-"""Why the catalog of an installed package has no content now, and what helps: for messages.
+"""Explains why the catalog of an installed package has no content now, and what helps.
 
 Chooses nothing. Pure.
 """

@@ -1,4 +1,4 @@
-"""What the messages say about spec.catalogSelector and spec.upgradeConstraintPolicy.
+"""The parts of messages about spec.catalogSelector and spec.upgradeConstraintPolicy.
 
 Each sentence is made from the Resolution alone. Pure.
 """

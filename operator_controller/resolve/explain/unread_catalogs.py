@@ -1,4 +1,4 @@
-"""Which catalogs could lift a refusal if their current content were known, and what the message says about them.
+"""Finds the catalogs that could lift a refusal if their current content were known, and says so in the message.
 
 A refusal waits for these catalogs; without any it is final. The table of the rules is in docs/resolution.md. Pure.
 """

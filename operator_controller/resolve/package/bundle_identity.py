@@ -1,4 +1,4 @@
-"""Whether a package contains the same bundle as the one that runs, whatever registry it comes from. Pure."""
+"""Recognises the bundle that runs in a package, whatever registry it comes from. Pure."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What bundles require of other bundles and of the cluster, and whether it is there. Pure."""
+"""The requirements of bundles on other bundles and on the cluster, and whether they are met. Pure."""

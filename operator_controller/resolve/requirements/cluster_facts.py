@@ -1,4 +1,4 @@
-"""What bundles may require of the cluster itself. Pure."""
+"""The facts of a cluster that bundles may require. Pure."""
 
 from __future__ import annotations
 

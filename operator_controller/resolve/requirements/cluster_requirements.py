@@ -1,4 +1,4 @@
-"""What a bundle requires of the cluster itself: a version of Kubernetes (minKubeVersion) and kinds (nativeAPIs).
+"""Checks what a bundle requires of the cluster itself: a version of Kubernetes (minKubeVersion) and kinds (nativeAPIs).
 
 A bundle with an unmet requirement is no candidate. What is not known of the cluster excludes nothing. rukpak checks
 minKubeVersion again before it installs (rukpak/render/preflight.py). Pure.

@@ -1,1 +1,1 @@
-"""Which bundles may be selected together: components, the versions of each package, and the order of their steps. Pure."""
+"""The choices of the solver: components, the versions that each package may have, and the order of their steps. Pure."""

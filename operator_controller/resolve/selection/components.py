@@ -1,4 +1,4 @@
-"""Which Operators may affect each other: the components that are solved apart.
+"""Finds the Operators that may affect each other: the components that are solved apart.
 
 The index of each package (package_index.py) says what its bundles require and own. From the package of an Operator, requirements
 lead to all packages that may become its dependencies, whatever the versions. Two Operators are in one component if these packages

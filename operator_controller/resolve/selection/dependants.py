@@ -1,4 +1,4 @@
-"""Which packages require what runs of another one, so that it is not deleted before them, and which are deleted together.
+"""Finds the packages that require what runs of another one and are deleted before it, and those that are deleted together.
 
 What runs requires what it recorded; what is selected requires it from now on. Pure.
 """

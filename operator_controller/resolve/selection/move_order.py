@@ -1,4 +1,4 @@
-"""In which order the packages of a component take their steps into its end state, and which of them move as one set.
+"""Orders the steps of the packages of a component into its end state, and finds those that move as one set.
 
 A step is an installation or an upgrade. It comes after the steps of what its bundle requires, and those of packages whose running
 bundles it would break, because they require what it replaces. Packages for which that is a circle are a moving set: within it a

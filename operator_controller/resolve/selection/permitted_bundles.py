@@ -1,4 +1,4 @@
-"""Which bundles of one package may be installed, by preference: `permitted(snapshot) -> Permitted`.
+"""Finds the bundles of one package that may be installed, by preference: `permitted(snapshot) -> Permitted`.
 
 What packages require of each other is decided by the solver. Candidates are the bundles of the package in the selected channels;
 the version range and the upgrade edges from the running bundle exclude some of them; the best of the rest is not deprecated and

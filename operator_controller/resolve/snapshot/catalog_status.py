@@ -1,4 +1,4 @@
-"""What the status of a Catalog says about its content: which is served, which packages it has, and why none is served.
+"""Reads the status of a Catalog: the content that is served, the packages that it has, and why none is served.
 
 The Resolver, its catalog client and the command `olm` say the same. Pure.
 """

@@ -1,1 +1,1 @@
-"""The solver: the best selection of versions for a problem that knows no packages of Kubernetes. Home of python-sat. Pure."""
+"""The solver: the best selection of versions for a problem in numbers, which names no catalog and no cluster. Pure."""

@@ -1,4 +1,4 @@
-"""What a conflict consists of, as values: what is asked for, what runs, and what versions require, exclude and own.
+"""The clauses of a conflict, as values: what is asked for, what runs, and what versions require, exclude and own.
 
 All indices are those of the universe. Pure.
 """
