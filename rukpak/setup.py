@@ -187,7 +187,7 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
     client, limit = manager.client, asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
 
     inventory = Inventory(manager, rest_mapper, informers.crds, _by_uid(event_mapper, enqueue))
-    rules = ProgressRules(enqueue_after, frozenset({"history", "installNamespace", "leftOut"}))
+    rules = ProgressRules(enqueue_after, frozenset({"announced", "failed", "history", "installNamespace", "leftOut"}))
     publisher = Publisher(client, bundledeployments.KIND, FIELD_MANAGER, informers.deployments, rules)
     usage = UsageReader(client, rest_mapper, informers.crds, limit)
     checker = ExistingObjectsChecker(client, render_cache, memory, enqueue)

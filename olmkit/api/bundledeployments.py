@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from olmkit.api.bundles import PROVISIONER_PATTERN, BundleSpec
+from olmkit.api.deployed_objects import Announcement, FailedObjects, ObjectReference
 from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.install_settings import INSTALL_NAMESPACE_DESCRIPTION, InstallNamespace, InstallSettings
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource, without_nulls
@@ -179,15 +180,6 @@ class BundleDeploymentSpec(InstallSettings):
     install_namespace: InstallNamespace | None = Field(default=None, description=INSTALL_NAMESPACE_DESCRIPTION)
 
 
-class ObjectReference(Model):
-    """An object, by its kind and name."""
-
-    group: str = Field(description="API group.")
-    kind: str = Field(description="Kind.")
-    namespace: str | None = Field(default=None, description="Namespace.")
-    name: str = Field(description="Name.")
-
-
 class BundleRecord(Model):
     """The installed bundle: what is needed to create its Bundle again, and to choose other versions while the Bundle is
     missing."""
@@ -345,6 +337,17 @@ class BundleDeploymentStatus(ConditionedStatus):
     released: list[ObjectReference] | None = Field(
         default=None,
         description="Objects that are not in the bundle any more and were kept because they are in use. They are not managed.",
+    )
+    failed: FailedObjects | None = Field(
+        default=None,
+        description=(
+            "The objects because of which Healthy is False with the reason Unhealthy, without those that others change"
+            " repeatedly. An object that is in it counts as failed until it is healthy: it has no second deadline."
+        ),
+    )
+    announced: Announcement | None = Field(
+        default=None,
+        description="What Ready announces: it cannot be undone, and is done once it is announced.",
     )
     losses: Annotated[list[Loss], Field(max_length=MAX_LOSSES)] | None = Field(
         default=None,

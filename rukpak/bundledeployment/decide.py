@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from olmkit.api import bundles
-from olmkit.api.bundledeployments import FINALIZER, BundleRecord, ConditionType, Reason, RevisionOutcome
-from olmkit.api.conditions import find_condition
+from olmkit.api.bundledeployments import FINALIZER, BundleRecord, Reason, RevisionOutcome
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.runtime.reconciler import Decision
 from rukpak.admission.bundles import WEBHOOK
+from rukpak.bundledeployment.announcements import is_announced
 from rukpak.bundledeployment.certificates import rotate, until_rotation
 from rukpak.bundledeployment.crd_gate import next_check
 from rukpak.bundledeployment.created_namespaces import is_recorded
@@ -220,9 +220,8 @@ def _prepare(world: World, _: Evaluation) -> Plan | None:
 
 
 def _announce(world: World, evaluation: Evaluation) -> Plan | None:
-    sentence = evaluation.irreversible if not begins(world) else ""  # it is reported when the revision begins
-    ready = find_condition(world.deployment.status.conditions, ConditionType.READY)
-    return Announce() if sentence and (ready is None or sentence not in ready.message) else None
+    """What the upgrade changes for good is announced when the revision begins, and again if it changes later."""
+    return None if begins(world) or is_announced(world, evaluation) else Announce()
 
 
 def _install(world: World, _: Evaluation) -> Plan | None:

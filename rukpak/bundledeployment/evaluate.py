@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from olmkit.api.bundledeployments import FINALIZER, MAX_DELETION_HOLD_LENGTH, Reason
 from olmkit.errors import Blocked, OlmError, Waiting
@@ -16,7 +17,13 @@ from rukpak.bundledeployment.world import World
 from rukpak.crd_safety.conversion_order import interruption
 from rukpak.format.text import list_names
 
-FOREIGN_OBJECTS_WARNING = "objects that are not part of the bundle are deleted with their Namespace"
+
+class StorageMove(NamedTuple):
+    """A CustomResourceDefinition, and the storage versions that it has and will have."""
+
+    definition: str
+    before: str
+    after: str
 
 
 @dataclass(frozen=True)
@@ -29,8 +36,8 @@ class Evaluation:
     """What only clients may notice of new schemas, and what a check of custom resources against them left out; empty: nothing."""
     permitted_loss: str = ""
     """Which custom resources lose data by the upgrade to the desired Bundle, as the settings permit; empty: none is known."""
-    irreversible: str = ""
-    """What the upgrade to the desired Bundle changes for good; empty: nothing."""
+    storage_moves: tuple[StorageMove, ...] = ()
+    """The storage versions that the upgrade to the desired Bundle moves, for good."""
     interruption: str = ""
     """Which requests for custom resources fail during the upgrade to the desired Bundle, as far as that is known; empty: none."""
     rollback_obstacle: str = ""
@@ -40,6 +47,12 @@ class Evaluation:
     empty: none."""
     deletion_hold: str = ""
     """A sentence, while the BundleDeployment is being deleted and its annotation holds the deletion; empty: it is not held."""
+
+    @property
+    def irreversible(self) -> str:
+        """A sentence about what the upgrade to the desired Bundle changes for good; empty: nothing."""
+        moved = list_names(f"{name} from {before} to {after}" for name, before, after in self.storage_moves)
+        return f"this cannot be reversed: it moves the storage version of {moved}" if moved else ""
 
 
 def evaluate(world: World) -> Evaluation:
@@ -52,25 +65,25 @@ def evaluate(world: World) -> Evaluation:
         blocker,
         crd_gate.remarks(permission),
         permission.permitted_loss,
-        irreversible(world),
+        storage_moves(world),
         _interruptions(world),
         obstacle(world),
     )
 
 
-def irreversible(world: World) -> str:
-    """The storage versions of CRDs that the upgrade changes; empty if there are none, or they have changed already. A rollback
-    leaves them as they are."""
+def storage_moves(world: World) -> tuple[StorageMove, ...]:
+    """The storage versions of CRDs that the upgrade changes, sorted, without those that have changed already. A rollback leaves
+    them as they are."""
     if not world.is_upgrade or not isinstance(world.content, RenderedBundle):
-        return ""
+        return ()
     applied = (item for item in world.content.objects() if not world.is_left(item.key))
     live = {item.key.name: (world.crds.get(item.key.name), item.versions.storage) for item in applied}
     moved = [
-        f"{name} from {crd.storage_version} to {storage}"
+        StorageMove(name, crd.storage_version, storage)
         for name, (crd, storage) in live.items()
         if storage and crd is not None and crd.owner_uid == world.uid and crd.storage_version not in ("", storage)
     ]
-    return f"this cannot be reversed: it moves the storage version of {list_names(moved)}" if moved else ""
+    return tuple(sorted(moved))
 
 
 def _interruptions(world: World) -> str:
@@ -132,7 +145,8 @@ def _foreign_objects(world: World) -> str:
     uids = [namespace.uid for namespace in world.namespaces.values() if is_only_member(namespace)]
     found = [world.foreign_objects[uid] for uid in uids if uid in world.foreign_objects]
     first, count = [name for entry in found for name in entry.first], sum(entry.count for entry in found)
-    return f"{FOREIGN_OBJECTS_WARNING}: {list_names(first, count=count)}" if first else ""
+    names = list_names(first, count=count)
+    return f"objects that are not part of the bundle are deleted with their Namespace: {names}" if first else ""
 
 
 def _deletion_hold(world: World) -> str:

@@ -23,11 +23,11 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from http import HTTPStatus
 
-from olmkit.api.bundledeployments import ABANDON_ANNOTATION, FINALIZER, ConditionType, Reason
-from olmkit.api.conditions import find_condition
+from olmkit.api.bundledeployments import ABANDON_ANNOTATION, FINALIZER, Reason
 from olmkit.errors import ApiError, OlmError, Unavailable, Waiting
 from olmkit.stored_times import has_passed
-from rukpak.bundledeployment.evaluate import FOREIGN_OBJECTS_WARNING, Evaluation
+from rukpak.bundledeployment.announcements import is_announced
+from rukpak.bundledeployment.evaluate import Evaluation
 from rukpak.bundledeployment.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.plan import (
     Announce,
@@ -237,7 +237,7 @@ def _remove_namespaces(world: World, evaluation: Evaluation) -> Plan | None:
     if unlisted:
         text = f"listing what is in {list_names(unlisted)}"
         raise BriefWait(Reason.OBJECT_LOOKUP_FAILURE, text, SYNC_POLL_DELAY)
-    if evaluation.foreign_objects and not _is_reported(world):
+    if not is_announced(world, evaluation):
         return Announce()
     if leave or delete:
         return LeaveNamespaces(leave, delete)
@@ -269,12 +269,6 @@ def _remaining_namespaces(world: World, retention: Retention) -> tuple[Namespace
         for namespace in _namespaces(world, retention)
         if namespace.deletion_timestamp is None and not _is_left_behind(world, namespace.uid)
     )
-
-
-def _is_reported(world: World) -> bool:
-    """Whether the warning was reported, recognized by how it begins: its end may be truncated."""
-    ready = find_condition(world.deployment.status.conditions, ConditionType.READY)
-    return ready is not None and FOREIGN_OBJECTS_WARNING in ready.message
 
 
 def _is_left_behind(world: World, uid: str) -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from olmkit.api.bundledeployments import ObjectReference
 from olmkit.api.conditions import PendingEvent
+from olmkit.api.deployed_objects import ObjectReference
 from rukpak.bundledeployment.evaluate import Evaluation
 from rukpak.bundledeployment.plan import Announce, BeginRevision, Done
 from rukpak.bundledeployment.ready_message import Outcome

@@ -1,18 +1,19 @@
 """Which installed objects have failed, which are in progress, and until when.
 
 A rollout is progress, and so is the repair of a deleted object; an object that is not healthy within its deadline has failed. The
-start of the progress is read from the condition Healthy, so that it survives the process. Called by
-rukpak.bundledeployment.report, which reports it, and by decide, which makes a pass at the deadline. Pure.
+start of the progress is read from the condition Healthy, and which objects have failed from status.failed, so that both survive
+the process. Called by rukpak.bundledeployment.report, which reports it, and by decide, which makes a pass at the deadline. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.conditions import find_condition
+from olmkit.api.deployed_objects import FailedObject
 from olmkit.api.meta import Condition
 from olmkit.stored_times import has_passed, is_ahead, time_left
 from rukpak.bundledeployment.drift import is_contested
@@ -22,44 +23,76 @@ from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.world import NAMESPACE, World
 from rukpak.format.objects import ObjectKey
 
-MORE = "; and "
-"""The mark of a message that names only some of the objects, followed by the number of the others."""
 _DELETED = "it was deleted"
 _MISSING = "it does not exist"
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
+class UnhealthyObject:
+    """An object that is not healthy, and why. `is_absent`: it does not exist, or is being deleted."""
+
+    key: ObjectKey
+    why: str
+    is_absent: bool = False
+
+    def __str__(self) -> str:
+        """The sentence of messages."""
+        return f"{self.key}: {self.why}"
+
+
+@dataclass(frozen=True)
 class HealthEvaluation:
-    """Sentences about objects that are not healthy, sorted; `contested` are those that others change repeatedly.
+    """Objects that are not healthy, and sentences about others, sorted; `contested` are those that others change repeatedly.
 
     `unlisted`: kinds of the bundle whose objects may be unhealthy and are not known. `is_complete`: the objects of the bundle are
     known, so that none of them is missing unnoticed. `is_serving`: all that is in progress serves meanwhile.
     """
 
-    failed: tuple[str, ...] = ()
-    in_progress: tuple[str, ...] = ()
+    failed: tuple[UnhealthyObject, ...] = ()
+    in_progress: tuple[UnhealthyObject, ...] = ()
     contested: tuple[str, ...] = ()
     unlisted: tuple[str, ...] = ()
     is_complete: bool = True
     is_serving: bool = False
 
 
-def evaluate_health(world: World, active: str, applied: frozenset[ObjectKey] = frozenset()) -> HealthEvaluation:
-    """The objects of the bundle `active`. `applied` are those that this pass created or reverted after the observation."""
-    since = _in_progress_since(world) if active == world.active_bundle else None
-    failed: list[str] = []
-    in_progress: list[str] = []
+@dataclass(frozen=True)
+class _Reported:
+    """What the status says of the objects."""
+
+    in_progress_since: datetime | None = None
+    failed: Mapping[ObjectKey, FailedObject] = field(default_factory=dict)
+    is_truncated: bool = False
+    """Whether others have failed that it does not name."""
+
+    def has_failed(self, key: ObjectKey) -> bool:
+        """Whether the object has failed, as far as the status tells: any other one may have if it does not name all."""
+        return key in self.failed or self.is_truncated
+
+    def was_absent(self, key: ObjectKey) -> bool:
+        """Whether it has failed because it did not exist."""
+        return key in self.failed and bool(self.failed[key].absent)
+
+
+def evaluate_health(
+    world: World, active: str, applied: frozenset[ObjectKey] = frozenset(), *, is_activated: bool = False
+) -> HealthEvaluation:
+    """The objects of the bundle `active`. `applied` are those that this pass created or reverted after the observation.
+    `is_activated`: the pass has installed it, so that what the status says is about other objects."""
+    before = _Reported() if is_activated else _reported(world)
+    failed: list[UnhealthyObject] = []
+    in_progress: list[UnhealthyObject] = []
     is_serving = True
     for key, health in _unhealthy(world):
-        has_failed = health.status == "False" or _is_overdue(world, key, health, since)
+        has_failed = health.status == "False" or _is_overdue(world, key, health, before)
         problem = world.pod_problems.get(key)
-        text = f"{key}: {health.message}" + (f" ({problem})" if problem else "")
-        (failed if has_failed else in_progress).append(text)
+        why = f"{health.message}{f' ({problem})' if problem else ''}"
+        (failed if has_failed else in_progress).append(UnhealthyObject(key, why))
         is_serving &= health.is_serving
-    for key, text in sorted(_absent(world, active, applied)):
-        has_failed = _has_exceeded(world, key, world.progress_deadline or PROGRESS_DEADLINE, since)
-        (failed if has_failed else in_progress).append(f"{key}: {text}")
+    for key, why in sorted(_absent(world, active, applied)):
+        has_failed = _has_exceeded(world, key, world.progress_deadline or PROGRESS_DEADLINE, before)
+        (failed if has_failed else in_progress).append(UnhealthyObject(key, why, is_absent=True))
         is_serving = False
     contested, unlisted = tuple(sorted(_contested(world, active))), tuple(sorted(_unlisted(world, active)))
     is_complete = _content(world, active) is not None
@@ -74,6 +107,25 @@ def next_deadline(world: World) -> timedelta | None:
     known = [_deadline(world, health) for _, health in _unhealthy(world) if health.status != "False"]
     left = [time_left(since, deadline, world.now) for deadline in known if deadline is not None]
     return min(filter(None, left), default=None)
+
+
+def failed_before(world: World) -> frozenset[ObjectKey]:
+    """The objects that have failed according to the status."""
+    failed = world.deployment.status.failed
+    return frozenset(_key(one) for one in failed.objects) if failed is not None else frozenset()
+
+
+def _reported(world: World) -> _Reported:
+    since, failed, known = _in_progress_since(world), world.deployment.status.failed, _healthy(world)
+    if since is not None or failed is None or known is None:
+        return _Reported(since)
+    if datetime.fromisoformat(known.last_transition_time) <= _installed_since(world):
+        return _Reported()
+    return _Reported(None, {_key(one): one for one in failed.objects}, bool(failed.truncated))
+
+
+def _key(one: FailedObject) -> ObjectKey:
+    return ObjectKey(one.group, one.kind, one.namespace or "", one.name)
 
 
 def _healthy(world: World) -> Condition | None:
@@ -100,12 +152,12 @@ def _stored(world: World, text: str) -> datetime:
     return _LONG_AGO if is_ahead(found, world.now) else found
 
 
-def _is_overdue(world: World, key: ObjectKey, health: Health, since: datetime | None) -> bool:
+def _is_overdue(world: World, key: ObjectKey, health: Health, before: _Reported) -> bool:
     """An object that was created again has the whole deadline."""
     deadline = _deadline(world, health)
-    if deadline is None or (since is None and _was_absent(world, key)):
+    if deadline is None or before.was_absent(key):
         return False
-    return _has_exceeded(world, key, deadline, since)
+    return _has_exceeded(world, key, deadline, before)
 
 
 def _deadline(world: World, health: Health) -> timedelta | None:
@@ -113,21 +165,10 @@ def _deadline(world: World, health: Health) -> timedelta | None:
     return world.progress_deadline or health.deadline
 
 
-def _was_absent(world: World, key: ObjectKey) -> bool:
-    known = _healthy(world)
-    return known is not None and any(f"{key}: {text}" in known.message for text in (_DELETED, _MISSING))
-
-
-def _has_exceeded(world: World, key: ObjectKey, deadline: timedelta, since: datetime | None) -> bool:
+def _has_exceeded(world: World, key: ObjectKey, deadline: timedelta, before: _Reported) -> bool:
     """An object that was reported to have missed its deadline has failed until it is healthy, also after a restart."""
-    if since is not None:
-        return has_passed(since, deadline, world.now)
-    known = _healthy(world)
-    if known is None or known.reason != Reason.UNHEALTHY:
-        return False
-    if datetime.fromisoformat(known.last_transition_time) <= _installed_since(world):
-        return False
-    return f"{key}: " in known.message or MORE in known.message
+    since = before.in_progress_since
+    return before.has_failed(key) if since is None else has_passed(since, deadline, world.now)
 
 
 def _unhealthy(world: World) -> Iterator[tuple[ObjectKey, Health]]:

@@ -6,9 +6,10 @@ what was deleted with it: that is a loss, and stays in the status until spec cha
 
 from __future__ import annotations
 
-from olmkit.api.bundledeployments import MAX_LOSSES, ConditionType, Loss
-from olmkit.api.conditions import PendingEvent, find_condition
+from olmkit.api.bundledeployments import MAX_LOSSES, Loss
+from olmkit.api.conditions import PendingEvent
 from rukpak.bundledeployment.plan import DeleteBundles, Done, ObjectChange, Verb
+from rukpak.bundledeployment.progress import failed_before
 from rukpak.bundledeployment.ready_message import Outcome, known_losses
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.world import CRD, NAMESPACE, World
@@ -25,8 +26,7 @@ DATA_LOST = "DataLost"
 def repairs(world: World, outcome: Outcome) -> tuple[PendingEvent, ...]:
     """Drift that was repaired in this pass: one Warning, unless it was reported before, as long as it could not be repaired; and
     one about what was lost."""
-    known = find_condition(world.deployment.status.conditions, ConditionType.HEALTHY)
-    reported = known.message if known is not None and known.status == "False" else ""
+    failed = failed_before(world)
     lost = new_losses(world, outcome)
     names = {(loss.kind, loss.name) for loss in lost}
     sentences = [
@@ -34,7 +34,7 @@ def repairs(world: World, outcome: Outcome) -> tuple[PendingEvent, ...]:
         for change in _changes(outcome)
         if change.verb in (Verb.REVERTED, Verb.RECREATED)
         and change.is_first
-        and f"{change.key}: " not in reported
+        and change.key not in failed
         and (change.key.kind, change.key.name) not in names
     ]
     deleted = outcome.plan.bundles if isinstance(outcome, Done) and isinstance(outcome.plan, DeleteBundles) else ()

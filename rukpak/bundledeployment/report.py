@@ -11,18 +11,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from olmkit.api.bundledeployments import (
-    BundleDeploymentStatus,
-    ConditionType,
-    ObjectReference,
-    Reason,
-    RejectedBundle,
-)
+from olmkit.api.bundledeployments import BundleDeploymentStatus, ConditionType, Reason, RejectedBundle
 from olmkit.api.conditions import DesiredCondition, StatusReport, find_condition, merge_conditions
+from olmkit.api.deployed_objects import MAX_FAILED_OBJECTS, FailedObject, FailedObjects, ObjectReference
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
 from olmkit.stored_times import has_passed
-from rukpak.bundledeployment import created_namespaces
+from rukpak.bundledeployment import announcements, created_namespaces
 from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.count_schedule import is_count_wanted
 from rukpak.bundledeployment.evaluate import Evaluation, evaluate
@@ -47,7 +42,7 @@ from rukpak.bundledeployment.plan import (
     UpdateInventory,
     WriteCertificates,
 )
-from rukpak.bundledeployment.progress import MORE, HealthEvaluation, evaluate_health
+from rukpak.bundledeployment.progress import HealthEvaluation, evaluate_health
 from rukpak.bundledeployment.ready_message import Outcome, is_under_way, ready_message, work_condition
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.repairs import MAX_SENTENCES_SHOWN, losses, new_losses
@@ -109,14 +104,14 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         and (is_new or status.observed_generation == generation)
     ):
         return BundleDeploymentReport(status, events=events, brief_wait_since=waiting_since)
-    is_activated = isinstance(outcome, Done) and isinstance(outcome.plan, Activate)
-    active = world.target_bundle if is_activated else world.active_bundle
-    released = _released(world)
+    active = world.target_bundle if _is_activated(outcome) else world.active_bundle
+    released, failed = _released(world), status.failed
     if world.deployment.metadata.deleting:
         wanted = _removing(world, evaluation, outcome)
     else:
         events += released_warning(world, released or ())
-        wanted = _conditions(world, evaluation, outcome, active)
+        health = _health(world, evaluation, outcome, active)
+        wanted, failed = _conditions(world, evaluation, outcome, active, health), _failed(health)
         wanted = with_rollback(world, outcome, evaluation.rollback_obstacle, wanted)
     conditions, transitions = merge_conditions(status.conditions, wanted, generation, world.now)
     new = BundleDeploymentStatus(
@@ -131,11 +126,17 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         created_namespaces=created_namespaces.reported(world, outcome),
         left_out=_left_out(world),
         released=released,
+        failed=failed,
+        announced=announcements.reported(world, evaluation, outcome),
         losses=losses(world, outcome),
         **_counts(world),
     )
     is_required = isinstance(outcome, Done) and isinstance(outcome.plan, _REPORTED_FIRST)
     return BundleDeploymentReport(new, transitions, events, is_required, brief_wait_since=waiting_since)
+
+
+def _is_activated(outcome: Outcome) -> bool:
+    return isinstance(outcome, Done) and isinstance(outcome.plan, Activate)
 
 
 def _is_passing(world: World, outcome: Outcome) -> bool:
@@ -151,11 +152,17 @@ def _is_passing(world: World, outcome: Outcome) -> bool:
     )
 
 
-def _conditions(world: World, evaluation: Evaluation, outcome: Outcome, active: str | None) -> list[DesiredCondition]:
-    if isinstance(outcome, Done) and not world.is_target(active):
-        outcome = evaluation.blocker or outcome  # the step was only taken while the blocker is waited for
+def _reported_outcome(world: World, evaluation: Evaluation, outcome: Outcome, active: str | None) -> Outcome:
+    """The blocker, if the step was only taken while it is waited for."""
+    is_waited_for = isinstance(outcome, Done) and not world.is_target(active)
+    return (evaluation.blocker or outcome) if is_waited_for else outcome
+
+
+def _conditions(
+    world: World, evaluation: Evaluation, outcome: Outcome, active: str | None, health: HealthEvaluation
+) -> list[DesiredCondition]:
+    outcome = _reported_outcome(world, evaluation, outcome, active)
     error = outcome if isinstance(outcome, Exception) else None
-    health = _health(world, outcome, active)
     healthy = _healthy(world, active, health)
     serves = _serves(world, healthy, health)
     is_repair_pending = error is not None and has_pending(world)
@@ -176,10 +183,23 @@ def _conditions(world: World, evaluation: Evaluation, outcome: Outcome, active: 
     return conditions if serves else [*conditions, *_unfinished(healthy, health)]
 
 
-def _health(world: World, outcome: Outcome, active: str | None) -> HealthEvaluation:
+def _health(world: World, evaluation: Evaluation, outcome: Outcome, active: str | None) -> HealthEvaluation:
     if not active:
         return HealthEvaluation()
-    return evaluate_health(world, active, outcome.applied if isinstance(outcome, Done | ApplyRejected) else frozenset())
+    result = _reported_outcome(world, evaluation, outcome, active)
+    applied = result.applied if isinstance(result, Done | ApplyRejected) else frozenset()
+    return evaluate_health(world, active, applied, is_activated=_is_activated(outcome))
+
+
+def _failed(health: HealthEvaluation) -> FailedObjects | None:
+    """What the next passes know of the objects because of which Healthy is False."""
+    if health.unlisted or not health.failed:
+        return None
+    objects = [
+        FailedObject(**_reference(one.key).model_dump(), absent=one.is_absent or None)
+        for one in health.failed[:MAX_FAILED_OBJECTS]
+    ]
+    return FailedObjects(objects=objects, truncated=len(health.failed) > MAX_FAILED_OBJECTS or None)
 
 
 def _serves(world: World, healthy: DesiredCondition, health: HealthEvaluation) -> bool:
@@ -238,11 +258,11 @@ def _healthy(world: World, active: str | None, health: HealthEvaluation) -> Desi
     if health.unlisted:
         text = f"cannot be read now: {list_names(health.unlisted)}"
         return DesiredCondition(kind, "Unknown", Reason.OBJECT_LOOKUP_FAILURE, text)
-    unhealthy = [*health.failed, *health.contested]
+    unhealthy = [*map(str, health.failed), *health.contested]
     if unhealthy:
         return DesiredCondition(kind, "False", Reason.UNHEALTHY, _summarize(unhealthy))
     if health.in_progress:
-        return DesiredCondition(kind, "Unknown", Reason.PROGRESSING, _summarize(list(health.in_progress)))
+        return DesiredCondition(kind, "Unknown", Reason.PROGRESSING, _summarize(list(map(str, health.in_progress))))
     if not health.is_complete:
         text = "not known while the content of the bundle is unavailable: objects may be missing"
         return DesiredCondition(kind, "Unknown", Reason.OBJECT_LOOKUP_FAILURE, text)
@@ -251,7 +271,7 @@ def _healthy(world: World, active: str | None, health: HealthEvaluation) -> Desi
 
 def _summarize(sentences: list[str]) -> str:
     more = len(sentences) - MAX_SENTENCES_SHOWN
-    return "; ".join(sentences[:MAX_SENTENCES_SHOWN]) + (f"{MORE}{more} more" if more > 0 else "")
+    return "; ".join(sentences[:MAX_SENTENCES_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _unready_reason(world: World, error: Exception | None, active: str, *, is_broken: bool) -> str | None:

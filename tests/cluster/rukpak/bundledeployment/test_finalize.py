@@ -192,7 +192,8 @@ async def test_what_others_have_in_a_namespace_that_goes_is_named_before_it_goes
         f"ConfigMap {at.name}/held, ConfigMap {at.name}/notes"
     )
     await at.until(says("Ready", "False", "Removing", named))
-    await at.until(says("Ready", "False", "Removing", f"held (finalizers: test.example.com/hold); {named}"))
+    raw = await at.until(says("Ready", "False", "Removing", f"held (finalizers: test.example.com/hold); {named}"))
+    assert raw["status"]["announced"] == {"foreignObjects": True}
     event = await at.when_any(EVENT, "default", lambda event: event["message"] == named)
     assert (event["type"], event["reason"], event["count"]) == ("Warning", "NamespaceNotEmpty", 1)
     assert event["involvedObject"]["uid"] == raw["metadata"]["uid"]

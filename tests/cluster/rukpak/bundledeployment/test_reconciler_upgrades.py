@@ -208,10 +208,11 @@ async def test_an_upgrade_that_moves_a_storage_version_is_announced_first(at: Ha
     at.deployments.subscribe(lambda change: heard.append(change.new) if change.new else None)
     moved = asyncio.create_task(at.when(CRDS, crd, "", lambda found: _stored(found) == "v2"))
     await at.install(at.push(plain(definition(at.group, "Boat", "v1", "v2")), "v2"))
-    await at.until(READY)
+    assert "announced" not in (await at.until(READY))["status"]
     sentence = f"it moves the storage version of {crd} from v1 to v2"
     found = [raw for raw in heard if raw["metadata"]["name"] == at.name and sentence in triple(raw, "Ready")[2]]
     assert found
+    assert list(found[0]["status"]["announced"]) == ["storageVersions"]
     assert int(version_of(found[0])) < int(version_of(await moved))
 
 

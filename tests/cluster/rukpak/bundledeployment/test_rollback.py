@@ -169,6 +169,10 @@ async def test_without_rollback_what_fails_stays(at: Harness, running: Client) -
     assert outcomes(raw) == ["2 Failed", "1 Succeeded"]
     assert raw["status"]["revision"] == 2
     assert "not rolled back" not in triple(raw, "Ready")[2]
+    engine = {"group": "apps", "kind": "Deployment", "namespace": at.name, "name": "engine"}
+    assert raw["status"]["failed"] == {"objects": [engine]}
+    await install(at, at.push(plain(namespace(at.name), deployment("engine", at.name)), "v3"), rollback="Never", **SOON)
+    assert "failed" not in (await at.until(READY))["status"]
 
 
 async def test_it_is_not_rolled_back_if_a_version_is_not_served_any_more(at: Harness, running: Client) -> None:

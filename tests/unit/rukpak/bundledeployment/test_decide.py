@@ -19,7 +19,7 @@ from olmkit.runtime.reconciler import Decision
 from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
 from rukpak.bundledeployment.decide import decide, prune_candidates
 from rukpak.bundledeployment.drift import is_up_to_date
-from rukpak.bundledeployment.evaluate import Evaluation, evaluate, irreversible
+from rukpak.bundledeployment.evaluate import Evaluation, evaluate
 from rukpak.bundledeployment.health_result import Health
 from rukpak.bundledeployment.plan import (
     Activate,
@@ -66,6 +66,7 @@ from tests.unit.rukpak.bundledeployment.worlds import (
     raw,
     recorded,
     rendered,
+    report_of,
     unpacked,
     upgrading,
     world,
@@ -684,16 +685,16 @@ def test_what_was_removed_and_does_not_go_is_said() -> None:
 
 def test_an_upgrade_that_moves_a_storage_version_is_announced_before_it_begins() -> None:
     seen = upgrading(rendered(digest="v2", storage="v2"))
-    assert irreversible(seen) == (
+    assert evaluate(seen).irreversible == (
         "this cannot be reversed: it moves the storage version of boats.example.com from v1 to v2"
     )
     assert plan_of(seen) == Announce()
-    said = Condition(
-        type="Ready", status="False", reason="Upgrading", message=f"x; {irreversible(seen)}", last_transition_time="t"
-    )
-    status = seen.deployment.status.model_copy(update={"conditions": [said]})
+    announced = report_of(seen, Done(Announce())).status.announced
+    status = seen.deployment.status.model_copy(update={"announced": announced})
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
     assert isinstance(plan_of(seen), Apply)
+    moved = upgrading(rendered(digest="v2", storage="v3")).content
+    assert plan_of(replace(seen, content=moved)) == Announce(), "it is another one"
 
 
 # --- all steps together

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from olmkit.api.bundledeployments import BundleDeployment, ObjectReference
+from olmkit.api.bundledeployments import BundleDeployment
+from olmkit.api.deployed_objects import ObjectReference
 from rukpak.bundledeployment.pass_events import released_warning
 from rukpak.bundledeployment.world import CRD, World
 from tests.unit.rukpak.bundledeployment.worlds import installed, unpacked

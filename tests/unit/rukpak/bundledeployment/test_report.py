@@ -16,12 +16,12 @@ from olmkit.api.bundledeployments import (
     BundleDeployment,
     BundleDeploymentStatus,
     BundleRecord,
-    ObjectReference,
     Reason,
     RejectedBundle,
 )
 from olmkit.api.bundles import BundleSpec
 from olmkit.api.conditions import StatusReport, format_timestamp
+from olmkit.api.deployed_objects import ObjectReference
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Unavailable, Waiting
 from olmkit.runtime.recorder import choose_events
@@ -110,12 +110,10 @@ ROLLOUT = Health("Unknown", "0 of 1 run", timedelta(minutes=10))
 
 
 def reported(seen: World, outcome: Done | Exception, **changed: str) -> World:
-    """The same World after what was reported of it; `changed` is said of its condition Healthy then."""
-    conditions = [
-        entry.model_copy(update=changed) if entry.type == "Healthy" else entry
-        for entry in report_of(seen, outcome).status.conditions
-    ]
-    status = seen.deployment.status.model_copy(update={"conditions": conditions})
+    """The same World after what was reported of its health; `changed` is said of its condition Healthy then."""
+    result = report_of(seen, outcome).status
+    conditions = [entry.model_copy(update=changed) if entry.type == "Healthy" else entry for entry in result.conditions]
+    status = seen.deployment.status.model_copy(update={"conditions": conditions, "failed": result.failed})
     return replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
 
 

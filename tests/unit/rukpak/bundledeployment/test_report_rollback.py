@@ -10,7 +10,7 @@ import pytest
 
 from olmkit.errors import Waiting
 from olmkit.runtime.recorder import choose_events
-from rukpak.bundledeployment.evaluate import irreversible
+from rukpak.bundledeployment.evaluate import evaluate
 from rukpak.bundledeployment.health_result import Health
 from rukpak.bundledeployment.plan import Apply, Done, Keep, PhaseStep, RollBack
 from rukpak.bundledeployment.ready_message import Outcome
@@ -51,7 +51,7 @@ def moved(seen: World) -> World:
 
 def test_a_rollback_announces_no_change_of_a_storage_version() -> None:
     seen = moved(rolled_back(running(FAILED, GOOD)))
-    assert irreversible(seen) == ""
+    assert evaluate(seen).irreversible == ""
     assert isinstance(plan_of(seen), Apply)
 
 

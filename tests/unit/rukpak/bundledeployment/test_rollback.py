@@ -49,7 +49,6 @@ from tests.unit.rukpak.bundledeployment.worlds import (
     NOW,
     ROLE,
     SECRET,
-    WORKLOAD,
     ago,
     bundle,
     crd,
@@ -254,12 +253,13 @@ def test_a_deadline_that_the_objects_before_have_missed_does_not_count(reported_
         "type": "Healthy",
         "status": "False",
         "reason": "Unhealthy",
-        "message": f"{WORKLOAD}: starts",
+        "message": "",
         "lastTransitionTime": reported_at,
     }
+    failed = {"objects": [{"group": "apps", "kind": "Deployment", "namespace": "ship-system", "name": "engine"}]}
     seen = unwell(running(revision(2, V2, "InProgress", installedAt="2026-01-01T11:00:00Z"), GOOD), STARTING)
     history = [one.dump() for one in seen.deployment.status.history or ()]
-    seen = changed(seen, *history, activeBundle=NEW, revision=2, conditions=[missed])
+    seen = changed(seen, *history, activeBundle=NEW, revision=2, conditions=[missed], failed=failed)
     conditions = report_of(seen, Done(Keep())).status.conditions
     assert [one.status for one in conditions if one.type == "Healthy"] == [status]
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from olmkit.api.bundledeployments import FINALIZER, BundleDeployment
+from olmkit.api.conditions import format_timestamp
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.api.ownership import manager_name
 from olmkit.errors import OlmError
@@ -193,6 +194,14 @@ def installed(**other: Any) -> World:
     active = bundle_name(NAME, obj["spec"]["template"]["spec"])
     status = {"activeBundle": active, "observedGeneration": 1, "revision": 1, "history": [revision(1)]}
     return applied(unpacked(world(raw(status=status), **other)))
+
+
+def long_installed(seen: World) -> World:
+    """Its first revision was installed hours ago."""
+    status = seen.deployment.status
+    history = [one.model_copy(update={"installed_at": format_timestamp(ago(hours=3))}) for one in status.history or ()]
+    status = status.model_copy(update={"history": history})
+    return replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
 
 
 def unwell(health: Health, before: World | None = None) -> World:

@@ -1,0 +1,39 @@
+"""What Ready announces before it is done because it cannot be undone, and whether the status has it.
+
+Nothing of it is done before: decide has the status written first. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from olmkit.api.deployed_objects import Announcement
+from rukpak.bundledeployment.evaluate import Evaluation
+from rukpak.bundledeployment.plan import Done
+from rukpak.bundledeployment.ready_message import Outcome
+from rukpak.bundledeployment.world import World
+
+DIGEST_LENGTH = 16
+
+
+def is_announced(world: World, evaluation: Evaluation) -> bool:
+    """Whether the status has announced everything that the evaluation has to announce; also if that is nothing."""
+    wanted = _announcement(evaluation)
+    return wanted is None or world.deployment.status.announced == wanted
+
+
+def reported(world: World, evaluation: Evaluation, outcome: Outcome) -> Announcement | None:
+    """What the status has announced after the pass. A pass that failed has announced nothing new: its message begins with the
+    error, and may be truncated."""
+    wanted = _announcement(evaluation)
+    return wanted if isinstance(outcome, Done) or wanted == world.deployment.status.announced else None
+
+
+def _announcement(evaluation: Evaluation) -> Announcement | None:
+    """What is to be announced; None: nothing. The reason for which a deletion is held stands in place of what it deletes."""
+    is_foreign = bool(evaluation.foreign_objects) and not evaluation.deletion_hold
+    if not is_foreign and not evaluation.storage_moves:
+        return None
+    moves = repr([tuple(move) for move in evaluation.storage_moves]) if evaluation.storage_moves else ""
+    digest = hashlib.sha256(moves.encode()).hexdigest()[:DIGEST_LENGTH] if moves else None
+    return Announcement(storage_versions=digest, foreign_objects=is_foreign or None)
