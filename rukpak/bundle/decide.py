@@ -41,11 +41,6 @@ def decide(world: World) -> Decision[Plan, Evaluation]:
     return Decision(step, _evaluate(world, world.bundle))
 
 
-def conflict_message(name: str) -> str:
-    """The beginning of the message about a conflicting Bundle."""
-    return f"Bundle {name} has the same image unpacked by another provisioner"
-
-
 def had_condition(bundle: Bundle, status: str, reason: Reason) -> bool:
     """Whether the condition Unpacked has this status and reason for the current generation."""
     known = find_condition(bundle.status.conditions, ConditionType.UNPACKED)
@@ -101,7 +96,7 @@ def _conflict(world: World, bundle: Bundle) -> Step | None:
     own, other = controlling_deployment(bundle), world.conflicting_deployment
     field = f"spec.template.spec.provisionerClassName of BundleDeployment {own}" if own else "spec.provisionerClassName"
     text = (
-        f"{conflict_message(name)}: one image is either registry+v1 or plain+v0. "
+        f"Bundle {name} has the same image unpacked by another provisioner: one image is either registry+v1 or plain+v0. "
         f"Set {field} as there, or delete {f'BundleDeployment {other}' if other else name}"
     )
     return Waiting(Reason.UNPACK_FAILED, text, CONFLICT_RETRY_DELAY)

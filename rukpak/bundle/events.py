@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from olmkit.api.bundles import resolved_digest
 from olmkit.api.content import Phase
 from olmkit.api.meta import Object
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.informer_store import Change
-from rukpak.bundle.decide import conflict_message
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class EventMapper:
         if obj is not None and not (is_same and (change.is_own_write or _status(old) == _status(new))):
             yield obj["metadata"]["name"]
         if old is not None and not is_same:
-            yield from self._conflicting_with(old["metadata"]["name"])
+            yield from self._conflicting_with(old)
 
     def keys_of_deployment(self, change: Change) -> Iterator[str]:
         """The Bundle whose record in the status of its BundleDeployment changed: a Bundle that was recreated may exist before its
@@ -53,13 +53,13 @@ class EventMapper:
             if image.get("pullSecret") == secret or (secret == self.pull_secret and not is_unpacked):
                 yield name
 
-    def _conflicting_with(self, bundle: str) -> Iterator[str]:
-        message = conflict_message(bundle)
+    def _conflicting_with(self, old: Object) -> Iterator[str]:
+        """The Bundles that cannot be unpacked because the content of their image is read as this one's provisioner reads it."""
+        digest, provisioner = resolved_digest(old), old["spec"]["provisionerClassName"]
         for (_, name), raw in self.bundles.objects.items():
-            status = raw.get("status") or {}
-            if status.get("phase") == Phase.FAILING and any(
-                message in condition["message"] for condition in status.get("conditions") or ()
-            ):
+            is_same_image = digest != "" and resolved_digest(raw) == digest
+            is_failing = (raw.get("status") or {}).get("phase") == Phase.FAILING
+            if is_same_image and is_failing and raw["spec"]["provisionerClassName"] != provisioner:
                 yield name
 
 

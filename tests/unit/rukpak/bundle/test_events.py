@@ -5,10 +5,12 @@ from typing import Any, cast
 
 import pytest
 
+from olmkit.api.bundles import PLAIN, REGISTRY
 from olmkit.runtime.informer import Change, Informer
-from rukpak.bundle.decide import conflict_message
 from rukpak.bundle.events import EventMapper
 from tests.unit.rukpak.bundle.worlds import deployment
+
+SHARED = "sha256:1"
 
 
 def event_mapper(*bundles: dict[str, Any], pull_secret: str = "") -> EventMapper:
@@ -19,8 +21,13 @@ def event_mapper(*bundles: dict[str, Any], pull_secret: str = "") -> EventMapper
 def bundle(generation: int = 1, uid: str = "u", conditions: int = 1, **status: Any) -> dict[str, Any]:
     return {
         "metadata": {"name": "a", "uid": uid, "generation": generation},
-        "status": {"conditions": [{}] * conditions, **status},
+        "spec": {"provisionerClassName": REGISTRY},
+        "status": {"conditions": [{}] * conditions, "resolvedSource": resolved(SHARED), **status},
     }
+
+
+def resolved(digest: str) -> dict[str, Any]:
+    return {"type": "image", "image": {"ref": f"r/a@{digest}"}}
 
 
 @pytest.mark.parametrize(
@@ -67,12 +74,31 @@ def test_changes_of_a_bundle_deployment(change: Change, keys: list[str]) -> None
         pytest.param(Change(None, bundle()), ["a"], id="it was created"),
     ],
 )
-def test_bundles_that_report_a_conflict_with_the_changed_one(change: Change, keys: list[str]) -> None:
-    def failing(name: str, message: str) -> dict[str, Any]:
-        return {"metadata": {"name": name}, "status": {"phase": "Failing", "conditions": [{"message": message}]}}
+def test_bundles_that_conflict_with_the_changed_one(change: Change, keys: list[str]) -> None:
+    """Whatever their messages say."""
 
-    mapper = event_mapper(failing("b", conflict_message("a")), failing("c", conflict_message("d")))
+    def other(name: str, provisioner: str = PLAIN, digest: str = SHARED, phase: str = "Failing") -> dict[str, Any]:
+        status = {"phase": phase, "conditions": [{"message": "x"}], "resolvedSource": resolved(digest)}
+        return {"metadata": {"name": name}, "spec": {"provisionerClassName": provisioner}, "status": status}
+
+    mapper = event_mapper(
+        other("b"),
+        other("of-the-same-provisioner", REGISTRY),
+        other("of-another-image", digest="sha256:2"),
+        other("unpacked", phase="Unpacked"),
+        {"metadata": {"name": "new"}, "spec": {"provisionerClassName": PLAIN}},
+    )
     assert list(mapper.keys_of_bundle(change)) == keys
+
+
+def test_a_bundle_whose_image_was_never_found_conflicts_with_none() -> None:
+    unknown = {**bundle(), "status": {}}
+    failing = {
+        "metadata": {"name": "b"},
+        "spec": {"provisionerClassName": PLAIN},
+        "status": {"phase": "Failing", "conditions": []},
+    }
+    assert list(event_mapper(failing).keys_of_bundle(Change(unknown, None))) == ["a"]
 
 
 def of_image(name: str, phase: str, **image: str) -> dict[str, Any]:
