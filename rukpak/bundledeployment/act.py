@@ -63,14 +63,15 @@ class Rejection:
     """What the API server rejected last, and how long it is not retried."""
 
     cause: tuple[object, ...]
-    """Generation, digest of the content and message: a retry of the same has the same cause."""
+    """Generation, digest of the content, and what was rejected: a retry of the same has the same cause, in whichever words."""
     at: datetime
     after: timedelta
 
     @classmethod
     def next(cls, last: Rejection | None, world: World, error: ApplyRejected) -> Rejection:
         """The rejection to remember. A retry with the same cause doubles the delay; a pass before that time does not."""
-        cause = (world.deployment.metadata.generation, getattr(world.content, "content", ""), error.message)
+        wanted = (world.deployment.metadata.generation, getattr(world.content, "content", ""))
+        cause = (*wanted, error.refused, error.conflicting_objects)
         if last is None or last.cause != cause:
             return cls(cause, world.now, error.after)
         if world.now < last.at + last.after:

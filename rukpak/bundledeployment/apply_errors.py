@@ -97,9 +97,7 @@ class ApplyErrors:
         advice = await self._advise_deletion(uid, kind, body, error)
         cause = truncate(error.message.rstrip(), MAX_CAUSE_BYTES) if advice else error.message
         text = f"{key}: {cause}{advice}"
-        raise ApplyRejected(
-            Reason.BLOCKED, text, REJECTED_RETRY_DELAY, refused_in=frozenset({key.namespace})
-        ) from error
+        raise ApplyRejected(Reason.BLOCKED, text, REJECTED_RETRY_DELAY, refused=frozenset({key})) from error
 
     async def _explain_precondition(self, uid: str, kind: Kind, body: Object) -> dict[str, str]:
         """Raise the error if the object with this key is another one than was observed; the precondition of its takeover if it is
@@ -216,9 +214,9 @@ def combine(failed: Mapping[ObjectKey, Exception], applied: frozenset[ObjectKey]
         sentences = [error.message for error in named]
         sentences += [f"and {more} more"] if more > 0 else []
         conflicting = frozenset(item for error in named for item in error.conflicting_objects)
-        refused_in = frozenset(namespace for error in rejected for namespace in error.refused_in)
+        refused = frozenset(key for error in rejected for key in error.refused)
         after = min(error.after for error in rejected)
-        return ApplyRejected(rejected[0].reason, "; ".join(sentences), after, applied, conflicting, refused_in)
+        return ApplyRejected(rejected[0].reason, "; ".join(sentences), after, applied, conflicting, refused)
     waiting = [error for error in ordered if isinstance(error, OlmError)]
     return (waiting or ordered)[0]
 

@@ -55,7 +55,7 @@ class ConflictingObject:
 
 class ApplyRejected(Waiting):
     """User action is required. The apply is retried after `after`, and when one of the `conflicting_objects` changes, or what may
-    refuse objects in the namespaces `refused_in` ("": those without one). `applied`: what the same pass had applied before."""
+    have `refused` objects. `applied`: what the same pass had applied before."""
 
     def __init__(
         self,
@@ -64,12 +64,17 @@ class ApplyRejected(Waiting):
         after: timedelta,
         applied: frozenset[ObjectKey] = frozenset(),
         conflicting_objects: frozenset[ConflictingObject] = frozenset(),
-        refused_in: frozenset[str] = frozenset(),
+        refused: frozenset[ObjectKey] = frozenset(),
     ) -> None:
         super().__init__(reason, message, after)
         self.applied = applied
         self.conflicting_objects = conflicting_objects
-        self.refused_in = refused_in
+        self.refused = refused
+
+    @property
+    def refused_in(self) -> frozenset[str]:
+        """The namespaces of the refused objects; "" for those without one."""
+        return frozenset(key.namespace for key in self.refused)
 
 
 class BriefWait(Waiting):

@@ -6,13 +6,22 @@ from dataclasses import replace
 from datetime import timedelta
 
 from olmkit.api.bundledeployments import Reason
+from olmkit.api.meta import Kind
 from rukpak.bundledeployment.act import Rejection
 from rukpak.bundledeployment.waiting import MAX_RETRY_DELAY
-from rukpak.bundledeployment.world import ApplyRejected
+from rukpak.bundledeployment.world import ApplyRejected, ConflictingObject
+from rukpak.format.objects import ObjectKey
 from tests.unit.rukpak.bundledeployment.worlds import NOW, unpacked, upgrading
 
 FIRST = timedelta(seconds=2)
-TAKEN = ApplyRejected(Reason.BLOCKED, "Secret a/b is another's", FIRST)
+KEY = ObjectKey("", "Secret", "a", "b")
+TAKEN = ApplyRejected(
+    Reason.BLOCKED,
+    "Secret a/b is another's",
+    FIRST,
+    conflicting_objects=frozenset({ConflictingObject(Kind("", "v1", "Secret", "secrets"), "a", "b")}),
+)
+REFUSED = ApplyRejected(Reason.BLOCKED, "Secret a/b: denied, request 1", FIRST, refused=frozenset({KEY}))
 
 
 def test_the_same_refusal_doubles_the_time_to_the_next_try() -> None:
@@ -26,6 +35,14 @@ def test_the_same_refusal_doubles_the_time_to_the_next_try() -> None:
     assert waits[-1] == MAX_RETRY_DELAY
 
 
+def test_a_refusal_is_the_same_in_other_words() -> None:
+    """A webhook may say something else each time, such as the number of the request."""
+    seen = unpacked()
+    last = Rejection.next(None, seen, REFUSED)
+    again = ApplyRejected(Reason.BLOCKED, "Secret a/b: denied, request 2", FIRST, refused=REFUSED.refused)
+    assert Rejection.next(last, replace(seen, now=NOW + FIRST), again).after == 2 * FIRST
+
+
 def test_a_turn_for_another_reason_does_not_count_as_a_try() -> None:
     seen = unpacked()
     last = Rejection.next(None, seen, TAKEN)
@@ -35,7 +52,6 @@ def test_a_turn_for_another_reason_does_not_count_as_a_try() -> None:
 def test_it_begins_anew_when_something_else_is_refused_or_asked_for() -> None:
     seen = unpacked()
     long_ago = Rejection(Rejection.next(None, seen, TAKEN).cause, NOW - timedelta(hours=1), MAX_RETRY_DELAY)
-    assert (
-        Rejection.next(long_ago, seen, ApplyRejected(Reason.BLOCKED, "Secret a/c is another's", FIRST)).after == FIRST
-    )
+    other = ApplyRejected(Reason.BLOCKED, "Secret a/c", FIRST, refused=frozenset({KEY._replace(name="c")}))
+    assert [Rejection.next(long_ago, seen, error).after for error in (other, REFUSED)] == [FIRST, FIRST]
     assert Rejection.next(long_ago, upgrading(), TAKEN).after == FIRST
