@@ -8,6 +8,7 @@ one line of printable characters. Pure.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
@@ -69,13 +70,14 @@ def report(
         return _status(world, _deletion_conditions(world, outcome, evaluation.hold), None)
     if evaluation is None or isinstance(evaluation.blocker, WaitingUnreported):
         return None
+    progress = _ready_and_progress(world, outcome, evaluation)
     conditions = [
         evaluation.resolved,
         _installed(world, outcome, evaluation),
-        *_ready_and_progress(world, outcome, evaluation),
+        *progress.conditions,
         *deprecation_conditions(evaluation.deprecations, world.operator.status.conditions),
     ]
-    noted = _with_successor_note(_with_hold_note(conditions, evaluation), evaluation)
+    noted = _with_notes(conditions, progress, evaluation)
     if evaluation.kept_note:
         noted = [
             replace(one, message=truncate(f"{evaluation.kept_note}; {one.message}", MAX_EXPLANATION_BYTES))
@@ -86,12 +88,14 @@ def report(
     return _status(world, _with_missing_bundle(world, noted), evaluation)
 
 
-def _with_hold_note(desired: list[DesiredCondition], evaluation: Evaluation) -> list[DesiredCondition]:
-    """A Hold: named by Ready also while what is installed is not healthy."""
-    ready = next(condition for condition in desired if condition.type == ConditionType.READY)
-    if evaluation.hold is None or evaluation.hold.note in ready.message:
-        return desired
-    return _with_note(desired, evaluation.hold.note)
+def _with_notes(desired: list[DesiredCondition], progress: _Progress, evaluation: Evaluation) -> list[DesiredCondition]:
+    """A Hold is named by Ready also while what is installed is not healthy, and the successor of a deleted Catalog until the
+    running bundle is recorded as that Catalog's."""
+    if evaluation.hold is not None and not progress.has_hold_note:
+        desired = _with_note(desired, evaluation.hold.note)
+    if evaluation.successor_note and not progress.has_successor_note:
+        desired = _with_note(desired, evaluation.successor_note)
+    return desired
 
 
 def _with_missing_bundle(world: World, desired: list[DesiredCondition]) -> list[DesiredCondition]:
@@ -109,12 +113,6 @@ def _with_missing_bundle(world: World, desired: list[DesiredCondition]) -> list[
             *_not_ready(Reason.UNHEALTHY, note, Reason.RETRYING),
         ]
     return _with_note(desired, note)
-
-
-def _with_successor_note(desired: list[DesiredCondition], evaluation: Evaluation) -> list[DesiredCondition]:
-    """A successor of a deleted Catalog: reported until the running bundle is recorded as that Catalog's."""
-    ready = next(condition for condition in desired if condition.type == ConditionType.READY)
-    return desired if evaluation.successor_note in ready.message else _with_note(desired, evaluation.successor_note)
 
 
 def _with_note(desired: list[DesiredCondition], note: str) -> list[DesiredCondition]:
@@ -238,30 +236,38 @@ def _failure(deployment: ObservedBundleDeployment) -> Condition | None:
 # --- Ready, Reconciling, Stalled
 
 
-def _ready_and_progress(world: World, outcome: Outcome, evaluation: Evaluation) -> list[DesiredCondition]:
-    """Ready, and Reconciling or Stalled."""
+class _Progress(NamedTuple):
+    """Ready, and Reconciling or Stalled, and which notes their message has: the explanation contains both."""
+
+    conditions: list[DesiredCondition]
+    has_hold_note: bool = False
+    has_successor_note: bool = False
+
+
+def _ready_and_progress(world: World, outcome: Outcome, evaluation: Evaluation) -> _Progress:
     if isinstance(outcome, OlmError):
         return _blocked(world, outcome, evaluation)
     if isinstance(outcome, Done) and isinstance(outcome.plan, CreateDependency) and evaluation.blocker is not None:
         return _blocked(world, evaluation.blocker, evaluation)
     if isinstance(outcome, Exception):
         message = _error_text("the BundleDeployment could not be written", outcome)
-        return _not_ready(_not_ready_reason(world), message, Reason.RETRYING)
+        return _Progress(_not_ready(_not_ready_reason(world), message, Reason.RETRYING))
+    following = _not_ready(Reason.FOLLOWING_CATALOG, evaluation.successor_note, Reason.FOLLOWING_CATALOG)
     if evaluation.successor_record is not None:
-        return _not_ready(Reason.FOLLOWING_CATALOG, evaluation.successor_note, Reason.FOLLOWING_CATALOG)
+        return _Progress(following, has_successor_note=True)
     if evaluation.hold is not None and _is_held_back(world, evaluation):
         # Nobody works on it, and nothing is wrong: neither Reconciling nor Stalled.
-        return [DesiredCondition(ConditionType.READY, "False", evaluation.hold.reason, evaluation.explanation)]
+        ready = DesiredCondition(ConditionType.READY, "False", evaluation.hold.reason, evaluation.explanation)
+        return _Progress([ready], has_hold_note=True, has_successor_note=_fits(evaluation.explanation))
     deployment = evaluation.current_deployment
     if deployment is None or isinstance(outcome.plan, ApplyBundleDeployment):
         if evaluation.successor_note and evaluation.runs_image:
-            return _not_ready(Reason.FOLLOWING_CATALOG, evaluation.successor_note, Reason.FOLLOWING_CATALOG)
-        return _not_ready(
-            _not_ready_reason(world),
-            _progress_message(world, evaluation, _initial_state(evaluation)),
-            Reason.INSTALLING,
-        )
-    return _from_bundle_deployment(world, evaluation, deployment)
+            return _Progress(following, has_successor_note=True)
+        message = _progress_message(world, evaluation, _initial_state(evaluation))
+        return _Progress(_not_ready(_not_ready_reason(world), message, Reason.INSTALLING))
+    if evaluation.runs_template and deployment.is_true(DeploymentCondition.READY):
+        return _installed_and_ready(evaluation, deployment)
+    return _Progress(_unready(world, evaluation, deployment))
 
 
 def _error_text(what: str, error: Exception) -> str:
@@ -269,31 +275,37 @@ def _error_text(what: str, error: Exception) -> str:
     return f"{what if isinstance(error, ApiError) else type(error).__name__}: {error}"
 
 
-def _blocked(world: World, blocker: OlmError, evaluation: Evaluation) -> list[DesiredCondition]:
-    reason = _not_ready_reason(world) if evaluation.is_resolved else Reason.NOT_RESOLVED
-    message = blocker.message if evaluation.is_resolved else evaluation.explanation
+def _fits(*texts: str) -> bool:
+    """Whether a message of these texts is not truncated."""
+    return len("; ".join(texts).encode()) <= MAX_EXPLANATION_BYTES
+
+
+def _blocked(world: World, blocker: OlmError, evaluation: Evaluation) -> _Progress:
+    progress: Reason | None = None
     if isinstance(blocker, Waiting):
         progress = next((known for known in _REPORTED_WAITING_REASONS if blocker.reason == known), Reason.RETRYING)
-        return _not_ready(reason, message, progress)
-    return _not_ready(reason, message, None)
+    if evaluation.is_resolved:
+        return _Progress(_not_ready(_not_ready_reason(world), blocker.message, progress))
+    notes = [evaluation.hold.note] if evaluation.hold is not None else []
+    conditions = _not_ready(Reason.NOT_RESOLVED, evaluation.explanation, progress)
+    return _Progress(conditions, has_successor_note=_fits(evaluation.explanation, *notes))
 
 
-def _from_bundle_deployment(
-    world: World, evaluation: Evaluation, deployment: ObservedBundleDeployment
-) -> list[DesiredCondition]:
+def _installed_and_ready(evaluation: Evaluation, deployment: ObservedBundleDeployment) -> _Progress:
+    """What was lost, and the explanation."""
+    hold, losses = evaluation.hold, [loss.sentence for loss in deployment.model.status.losses or ()]
+    texts = [*losses, evaluation.explanation]
+    message = truncate("; ".join(texts), MAX_EXPLANATION_BYTES)
+    # Held back as for the first installation: neither Reconciling nor Stalled.
+    status: ConditionValue = "False" if hold is not None and hold.excludes_running else "True"
+    ready = DesiredCondition(ConditionType.READY, status, evaluation.ready_reason, message)
+    has_hold_note = hold is not None and evaluation.is_resolved and (_fits(*texts) or _fits(*losses, f"{hold.note}…"))
+    return _Progress([ready], has_hold_note, _fits(*texts))
+
+
+def _unready(world: World, evaluation: Evaluation, deployment: ObservedBundleDeployment) -> list[DesiredCondition]:
     """The BundleDeployment is as desired: its state is the Operator's."""
     ready = deployment.condition(DeploymentCondition.READY)
-    if evaluation.runs_template and deployment.is_true(DeploymentCondition.READY):
-        is_held = evaluation.hold is not None and evaluation.hold.excludes_running
-        losses = [loss.sentence for loss in deployment.model.status.losses or ()]
-        return [
-            DesiredCondition(
-                ConditionType.READY,
-                "False" if is_held else "True",  # as for the first installation: neither Reconciling nor Stalled
-                evaluation.ready_reason,
-                truncate("; ".join([*losses, evaluation.explanation]), MAX_EXPLANATION_BYTES),
-            )
-        ]
     is_stalled = deployment.is_true(DeploymentCondition.STALLED)
     if ready is not None and ready.reason in (DeploymentReason.ROLLING_BACK, DeploymentReason.ROLLED_BACK):
         reason = Reason(ready.reason)
