@@ -9,7 +9,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -152,3 +152,100 @@ def test_no_code_is_dead() -> None:
     command = [sys.executable, "-m", "vulture"]
     answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (answer.stdout, answer.returncode) == ("", 0)
+
+
+# --- State lives in fields, never in sentences
+
+
+DECIDING = ("decide", "progress", "finalize", "target", "rollback", "act")
+"""The modules of a controller that decide; with them, those of the same folder that they import."""
+OF_THE_PASS = ("error", "blocker", "missing", "outcome", "answer")
+"""Names of what this pass has found: an error, or the answer of the Resolver. Its message becomes that of another error."""
+_CONTROLLER = "rukpak/bundledeployment"
+MESSAGES_ALLOWED: Mapping[str, str] = {
+    "catalogd/catalog/reconciler.py: state.error.message": "a failure is logged once, and another one has another message",
+    "catalogd/catalog/reconciler.py: before.error.message": "the same",
+    f"{_CONTROLLER}/history.py: healthy.message": "the condition that this pass reports is the reason of a failed revision",
+    f"{_CONTROLLER}/namespace_blockers.py: entry.get('message', '')": "Kubernetes names in it alone what blocks a Namespace",
+    f"{_CONTROLLER}/pod_problems.py: found.message": "what a pod says becomes the text of a problem",
+    f"{_CONTROLLER}/pod_problems.py: waiting.get('message')": "the same",
+    f"{_CONTROLLER}/pod_watch.py: crash.message": "the last line of a container becomes the text of a problem",
+    "operator_controller/operator/dependencies.py: neighbour.message": "quoted if there is one",
+    "operator_controller/operator/planned_bundle.py: neighbour.message": "quoted if there is one",
+    "operator_controller/operator/rejected_images.py: status.refused.message": "quoted; which image is refused is a field",
+}
+"""Messages that are read in another way than by copying them, and why that decides nothing."""
+
+
+def deciding_modules(folder: str) -> set[Path]:
+    """The modules of a controller that decide, and all of its folder that they import."""
+    package, found = folder.replace("/", "."), set[Path]()
+    remaining = [path for path in files(folder) if path.stem in DECIDING]
+    while remaining:
+        path = remaining.pop()
+        if path in found or not path.is_file():
+            continue
+        found.add(path)
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"{package}."):
+                imported = ROOT / (node.module or "").replace(".", "/")
+                remaining += [imported.with_suffix(".py"), *(imported / f"{alias.name}.py" for alias in node.names)]
+    return found
+
+
+def is_message(node: ast.AST) -> bool:
+    """`x.message`, `x["message"]` or `x.get("message")`."""
+    if isinstance(node, ast.Attribute):
+        return node.attr == "message" and isinstance(node.ctx, ast.Load)
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Constant) and node.slice.value == "message"
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "get":
+        return False
+    return bool(node.args) and isinstance(node.args[0], ast.Constant) and node.args[0].value == "message"
+
+
+def is_copy(node: ast.AST, parents: Mapping[ast.AST, ast.AST], *, is_deciding: bool) -> bool:
+    """Whether a message only becomes a part of another text: of an error, a condition, a log line.
+
+    Nothing that decides keeps it under a name, passes it to a function or returns it, unless this pass has found it.
+    """
+    receiver = node.value if isinstance(node, ast.Attribute | ast.Subscript) else node
+    is_own = isinstance(receiver, ast.Name | ast.Attribute) and ast.unparse(receiver).split(".")[-1] in OF_THE_PASS
+    child, parent = node, parents[node]
+    while not isinstance(parent, ast.stmt):
+        if isinstance(parent, ast.Compare | ast.UnaryOp | ast.Tuple | ast.Set | ast.comprehension):
+            return False
+        if isinstance(parent, ast.IfExp) and child is parent.test:
+            return False
+        if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.And):
+            return False
+        if isinstance(parent, ast.Attribute) and parent.attr not in ("rstrip", "strip"):
+            return False
+        if isinstance(parent, ast.JoinedStr):
+            return not any(isinstance(each, ast.Compare) for each in ancestors(parent, parents))
+        if isinstance(parent, ast.Call) and child is not parent.func:
+            name = ast.unparse(parent.func).split(".")[-1]
+            return not is_deciding or is_own or name[0].isupper() or name == "truncate"
+        child, parent = parent, parents[parent]
+    return isinstance(parent, ast.Return | ast.Assign) and is_own
+
+
+def ancestors(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.AST]:
+    while node in parents and not isinstance(node, ast.stmt):
+        node = parents[node]
+        yield node
+
+
+@pytest.mark.parametrize("folder", CONTROLLERS)
+def test_no_decision_reads_a_message(folder: str) -> None:
+    """What a pass needs of an earlier one is a typed field of the status, or is recomputed from what is watched: a message may
+    change in any release, and is cut at its limit. A report copies messages, and compares none."""
+    deciding, found = deciding_modules(folder), []
+    for path in files(folder):
+        parents = {child: node for node in ast.walk(tree(path)) for child in ast.iter_child_nodes(node)}
+        read = (
+            node for node in parents if is_message(node) and not is_copy(node, parents, is_deciding=path in deciding)
+        )
+        found += [f"{relative(path)}: {ast.unparse(node)}" for node in read]
+    assert len(deciding) >= 2
+    assert sorted(found) == sorted(name for name in MESSAGES_ALLOWED if name.startswith(f"{folder}/"))
