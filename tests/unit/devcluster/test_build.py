@@ -47,6 +47,7 @@ def test_a_program_of_the_cluster_is_built_from_a_fixed_version(package: str) ->
 def test_without_go_the_error_names_the_version_that_builds_the_program(program: GoProgram, tmp_path: Path) -> None:
     environment = {"PATH": str(tmp_path), "OLM_CACHE": str(tmp_path)}
     expected = {
+        "actionlint": "1.25",
         "cert-manager": "1.26",
         "coredns": "1.26",
         "helm": "1.26",

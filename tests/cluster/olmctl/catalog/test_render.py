@@ -197,7 +197,7 @@ async def guarded(cluster: Cluster, tmp_path: Path) -> Any:
 async def _render(guarded: tuple[str, Path]) -> int:
     address, conf = guarded
     arguments = [f"{address}/guarded:v1", "--registries-conf", str(conf), "--allow-source-cidr", "127.0.0.0/8"]
-    return await asyncio.to_thread(main, ["render", *arguments])
+    return await asyncio.to_thread(main, ["catalog", "render", *arguments])
 
 
 @pytest.fixture
