@@ -82,17 +82,21 @@ def cluster_programs(pytestconfig: pytest.Config) -> Path:
 @pytest.fixture(scope="session")
 def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     """A real cluster for the whole session: a new one, or that of OLM_KUBECONFIG. Tests use unique names in it."""
-    if _BUILD_FAILED in pytestconfig.stash:
-        pytest.fail(pytestconfig.stash[_BUILD_FAILED], pytrace=False)
+    with running_cluster(pytestconfig) as running:
+        yield running
+
+
+def running_cluster(config: pytest.Config) -> Cluster:
+    """Start the cluster of a fixture, which ends it as a context manager. Fails the test if it cannot be started."""
+    if _BUILD_FAILED in config.stash:
+        pytest.fail(config.stash[_BUILD_FAILED], pytrace=False)
     try:
-        running = start(ClusterOptions.from_environment(f"test-{os.getpid()}"), print)
+        return start(ClusterOptions.from_environment(f"test-{os.getpid()}"), print)
     except DevclusterError as error:
         if os.environ.get("OLM_KUBECONFIG"):
             # The cluster of OLM_KUBECONFIG cannot be used, so every test would fail with the same error.
             pytest.exit(f"The cluster of OLM_KUBECONFIG cannot be used: {error}", returncode=1)
         pytest.fail(str(error), pytrace=False)
-    with running:
-        yield running
 
 
 @pytest.fixture(scope="session")

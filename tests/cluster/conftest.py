@@ -1,8 +1,9 @@
-"""Fixtures of cluster tests: the session's cluster with the CRDs of the suite."""
+"""Fixtures of cluster tests: one cluster for all of them, with the CRDs of the suite."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,19 @@ from devcluster.cluster import Cluster
 from olmkit.api.crd import CRD_DEFINITIONS
 from olmkit.runtime.client import Client
 from tests.cluster.olmkit.conftest import until_allowed
+from tests.conftest import running_cluster
 
 CRD_FOLDER = Path(__file__).parents[2] / "config" / "crd"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
+def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    """A real cluster for the tests of this folder: tests of other tiers that follow do not share the processors with it."""
+    with running_cluster(pytestconfig) as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
 def definitions(cluster: Cluster) -> Cluster:
     """The cluster with the CRDs of the suite."""
     serve_definitions(cluster)

@@ -49,10 +49,10 @@ class ClusterStage:
             del made["spec"]["source"]["image"]["pollInterval"]
         return self.apply(made)
 
-    def ready_catalog(self, reference: str, name: str = "") -> str:
-        """Apply a Catalog and return its name when it is Ready."""
+    def ready_catalog(self, reference: str, name: str = "", seconds: float = 60.0) -> str:
+        """Apply a Catalog and return its name when it is Ready, within these seconds."""
         made = self.catalog(reference, name)
-        self.until(CATALOGS, f"Catalog {made} is Ready", lambda objects: is_true(objects.get(made), "Ready"))
+        self.until(CATALOGS, f"Catalog {made} is Ready", lambda objects: is_true(objects.get(made), "Ready"), seconds)
         return made
 
     def operator(self, package: str, name: str = "", **spec: Any) -> str:

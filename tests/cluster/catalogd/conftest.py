@@ -207,7 +207,7 @@ class World:
         return sum(part in line for line, _ in self.proxy.requests)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def system_namespace(definitions: Cluster) -> Cluster:
     """The cluster, with the namespace of these tests and the suite's kinds."""
     manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}

@@ -18,7 +18,7 @@ from tests.integration.catalogd.replication.conftest import follower, leader
 __all__ = ["follower", "leader"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def installed(definitions: Cluster) -> Suite:
     """The accounts and namespaces of config/rbac are there; no controller runs."""
     suite = Suite(definitions)

@@ -19,9 +19,9 @@ INSTALL = ("suite", "install", "--image", load_manifests().image)
 """The command that installs the suite where it is not installed."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def bare_cluster(cluster_programs: object) -> Iterator[Cluster]:
-    """The cluster. Each test leaves it without the suite, or installs over what it finds."""
+    """The cluster of this folder's tests. Each test leaves it without the suite, or installs over what it finds."""
     with start(ClusterOptions(f"suite-{os.getpid()}"), print) as running:
         yield running
 

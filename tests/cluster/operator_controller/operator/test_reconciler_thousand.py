@@ -36,7 +36,7 @@ def packages(scene: Scene) -> list[str]:
         for place, name in enumerate(names)
     ]
     scene.repository().push_files(catalog_file(*contents))
-    scene.ready_catalog(scene.repository().reference)
+    scene.ready_catalog(scene.repository().reference, seconds=240.0)
     return names
 
 
