@@ -20,8 +20,7 @@ from olmkit.sources.errors import RETRY_DELAY, SourceReason
 from olmkit.sources.network import Endpoint, Network, Timeouts
 from olmkit.sources.secrets import BASIC_AUTH
 from olmkit.sources.transport import HttpResponse, authority, status_phrase
-
-REGISTRY_TLS_HINT = " (a registry without TLS must be insecure in registries.conf)"
+from olmkit.sources.transport_errors import REGISTRY_TLS_HINT
 
 
 def network(access: Access, timeouts: Timeouts | None = None) -> Network:

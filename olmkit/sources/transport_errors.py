@@ -13,6 +13,9 @@ import aiohttp
 from olmkit.sources.network import Timeouts
 from olmkit.sources.proxies import Proxy
 
+REGISTRY_TLS_HINT = " (a registry without TLS must be insecure in the registries.conf of --registries-conf)"
+"""Part of the message about a server that does not speak TLS; it is right for registries alone."""
+
 UNKNOWN_AUTHORITY_CODES = frozenset({18, 19, 20, 21})
 """OpenSSL's verify codes for certificates of an unknown authority: self-signed, or without the issuer."""
 
@@ -63,7 +66,7 @@ def _describe_proxy_error(error: Exception, proxy: Proxy) -> str | None:
 
 def _describe_tls_error(error: aiohttp.ClientSSLError) -> str:
     if not isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return "does not speak TLS (a registry without TLS must be insecure in registries.conf)"
+        return f"does not speak TLS{REGISTRY_TLS_HINT}"
     certificate = error.certificate_error
     reason = getattr(certificate, "verify_message", "") or "it does not verify"
     hint = (
