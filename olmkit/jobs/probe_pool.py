@@ -42,11 +42,14 @@ class ProbePool:
         self._files: tuple[tuple[int, int] | None, ...] = ()
         self._free = asyncio.Semaphore(MAX_CONCURRENT_PROBES)
         self._worker: WorkerProcess | None = None
+        self._running = 0
+        """Probes that have no answer yet: the worker is idle without any."""
         self._idle: asyncio.TimerHandle | None = None
 
     async def run(self, task: Task[Any, Result]) -> Result | None:
         """What the probe returned; None: the job itself is to run. Raises the OlmError of the probe."""
         async with self._free:
+            self._begin()
             try:
                 request = codec.to_json(task.request)
                 answer = orjson.loads(await self._available_worker().ask(task.job.function, request))
@@ -55,6 +58,8 @@ class ProbePool:
                 outcome = outcome_of(task.job, answer)
             except (OSError, ValueError):
                 return None
+            finally:
+                self._end()
         if isinstance(outcome, OlmError):
             raise outcome
         return outcome
@@ -84,10 +89,18 @@ class ProbePool:
                 raise OSError(errno.ENOMEM, "all memory for jobs is in use")
             worker = self._worker = WorkerProcess(self._forks, Role.PROBE, self._limits, self._memory)
             self._files = files
+        return worker
+
+    def _begin(self) -> None:
+        self._running += 1
         if self._idle is not None:
             self._idle.cancel()
-        self._idle = asyncio.get_running_loop().call_later(WORKER_IDLE_TIMEOUT_SECONDS, self._release)
-        return worker
+            self._idle = None
+
+    def _end(self) -> None:
+        self._running -= 1
+        if self._running == 0 and self._worker is not None:
+            self._idle = asyncio.get_running_loop().call_later(WORKER_IDLE_TIMEOUT_SECONDS, self._release)
 
     def _release(self) -> None:
         if self._worker is not None:
