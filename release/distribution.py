@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -34,13 +33,9 @@ def build(folder: Path) -> Distribution:
     """Build into the folder: the source distribution, and the wheel out of it. Raises DevclusterError."""
     with tempfile.TemporaryDirectory(prefix="olm-suite-dist-") as scratch:
         sources.export(Path(scratch))
-        command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder.resolve()), scratch]
+        command = (sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder.resolve()), scratch)
         environment = {**os.environ, "SOURCE_DATE_EPOCH": str(sources.current_commit().time)}
-        done = subprocess.run(
-            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-        )
-    if done.returncode != 0:
-        raise DevclusterError(f"{' '.join(command[1:3])} failed:\n{done.stderr.strip()}")
+        sources.run(*command, environment=environment)
     name = f"olm_suite-{suite_version()}"
     return Distribution(folder / f"{name}-py3-none-any.whl", folder / f"{name}.tar.gz")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,9 +39,11 @@ def export(folder: Path) -> None:
             shutil.copyfile(source, folder / name)
 
 
-def run(*command: str) -> str:
-    """The output of a command. Raises DevclusterError with its error output."""
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+def run(*command: str, environment: Mapping[str, str] | None = None) -> str:
+    """The output of a command; `environment` is that of this process by default. Raises DevclusterError with its error output."""
+    done = subprocess.run(
+        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         raise DevclusterError(f"{' '.join(command[:3])} failed:\n{done.stderr.strip()}")
     return done.stdout

@@ -4,12 +4,12 @@ those of a BundleDeployment without its dependents.
 
 Called by rukpak.admission.setup; the API server asks only about objects with the annotation that are not being deleted yet,
 about what operator-controller removes, and about deletions of BundleDeployments that would not do what they ask for
-(config/webhook). rukpak answers for Operators too,
-because no other controller may list the custom resources of all kinds. A BundleDeployment of an Operator is as protected as that
-Operator. A deletionPolicy that keeps custom resources leaves nothing to protect, as soon as both have it: a BundleDeployment that
-is deleted in the foreground has its own, in the background that of its Operator. The deletion of a CustomResourceDefinition or a
-Namespace deletes custom resources whatever that policy says; one that others have given the label is not guarded, but one of
-which nothing shows who applied it is. What cannot be counted counts as used. Never writes.
+(config/webhook). rukpak answers for Operators too, because no other controller may list the custom resources of all kinds. A
+BundleDeployment of an Operator is as protected as that Operator. A deletionPolicy that keeps custom resources leaves nothing to
+protect, as soon as both have it: a BundleDeployment that is deleted in the foreground has its own, in the background that of
+its Operator. The deletion of a CustomResourceDefinition or a Namespace deletes custom resources whatever that policy says; one
+that others have given the label is not guarded, but one of which nothing shows who applied it is. What cannot be counted counts
+as used. Never writes.
 """
 
 from __future__ import annotations
@@ -143,10 +143,11 @@ class DeletionProtection:
         """
         if request.obj is not None or request.old is None or request.orphans_dependents:
             return None
-        if not is_protected(request.old) and not removes_dependency(request.old, request.user):
+        is_guarded = is_protected(request.old)
+        if not is_guarded and not removes_dependency(request.old, request.user):
             return None
         uid, name = (required_text(request.old, "metadata", part) for part in ("uid", "name"))
-        protector = Protector(operators.KIND, name, is_dependency=not is_protected(request.old))
+        protector = Protector(operators.KIND, name, is_dependency=not is_guarded)
         if (stale := await self._stale_denial(protector)) is not None:
             return stale
         owned = [obj for obj in self.deployments.objects.values() if (operator_of(obj) or {}).get("uid") == uid]

@@ -110,8 +110,8 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         wanted = _removing(world, evaluation, outcome)
     else:
         events += released_warning(world, released or ())
-        health = _health(world, evaluation, outcome, active)
-        wanted, failed = _conditions(world, evaluation, outcome, active, health), _failed(health)
+        health = _health(world, shown := _reported_outcome(world, evaluation, outcome, active), active)
+        wanted, failed = _conditions(world, evaluation, shown, active, health), _failed(health)
         wanted = with_rollback(world, outcome, evaluation.rollback_obstacle, wanted)
     conditions, transitions = merge_conditions(status.conditions, wanted, generation, world.now)
     new = BundleDeploymentStatus(
@@ -161,7 +161,6 @@ def _reported_outcome(world: World, evaluation: Evaluation, outcome: Outcome, ac
 def _conditions(
     world: World, evaluation: Evaluation, outcome: Outcome, active: str | None, health: HealthEvaluation
 ) -> list[DesiredCondition]:
-    outcome = _reported_outcome(world, evaluation, outcome, active)
     error = outcome if isinstance(outcome, Exception) else None
     healthy = _healthy(world, active, health)
     serves = _serves(world, healthy, health)
@@ -183,11 +182,10 @@ def _conditions(
     return conditions if serves else [*conditions, *_unfinished(healthy, health)]
 
 
-def _health(world: World, evaluation: Evaluation, outcome: Outcome, active: str | None) -> HealthEvaluation:
+def _health(world: World, outcome: Outcome, active: str | None) -> HealthEvaluation:
     if not active:
         return HealthEvaluation()
-    result = _reported_outcome(world, evaluation, outcome, active)
-    applied = result.applied if isinstance(result, Done | ApplyRejected) else frozenset()
+    applied = outcome.applied if isinstance(outcome, Done | ApplyRejected) else frozenset()
     return evaluate_health(world, active, applied, is_activated=_is_activated(outcome))
 
 
