@@ -1,4 +1,4 @@
-"""Sets up catalogd: the store and its HTTP server, replication, and the controller of Catalogs. Called by catalogd.__main__.
+"""Sets up catalogd: the store and its HTTP server, replication, and the controller of Catalogs.
 
 Imports everything; what must start quickly comes before it.
 """

@@ -1,6 +1,6 @@
 """Start, stop and inspect local clusters.
 
-`python -m devcluster` with the commands up, down, status, env and build. Called by users; the work is done by devcluster.cluster.
+`python -m devcluster` with the commands up, down, status, env and build. The work is done by devcluster.cluster.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Allocates ports and address ranges to clusters, so that no two clusters of a machine share any. Called by the supervisor.
+"""Allocates ports and address ranges to clusters, so that no two clusters of a machine share any.
 
 An allocation is a number. It is held by a socket that listens on the first port of the number's block: every process of the
 machine sees it, and the kernel releases it when its holder ends, in whatever way. `free_port` serves tests and the suite: it

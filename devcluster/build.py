@@ -1,7 +1,6 @@
 """Builds programs with Go: those of a cluster (one multi-call Kubernetes out of binaries/, kwok, the image registry), and others.
 
-Called by devcluster.programs and devcluster.optional_programs for what is not in the cache, and by devcluster.gitops for the
-files of a module. Writes to the folder that it is given and to Go's own caches.
+Writes to the folder that it is given and to Go's own caches.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Finds buildah, or installs it from Debian. Tests use it to build and push images as the guide does with podman.
 
-Called by tests/e2e and by `make buildah`. Clusters start without it.
+Clusters start without it.
 """
 
 import sys

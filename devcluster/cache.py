@@ -1,6 +1,6 @@
 """The cache folder: its location, and how several processes fill it safely.
 
-Called by devcluster.programs and devcluster.corpus. The folder may be deleted whenever no cluster is running.
+The folder may be deleted whenever no cluster is running.
 """
 
 import fcntl

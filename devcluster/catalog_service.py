@@ -1,4 +1,4 @@
-"""The Service of catalogd for a catalogd that runs as a process on this machine. Called by devcluster.suite.
+"""The Service of catalogd for a catalogd that runs as a process on this machine.
 
 The API server proxies a Service only to addresses of pods, and never to loopback. So a Pod stands for the process: it has the
 address of this machine before it is bound to a node, and kwok leaves a Pod with an address as it is.

@@ -1,4 +1,4 @@
-"""cert-manager as processes on this machine: its controllers, its CA injector and its webhook. Called by tests/certmanager.
+"""cert-manager as processes on this machine: its controllers, its CA injector and its webhook.
 
 They are built from cert-manager's Go module once, and the definitions are those of the module. They act as the cluster's
 administrator, and end with the process that started them. The controllers are those that self-signed certificates need.

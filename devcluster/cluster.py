@@ -1,4 +1,4 @@
-"""Start a cluster, use it, stop and restart its components, stop it. Called by __main__, the tests and the demo.
+"""Start a cluster, use it, stop and restart its components, stop it.
 
 The processes belong to a supervisor process (supervisor.py), which ends when the owner ends, in whatever way.
 """

@@ -1,7 +1,4 @@
-"""One running component of a cluster: its process, its log file, and the task that starts it again when it ends.
-
-Called by the supervisor only.
-"""
+"""One running component of a cluster: its process, its log file, and the task that starts it again when it ends."""
 
 import asyncio
 import os

@@ -1,6 +1,6 @@
 """The corpus of real catalogs and bundles: a folder, or archives that are unpacked once into the cache.
 
-Called by the tests' `corpus` fixture and by the demo. It never changes the user's folder.
+It never changes the user's folder.
 """
 
 import hashlib

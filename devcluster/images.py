@@ -1,7 +1,7 @@
 """Pushes bundle folders and file-based catalogs to an image registry as OCI images, and fills in the digests.
 
-Called by the demo and the tests; `python -m devcluster.images --help` is the command. The same files
-have the same digest. Speaks plain HTTP, and only writes to the registry.
+`python -m devcluster.images --help` is the command. The same files have the same digest. Speaks plain HTTP, and only writes to
+the registry.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Renders kubeconfig files for the components, the admin and ServiceAccounts. Called by control_plane and cluster. Pure."""
+"""Renders kubeconfig files for the components, the admin and ServiceAccounts. Pure."""
 
 import base64
 

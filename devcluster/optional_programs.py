@@ -1,9 +1,8 @@
 """Programs written in Go that some tests and targets need beside a cluster: helm, promtool, cert-manager, the GitOps tools,
 actionlint, and what a real node runs.
 
-Called by those tests and targets; `python -m devcluster.optional_programs NAME` prints the path of one. Each program is built
-when it is first asked for, into the cache folder. A cluster with simulated nodes needs none of them, and they are no part of the
-suite.
+`python -m devcluster.optional_programs NAME` prints the path of one. Each program is built when it is first asked for, into the
+cache folder. A cluster with simulated nodes needs none of them, and they are no part of the suite.
 """
 
 import hashlib

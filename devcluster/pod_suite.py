@@ -1,7 +1,7 @@
 """The three controllers as pods of a cluster with a real node, as `kubectl apply -k config/default` installs them.
 
-Called by tests/node and the demo. The image is imported into the node from its archive. The controllers get the registries.conf
-of the cluster, which makes its registry the mirror of all others. Nothing else differs from config/.
+The image is imported into the node from its archive. The controllers get the registries.conf of the cluster, which makes its
+registry the mirror of all others. Nothing else differs from config/.
 """
 
 import json

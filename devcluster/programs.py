@@ -1,6 +1,6 @@
 """Finds the programs of a cluster: in `$KUBEBUILDER_ASSETS` or in the cache, into which they are built if they are missing.
 
-Called by devcluster.cluster and the commands. Uses PATH only to find kubectl for an existing cluster.
+Uses PATH only to find kubectl for an existing cluster.
 """
 
 import hashlib

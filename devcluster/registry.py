@@ -1,5 +1,5 @@
 """The OCI registry of the cluster: its command line, its configuration, and the registries.conf that makes it a mirror of all
-registries in sample catalogs, so that no request leaves the machine. Called by the supervisor.
+registries in sample catalogs, so that no request leaves the machine.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
 """Unreachable routes for the addresses of simulated pods and Services, so that connections to them fail immediately.
 
-Called by the supervisor only. Needs root and `ip`; without them connections go to the default gateway and time out.
+Needs root and `ip`; without them connections go to the default gateway and time out.
 """
 
 import os

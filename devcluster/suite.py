@@ -1,4 +1,4 @@
-"""The three controllers as processes on this machine, connected to a cluster. Called by e2e tests, the demo and benchmarks.
+"""The three controllers as processes on this machine, connected to a cluster.
 
 Each uses its own ServiceAccount with the permissions of config/rbac, and catalogd serves HTTPS with its own certificate, as in a
 cluster. They end with the process that started them.

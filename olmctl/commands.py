@@ -1,7 +1,5 @@
 """What all commands of olmctl share: how they run, which exit status they end with, and how errors are printed.
 
-Called by olmctl.main, olmctl.cli and the modules that do the work of the commands.
-
 Exit status 0: done; 1: refused or failed, with the reason on standard error; 2: wrong usage; 130: interrupted. Commands that use
 a cluster also end with 3: not found; 4: not within the time; 5: refused by a policy, or a confirmation is missing.
 """

@@ -1,4 +1,4 @@
-"""The files of a bundle in a folder of this machine. Called by olmctl.bundle.folder and olmctl.catalog.render.
+"""The files of a bundle in a folder of this machine.
 
 The folder may be somebody else's: a link in it that leads outside is refused, so that no other file of this machine is printed.
 """

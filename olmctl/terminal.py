@@ -1,7 +1,7 @@
 """Text for a terminal: what comes from a catalog or a cluster never controls it, and colours are used only where they are wanted.
 
-Called by olmctl.commands and olmctl.cluster. Characters that are not printable (control characters, escape sequences, marks of
-writing direction, invisible characters) are replaced; scripts and letters of all languages stay.
+Characters that are not printable (control characters, escape sequences, marks of writing direction, invisible characters) are
+replaced; scripts and letters of all languages stay.
 """
 
 from __future__ import annotations

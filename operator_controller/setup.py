@@ -1,4 +1,4 @@
-"""Sets up operator-controller: catalog client, informers, Resolver, reconciler, controller, debug server. Called by __main__."""
+"""Sets up operator-controller: catalog client, informers, Resolver, reconciler, controller, debug server."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
     <folder>/olm-v0/                     release.bundle, with --bundle-image
     <folder>/SHA256SUMS                  release.checksums
 
-Called by `make release`. Never connects to a cluster or a registry; `make image` builds the image.
+Never connects to a cluster or a registry; `make image` builds the image.
 """
 
 from __future__ import annotations

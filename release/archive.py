@@ -1,4 +1,4 @@
-"""Reads and rewrites OCI archives: a tar of an image layout, as buildah writes it. Called by release.image and tests/image."""
+"""Reads and rewrites OCI archives: a tar of an image layout, as buildah writes it."""
 
 from __future__ import annotations
 

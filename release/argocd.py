@@ -1,7 +1,7 @@
 """The text of config/argocd/argocd-cm.yaml, made from the Lua scripts in config/argocd/resource_customizations.
 
-Called by release.generated. The folders have the layout of Argo CD's own repository; the ConfigMap has the same scripts under the
-keys that an installed Argo CD reads.
+The folders have the layout of Argo CD's own repository; the ConfigMap has the same scripts under the keys that an installed Argo
+CD reads.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Makes the base of the image out of Debian packages: an interpreter and its libraries, and for development a shell.
 
-Called by release.image. The packages are unpacked, not installed: nothing of the machine that builds is copied, neither names of
-hosts nor certificate authorities. No program of a package runs but Python, which compiles its own library, and the shell, which
-lists its commands.
+The packages are unpacked, not installed: nothing of the machine that builds is copied, neither names of hosts nor certificate
+authorities. No program of a package runs but Python, which compiles its own library, and the shell, which lists its commands.
 """
 
 from __future__ import annotations

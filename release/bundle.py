@@ -1,4 +1,4 @@
-"""Writes the suite as a registry+v1 bundle, and a catalog with it, for clusters with OLM v0. Called by `python -m release`.
+"""Writes the suite as a registry+v1 bundle, and a catalog with it, for clusters with OLM v0.
 
     <folder>/bundle/manifests/       the ClusterServiceVersion, the CRDs and what else registry+v1 supports
     <folder>/bundle/metadata/        annotations.yaml

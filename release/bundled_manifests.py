@@ -1,7 +1,4 @@
-"""The text of olmctl/suite/manifests.yaml, the objects of config/default, with which the command `olm suite` is shipped.
-
-Called by release.generated.
-"""
+"""The text of olmctl/suite/manifests.yaml, the objects of config/default, with which the command `olm suite` is shipped."""
 
 from __future__ import annotations
 

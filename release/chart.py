@@ -1,7 +1,7 @@
 """The Helm chart, generated from the objects of config/: the same objects, with values in the places that users change.
 
-Called by `python -m release`. Rendered with its default values into the namespace olm-suite-system, the chart gives the CRDs and
-the objects of config/default. It lacks that namespace, which `helm install --create-namespace` creates.
+Rendered with its default values into the namespace olm-suite-system, the chart gives the CRDs and the objects of config/default.
+It lacks that namespace, which `helm install --create-namespace` creates.
 """
 
 from __future__ import annotations

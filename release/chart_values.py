@@ -1,6 +1,6 @@
 """The values of the Helm chart: their defaults, which are those of the manifests, their descriptions, and their schema.
 
-Called by release.chart. Pure.
+Pure.
 """
 
 from __future__ import annotations

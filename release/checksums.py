@@ -1,4 +1,4 @@
-"""Writes SHA256SUMS of the files of a release, in the format of sha256sum. Called by `python -m release`."""
+"""Writes SHA256SUMS of the files of a release, in the format of sha256sum."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How runc runs the image: the command, and a config.json that restricts the container as the Deployments do.
 
-Called by tests/image. A container has the network of the machine, so that it reaches a local cluster; everything else is its own.
-Starts nothing itself; the command needs root.
+A container has the network of the machine, so that it reaches a local cluster; everything else is its own. Starts nothing itself;
+the command needs root.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The text of config/grafana/olm-suite.json, the Grafana dashboard of the suite.
-
-Called by release.generated. tests/alerts checks its queries with
-promtool, and tests/e2e that a controller serves every metric in them.
-"""
+"""The text of config/grafana/olm-suite.json, the Grafana dashboard of the suite."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The Debian packages of the image's base, downloaded by mmdebstrap from the apt sources of this machine.
 
-Called by release.image. apt checks the signatures. The packages are kept in the cache folder: the same ones make the same image.
+The packages are kept in the cache folder: the same ones make the same image.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`make dist`, or `python -m release.distribution`: builds the wheel and the source distribution of the suite for PyPI.
 
-Called by the workflow of a release. Builds what git tracks with the setuptools of .venv, and downloads and uploads nothing.
+Builds what git tracks with the setuptools of .venv, and downloads and uploads nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Writes the files of the repository that are made from others, or checks them: `python -m release.generated [--check]`.
 
     config/crd/                      olmkit.api.crd, from the models
-    docs/api.md                      olmkit.api.reference, from the models
+    docs/api.md                      release.reference, from the models
     config/argocd/argocd-cm.yaml     release.argocd, from the Lua scripts next to it
     config/grafana/olm-suite.json    release.dashboard
     olmctl/suite/manifests.yaml      release.bundled_manifests, from config/default
@@ -18,8 +18,8 @@ from pathlib import Path
 
 from devcluster.processes import REPOSITORY
 from olmctl.suite.manifests import FILE_NAME
-from olmkit.api import crd, reference
-from release import argocd, bundled_manifests, dashboard
+from olmkit.api import crd
+from release import argocd, bundled_manifests, dashboard, reference
 from release.suite import CONFIG, SUITE
 
 CRDS = CONFIG / "crd"

@@ -1,7 +1,7 @@
 """The objects of a folder of config/, as `kubectl kustomize` prints them, for commands that must not need kubectl.
 
-Called by the other modules of release. Only the fields of a kustomization that config/ uses are known; any other one is an error.
-tests/integration/release compares the result with that of kubectl.
+Only the fields of a kustomization that config/ uses are known; any other one is an error. tests/integration/release compares the
+result with that of kubectl.
 """
 
 from __future__ import annotations

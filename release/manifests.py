@@ -1,7 +1,4 @@
-"""Writes install.yaml and crds.yaml of a release: the objects of config/default, and the CRDs apart.
-
-Called by `python -m release`.
-"""
+"""Writes install.yaml and crds.yaml of a release: the objects of config/default, and the CRDs apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bill of materials of the image: its Debian packages and wheels, as CycloneDX 1.6. Called by release.image. Pure."""
+"""The bill of materials of the image: its Debian packages and wheels, as CycloneDX 1.6. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds the site of the documentation: `python -m release.site` writes build/site. Called by `make docs`.
+"""Builds the site of the documentation: `python -m release.site` writes build/site.
 
 The site consists of the Markdown pages of the repository. Their links are those of the repository, where README.md and
 config/samples/README.md are outside docs/; this module copies the pages into one folder and changes the links with them. Links to

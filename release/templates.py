@@ -1,7 +1,7 @@
 """Kubernetes objects as templates of Helm: placeholders in an object become expressions in its YAML.
 
-Called by release.chart. An object is changed as a value, by inserting placeholders where the text depends on the values of the
-chart; the YAML of the object is written as for any other file, and the placeholders in it are replaced. Pure.
+An object is changed as a value, by inserting placeholders where the text depends on the values of the chart; the YAML of the
+object is written as for any other file, and the placeholders in it are replaced. Pure.
 """
 
 from __future__ import annotations

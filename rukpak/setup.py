@@ -1,4 +1,4 @@
-"""Builds the controllers of Bundles and BundleDeployments, which share one store. Called by rukpak.__main__."""
+"""Builds the controllers of Bundles and BundleDeployments, which share one store."""
 
 from __future__ import annotations
 

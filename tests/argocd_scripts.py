@@ -1,7 +1,5 @@
 """Runs the Lua scripts of config/argocd as Argo CD runs them: Lua 5.1 with the base and table libraries, and `os` reduced to
 `time` and `date`, which only require("os") returns. There are no strings, files, or patterns.
-
-Called by the tests of those scripts and by the tests of health on a cluster.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the metrics of a controller say about its work. Used by the tests that wait until nothing is left to do."""
+"""What the metrics of a controller say about its work."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Evaluates config/flux/health-check-exprs.yaml as Flux does (RFC 0009): observedGeneration, inProgress, failed, current.
-
-Called by tests of health.
-"""
+"""Evaluates config/flux/health-check-exprs.yaml as Flux does (RFC 0009): observedGeneration, inProgress, failed, current."""
 
 from __future__ import annotations
 

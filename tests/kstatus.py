@@ -1,6 +1,6 @@
 """The rules of kstatus for custom resources, in their order: what Flux, Helm 4 and similar tools conclude from an object.
 
-Called by tests that compare it with the truth. Rules for built-in kinds are not here.
+Rules for built-in kinds are not here.
 """
 
 from __future__ import annotations

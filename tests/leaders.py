@@ -1,7 +1,4 @@
-"""Leaders of controllers that no process runs: simulated nodes make the pods of the suite Ready and execute nothing.
-
-Used by tests of `olm suite` and of the pages that install the suite.
-"""
+"""Leaders of controllers that no process runs: simulated nodes make the pods of the suite Ready and execute nothing."""
 
 from __future__ import annotations
 

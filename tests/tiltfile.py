@@ -1,7 +1,7 @@
 """Evaluates tilt/Tiltfile with a Starlark interpreter, and puts its resources together as Tilt does.
 
-Called by the tests of tilt/. The builtins have the parameters of Tilt's; a name that is not here, or a parameter that Tilt does
-not have, is an error. They record, and change nothing: only `kustomize` runs a command, `kubectl kustomize`.
+The builtins have the parameters of Tilt's; a name that is not here, or a parameter that Tilt does not have, is an error. They
+record, and change nothing: only `kustomize` runs a command, `kubectl kustomize`.
 """
 
 from __future__ import annotations

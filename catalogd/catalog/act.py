@@ -1,7 +1,7 @@
 """Carries out the Plan of one Catalog: starts jobs, changes what is served, writes objects.
 
-Called by catalogd.catalog.reconciler after each decision. Decides nothing: what to do is in the Plan. What this process has to
-remember of it is kept in `Memory`, from which the next World is observed.
+Decides nothing: what to do is in the Plan. What this process has to remember of it is kept in `Memory`, from which the next World
+is observed.
 """
 
 from __future__ import annotations

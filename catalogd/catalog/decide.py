@@ -1,7 +1,7 @@
 """Decides the next step for one Catalog: a list of rules, of which the first that answers wins.
 
-Called by catalogd.catalog.reconciler for each World. Each Plan is one step; the next pass observes its result, so that the same
-rules continue after a crash between any two writes. All timing is in catalogd.catalog.timing. Pure.
+Each Plan is one step; the next pass observes its result, so that the same rules continue after a crash between any two writes.
+All timing is in catalogd.catalog.timing. Pure.
 """
 
 from __future__ import annotations

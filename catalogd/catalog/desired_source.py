@@ -1,7 +1,6 @@
 """The source that the spec of a Catalog asks for: as DesiredSource for decisions, as Source for the job that reads it.
 
-Used by catalogd.catalog.decide, source_inputs, events and metrics. Does not read the cluster: the World has the Secrets and
-ConfigMaps that exist. Pure.
+Does not read the cluster: the World has the Secrets and ConfigMaps that exist. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Metrics of each Catalog: its status as numbers, for alerts.
 
-Registered by catalogd.setup, collected by each scrape of /metrics. Only the leader exports them, because it alone checks
-sources. Values are computed at each scrape from the informer and the reconciler: a deleted Catalog has no series.
+Only the leader exports them, because it alone checks sources. Values are computed at each scrape from the informer and the
+reconciler: a deleted Catalog has no series.
 """
 
 from __future__ import annotations

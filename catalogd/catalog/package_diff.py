@@ -1,7 +1,6 @@
 """The Package and BundleMetadata objects of one Catalog: their names, and how those on the cluster differ from the desired ones.
 
-Used by catalogd.catalog.package_sync. The bodies of objects come from catalogd.ingest.package_objects. Knows no catalog file.
-Pure.
+The bodies of objects come from catalogd.ingest.package_objects. Knows no catalog file. Pure.
 """
 
 from __future__ import annotations

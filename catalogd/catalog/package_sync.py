@@ -1,7 +1,6 @@
 """Compares the Package and BundleMetadata objects on the cluster with the content that is served, and writes the differences.
 
-Used by catalogd.catalog.reconciler (difference) and catalogd.catalog.act (sync), one PackageSync for each kind. Names and
-differences are determined by catalogd.catalog.package_diff. Never deletes an object that another Catalog controls.
+Names and differences are determined by catalogd.catalog.package_diff. Never deletes an object that another Catalog controls.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Reconciles Catalogs: observes one, runs the five steps, and writes its status.
 
-Built by catalogd.setup, run on the replica that leads. Changes nothing but the status; what a Plan changes is in
-catalogd.catalog.act. Sources are read in jobs only.
+Changes nothing but the status; what a Plan changes is in catalogd.catalog.act. Sources are read in jobs only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The status of one Catalog: World, Evaluation and outcome -> Status.
 
-Called by the reconciler after each pass. Reports three things and keeps them apart: the content that is served, the attempt to
-load what the spec asks for, and the two together. Pure.
+Reports three things and keeps them apart: the content that is served, the attempt to load what the spec asks for, and the two
+together. Pure.
 """
 
 from __future__ import annotations

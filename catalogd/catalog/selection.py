@@ -1,6 +1,6 @@
 """What spec.packages selects of the content that is served, and the condition PackagesSelected of one Catalog.
 
-Called by catalogd.catalog.report. A name that the catalog lacks is reported and stops nothing: newer content may have it. Pure.
+A name that the catalog lacks is reported and stops nothing: newer content may have it. Pure.
 """
 
 from __future__ import annotations

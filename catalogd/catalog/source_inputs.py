@@ -1,8 +1,7 @@
 """Reads the inputs of a source from the cluster: the Secret with its credentials, and the files of ConfigMaps.
 
-Used by catalogd.catalog.act when a job starts, and by catalogd.catalog.reconciler for their versions. The files are read from the
-API server when the job starts, as Secrets are (olmkit.runtime.source_secrets); an informer of metadata alone reports which
-ConfigMaps exist and when they change.
+The files are read from the API server when the job starts, as Secrets are (olmkit.runtime.source_secrets); an informer of
+metadata alone reports which ConfigMaps exist and when they change.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The condition Valid of one Catalog: the problems in the content that is served, and the objects without their plain name.
 
-Called by catalogd.catalog.report. Every renamed Package object is listed before the problems, up to the maximum length of a
-message; problems are counted, and the first ones quoted. Pure.
+Every renamed Package object is listed before the problems, up to the maximum length of a message; problems are counted, and the
+first ones quoted. Pure.
 """
 
 from __future__ import annotations

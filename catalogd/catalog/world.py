@@ -1,6 +1,6 @@
 """World, Plan, Evaluation and Done of one Catalog: what was observed, what to do, why, and what was done. Values only.
 
-Made by catalogd.catalog.reconciler (World), catalogd.catalog.decide (Plan, Evaluation) and catalogd.catalog.act (Done). Pure.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Evaluates preconditions and Range of a GET or HEAD for one representation of known size: RFC 9110 sections 13 and 14.
 
-Called by catalogd.http.responses. A request for several ranges gets the whole representation, as the RFC allows. The date
-of If-Modified-Since is compared for equality, as clients send back the Last-Modified that they received: the clock of a leader
-may have been wrong, so that what is newer has the earlier date. Pure.
+A request for several ranges gets the whole representation, as the RFC allows. The date of If-Modified-Since is compared for
+equality, as clients send back the Last-Modified that they received: the clock of a leader may have been wrong, so that what is
+newer has the earlier date. Pure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Content negotiation: which media type and encoding a client accepts (RFC 9110 sections 12.4.2, 12.5.1 and 12.5.3).
 
-Called by catalogd.http.server for each request. Invalid members of a header are ignored. Pure.
+Invalid members of a header are ignored. Pure.
 """
 
 from __future__ import annotations

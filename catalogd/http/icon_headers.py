@@ -1,6 +1,6 @@
 """The media type and headers of an icon: its publisher chose the type, and browsers must run no scripts in it.
 
-Called by catalogd.http.server. Pure.
+Pure.
 """
 
 from __future__ import annotations

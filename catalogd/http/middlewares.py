@@ -1,8 +1,4 @@
-"""The middlewares of the application that serves catalogs: metrics, and errors as JSON.
-
-Used by catalogd.http.server in this order, the first one outermost. olmkit.runtime.listener's connection_tracking_middleware goes
-outside of them.
-"""
+"""The middlewares of the application that serves catalogs: metrics, and errors as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generates the OpenAPI 3.1 document of catalogd's HTTP API from catalogd.http.routes. Served by catalogd.http.server. Pure."""
+"""Generates the OpenAPI 3.1 document of catalogd's HTTP API from catalogd.http.routes. Pure."""
 
 from __future__ import annotations
 

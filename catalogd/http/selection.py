@@ -1,7 +1,7 @@
 """What spec.packages of a Catalog leaves of its responses: the packages that are listed, and their documents for resolvers.
 
-Used by catalogd.http.server. The whole catalog is always served, and its digest does not depend on the list; the entity tag and
-the date of a response that the list limits do.
+The whole catalog is always served, and its digest does not depend on the list; the entity tag and the date of a response that the
+list limits do.
 """
 
 from __future__ import annotations

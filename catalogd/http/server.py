@@ -1,7 +1,7 @@
 """Serves catalogs over HTTP: the handlers of catalogd.http.routes. Documented in docs/catalogd-http.md.
 
-Set up by catalogd.setup. Runs on every replica, also while the API server is unavailable. Reads only the store of catalogs and
-the files of catalogd.http.compression; the path of a request never becomes a path on disk. Errors are JSON: {"error": "..."}.
+Runs on every replica, also while the API server is unavailable. Reads only the store of catalogs and the files of
+catalogd.http.compression; the path of a request never becomes a path on disk. Errors are JSON: {"error": "..."}.
 """
 
 from __future__ import annotations

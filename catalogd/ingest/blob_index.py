@@ -1,7 +1,6 @@
 """The index of the blobs of a catalog: the byte range of each in its file, by schema, package and name.
 
-Built by catalogd.ingest.content_writer, queried by catalogd.http.server for each filtered request. Holds no blob and opens no
-file: it is given lengths and returns ranges. Results are in the order of the file.
+Holds no blob and opens no file: it is given lengths and returns ranges. Results are in the order of the file.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The summary of a catalog for its status: package names, counts and problems.
 
-Written by catalogd.ingest.content_writer, read by catalogd.ingest.content, reported by catalogd.catalog.report. Pure.
+Pure.
 """
 
 from __future__ import annotations

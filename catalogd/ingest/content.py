@@ -1,4 +1,4 @@
-"""The content of one catalog on disk. Written by catalogd.ingest.content_writer, read by the HTTP server and the reconciler.
+"""The content of one catalog on disk.
 
     all.jsonl          the blobs, one per line (formats 1.3)
     index.json         the index of catalogd.ingest.blob_index

@@ -1,8 +1,8 @@
 """Writes the blobs of a catalog, as they are parsed, to the files of catalogd.ingest.content.
 
-Used by catalogd.ingest.load_job in a job. Blobs pass through once and are not kept in memory: the parts of bundles that are
-needed later go to a temporary file, packages and channels are read again from the written file. catalogd.ingest.serialized_blobs
-makes what is written of each blob, catalogd.ingest.package_index what is derived from all blobs of a package.
+Blobs pass through once and are not kept in memory: the parts of bundles that are needed later go to a temporary file, packages
+and channels are read again from the written file. catalogd.ingest.serialized_blobs makes what is written of each blob,
+catalogd.ingest.package_index what is derived from all blobs of a package.
 """
 
 from __future__ import annotations

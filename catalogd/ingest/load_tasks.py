@@ -1,4 +1,4 @@
-"""Makes the tasks of load jobs. Called by catalogd.catalog.reconciler and catalogd.setup; starts nothing."""
+"""Makes the tasks of load jobs. Starts nothing."""
 
 from __future__ import annotations
 

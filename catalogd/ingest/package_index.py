@@ -1,7 +1,6 @@
 """Derives from all blobs of a package its Package object, resolution document, summary and icon, and checks it.
 
-Used by catalogd.ingest.content_writer when all blobs are on disk. Processes one package at a time: memory does not grow with the
-catalog. Invalid blobs affect their own package only.
+Processes one package at a time: memory does not grow with the catalog. Invalid blobs affect their own package only.
 """
 
 from __future__ import annotations

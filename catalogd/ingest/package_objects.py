@@ -1,7 +1,6 @@
 """The specs and annotations of Package and BundleMetadata objects, and the fingerprints by which they are compared.
 
-Made by catalogd.ingest.content_writer while a catalog is loaded, compared by catalogd.catalog.package_diff. Imports neither
-the API models (jobs do without them) nor the parser of blobs (the controller does without it). Pure.
+Imports neither the API models (jobs do without them) nor the parser of blobs (the controller does without it). Pure.
 """
 
 from __future__ import annotations

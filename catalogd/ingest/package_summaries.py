@@ -1,7 +1,6 @@
 """The summary of a package for lists in consoles. Pure.
 
-Made by catalogd.ingest.package_index, served as /catalogs/<c>/api/v1/packages. A few hundred bytes per package, with a link to
-the icon instead of the icon.
+A few hundred bytes per package, with a link to the icon instead of the icon.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Serializes one blob for the writer of a content, in the process that parsed it.
 
-Used by catalogd.ingest.content_writer, and by the processes of catalogd.ingest.yaml_worker_pool. Pure.
+Pure.
 """
 
 from __future__ import annotations

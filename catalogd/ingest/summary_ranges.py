@@ -1,7 +1,6 @@
 """Where the document of all package summaries has that of each package, so that some of them can be served. Pure.
 
-Called by catalogd.ingest.content; catalogd.ingest.package_index writes the document. The process that serves catalogs imports
-this module, so it imports no parser of catalogs.
+The process that serves catalogs imports this module, so it imports no parser of catalogs.
 """
 
 from __future__ import annotations

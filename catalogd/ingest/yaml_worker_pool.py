@@ -1,9 +1,8 @@
 """Processes that parse YAML documents for a load job: parsing holds the GIL, and a machine has more than one processor.
 
-Created by catalogd.ingest.load_job before the job has threads, used by catalogd.ingest.catalog_files. Documents are sent to the
-workers in batches; the serialized blobs come back in the order of the documents. The pool never waits for a worker without
-also sending to it, so that neither blocks the other. The data in flight is bounded, however large the values in the documents
-are.
+Documents are sent to the workers in batches; the serialized blobs come back in the order of the documents. The pool never waits
+for a worker without also sending to it, so that neither blocks the other. The data in flight is bounded, however large the values
+in the documents are.
 
 A worker has the limits of the job, and less memory. If a worker dies, the job ends in the same way: see WorkerDied.
 """

@@ -1,7 +1,7 @@
 """The HTTP client of replication: requests the leader's records, the checksums of a content, and the bytes of its files.
 
-Used by catalogd.replication.follower and copier; catalogd.replication.server answers. Trusts nothing: responses are limited in
-size, and the store compares files with their checksums before they are published. Raises ReplicationError only.
+Trusts nothing: responses are limited in size, and the store compares files with their checksums before they are published. Raises
+ReplicationError only.
 """
 
 from __future__ import annotations

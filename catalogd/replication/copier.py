@@ -1,7 +1,7 @@
 """Copies one content from the leader to the store of this replica, and verifies it against its checksums before it is published.
 
-Used by catalogd.replication.follower. An interrupted copy is resumed where it stopped, also from another leader as long as that
-has the same files. A copy that fails leaves nothing behind.
+An interrupted copy is resumed where it stopped, also from another leader as long as that has the same files. A copy that fails
+leaves nothing behind.
 """
 
 from __future__ import annotations

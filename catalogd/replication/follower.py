@@ -1,10 +1,10 @@
 """Serves on this replica what the leader serves, from a copy on its own disk.
 
-Set up by catalogd.replication.setup; runs on every replica, and does nothing while this one leads. Every two seconds it requests
-the leader's records, copies the content that is not stored here, verifies it and puts it in the store. Content that is served
-here stays served while the leader is away; it is removed only when the informer of this replica shows that its Catalog was
-deleted or made Unavailable, so a leader that lost its disk removes nothing here. Content of a deleted Catalog is never served
-under a new one of the same name: records and Catalogs are compared by uid.
+Runs on every replica, and does nothing while this one leads. Every two seconds it requests the leader's records, copies the
+content that is not stored here, verifies it and puts it in the store. Content that is served here stays served while the leader
+is away; it is removed only when the informer of this replica shows that its Catalog was deleted or made Unavailable, so a leader
+that lost its disk removes nothing here. Content of a deleted Catalog is never served under a new one of the same name: records
+and Catalogs are compared by uid.
 
 The leader may change at each await. So a response of a leader is valid only while its term of the lease lasts, as far as this
 replica knows: the store checks that again at the moment it serves, and nothing of it is kept when this replica becomes the

@@ -1,6 +1,6 @@
 """Sets up replication on this replica: publishes its address on the lease, and runs the follower.
 
-Called by catalogd.setup. The routes are catalogd.replication.server's, and are mounted by catalogd.setup.
+The routes are catalogd.replication.server's, and are mounted by catalogd.setup.
 """
 
 from __future__ import annotations

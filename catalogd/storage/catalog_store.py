@@ -1,9 +1,8 @@
 """The content that is served under the name of each Catalog, and the state file from which a restarted process serves it again.
 
 Filled by catalogd.catalog.reconciler on the leader and by catalogd.replication.follower on the other replicas, read by
-catalogd.http.server for every request. Used by one event loop; blocking work (catalogd.storage.disk) runs in threads.
-Replaced content is retained for a while, so that clients that know its digest can still read it. Content that no Catalog
-refers to is removed.
+catalogd.http.server for every request. Blocking work (catalogd.storage.disk) runs in threads. Replaced content is retained for a
+while, so that clients that know its digest can still read it. Content that no Catalog refers to is removed.
 
     in the state file --> pending --(every byte verified)--> served --(replaced)--> retained --(time, or a full disk)--> removed
                              +--(corrupt)--> removed; the owner of the store loads it again <--(corrupt)--+

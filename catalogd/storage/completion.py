@@ -1,7 +1,4 @@
-"""Work that is completed even if its caller is cancelled.
-
-Used by catalogd.storage.catalog_store and catalogd.replication.copier.
-"""
+"""Work that is completed even if its caller is cancelled."""
 
 from __future__ import annotations
 

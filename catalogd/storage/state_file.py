@@ -2,8 +2,7 @@
 
     {"format": 2, "catalogs": {name: record}, "kept": [{"catalog": name, "record": record, "until": seconds since 1970}]}
 
-Used by catalogd.storage.disk and catalogd.replication. An invalid record is left out, and its Catalog is loaded again; a file of
-another format counts as empty. Opens no file.
+An invalid record is left out, and its Catalog is loaded again; a file of another format counts as empty. Opens no file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Commands of kubectl that a demo runs and shows. Called by the demos."""
+"""Commands of kubectl that a demo runs and shows."""
 
 import json
 from collections.abc import Mapping

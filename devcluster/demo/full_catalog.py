@@ -1,4 +1,4 @@
-"""The demo of a full catalog: one Operator for every package of a folder, all at once. Called by __main__."""
+"""The demo of a full catalog: one Operator for every package of a folder, all at once."""
 
 import json
 import statistics

@@ -1,4 +1,4 @@
-"""Prints the output of the demo: lines with the seconds since its start, changes of conditions, progress. Called by the demos."""
+"""Prints the output of the demo: lines with the seconds since its start, changes of conditions, progress."""
 
 import re
 import sys

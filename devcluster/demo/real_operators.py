@@ -1,4 +1,4 @@
-"""The demo of a real node: the suite as pods of its image, and operators that are real pods. Called by __main__.
+"""The demo of a real node: the suite as pods of its image, and operators that are real pods.
 
 The operators are those of devcluster.operators: one reconciles a custom resource, one has webhooks, one serves an aggregated API.
 """

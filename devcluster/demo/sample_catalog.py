@@ -1,4 +1,4 @@
-"""The demo of the sample catalog: a Catalog, two Operators, an update when the tag moves, a dependency. Called by __main__."""
+"""The demo of the sample catalog: a Catalog, two Operators, an update when the tag moves, a dependency."""
 
 from devcluster.cluster import Cluster
 from devcluster.demo.commands import apply_file, show

@@ -1,1 +1,1 @@
-"""GitOps tools and a git server as processes on this machine, connected to a cluster. Called by tests/gitops; never shipped."""
+"""GitOps tools and a git server as processes on this machine, connected to a cluster. Never shipped."""

@@ -1,9 +1,8 @@
 """Argo CD as processes on this machine: redis, repo server, application controller, API server and command line.
 
-Called by tests/gitops. The programs are built from its Go module once, redis comes from Debian. Nothing is changed in Argo CD:
-its custom resource definitions and default settings are those of the module, to which the caller adds ConfigMap entries as an
-administrator would. The processes act as the cluster's administrator, as the default installation does, and end with the process
-that started them.
+The programs are built from its Go module once, redis comes from Debian. Nothing is changed in Argo CD: its custom resource
+definitions and default settings are those of the module, to which the caller adds ConfigMap entries as an administrator would.
+The processes act as the cluster's administrator, as the default installation does, and end with the process that started them.
 """
 
 import http.client

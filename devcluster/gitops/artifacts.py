@@ -1,7 +1,7 @@
 """A git repository whose commits Flux reads as ExternalArtifacts, the kind for sources that are not Flux's own.
 
-Called by tests/gitops. Flux's source-controller is not used: a module that it requires is not published for Go's module proxy. As
-third-party source controllers do, `push` archives the commit, serves the archive on loopback and names it in the status.
+Flux's source-controller is not used: a module that it requires is not published for Go's module proxy. As third-party source
+controllers do, `push` archives the commit, serves the archive on loopback and names it in the status.
 """
 
 import functools

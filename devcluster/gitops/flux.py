@@ -1,4 +1,4 @@
-"""Flux's kustomize-controller as a process on this machine. Called by tests/gitops.
+"""Flux's kustomize-controller as a process on this machine.
 
 It is built from its Go module once, and its definitions are those of the modules. It acts as the cluster's administrator, as in
 Flux's default installation, and ends with the process that started it. artifacts.py is its source.

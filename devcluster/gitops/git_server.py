@@ -1,4 +1,4 @@
-"""A git server: smart HTTP on loopback, for clones and pushes without a login, by `git http-backend`. Called by tests/gitops.
+"""A git server: smart HTTP on loopback, for clones and pushes without a login, by `git http-backend`.
 
 It ends with the `with` block or its process. Repositories are folders below the one that it is given.
 """

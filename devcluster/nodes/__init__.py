@@ -1,1 +1,1 @@
-"""The nodes of a cluster: simulated ones, or one real node that runs pods. Called by the supervisor."""
+"""The nodes of a cluster: simulated ones, or one real node that runs pods."""

@@ -1,4 +1,4 @@
-"""The DNS of a cluster with a real node: CoreDNS as a Deployment behind the Service `kube-dns`. Called by the supervisor. Pure.
+"""The DNS of a cluster with a real node: CoreDNS as a Deployment behind the Service `kube-dns`. Pure.
 
 It answers for Services and pods. Every other name does not exist, because no question may leave this machine.
 """

@@ -1,4 +1,4 @@
-"""The addresses of a cluster with a real node. Called by the control plane, the supervisor and the parts of the node. Pure.
+"""The addresses of a cluster with a real node. Pure.
 
 All are in the cluster's pod range, so no two clusters share any:
 

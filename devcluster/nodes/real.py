@@ -1,4 +1,4 @@
-"""The programs of a real node: containerd, kubelet and kube-proxy, with their configuration. Called by the supervisor.
+"""The programs of a real node: containerd, kubelet and kube-proxy, with their configuration.
 
 They run in the namespaces of devcluster.nodes.sandbox, so all paths below /run, /var/lib and /var/log are the node's own. Images
 come from the registry of the cluster alone, whatever host their names have, and pods have no route out of this machine.

@@ -1,8 +1,8 @@
 """The namespaces in which a real node lives, so that nothing of it remains when its first process ends.
 
-Called by the supervisor. The node has its own network, mounts, processes, IPC and host name. Its bridge, packet filter rules,
-mounts and pods are in these namespaces, and the kernel removes them with the namespaces' first process, which it ends with the
-supervisor. Only the pods' cgroups are outside, and the interface of this machine for a moment; `remove` removes both.
+The node has its own network, mounts, processes, IPC and host name. Its bridge, packet filter rules, mounts and pods are in these
+namespaces, and the kernel removes them with the namespaces' first process, which it ends with the supervisor. Only the pods'
+cgroups are outside, and the interface of this machine for a moment; `remove` removes both.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The simulated nodes: kwok's command line and the Node objects. Called by the supervisor. Pure.
+"""The simulated nodes: kwok's command line and the Node objects. Pure.
 
 kwok answers for the kubelets: every pod that the scheduler binds is Running and Ready a moment later, nothing is executed.
 """

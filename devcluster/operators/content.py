@@ -1,7 +1,4 @@
-"""The operators as a catalog: writes their bundles, and the catalog that offers them, into a folder.
-
-Called by the tests and the demo. devcluster.images pushes what the folder contains.
-"""
+"""The operators as a catalog: writes their bundles, and the catalog that offers them, into a folder."""
 
 import json
 from pathlib import Path

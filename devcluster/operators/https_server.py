@@ -1,4 +1,4 @@
-"""HTTPS with a certificate that is read again when its files change. Called by reservations and library.
+"""HTTPS with a certificate that is read again when its files change.
 
 No request is lost when a pod leaves: after SIGTERM the server answers for a few seconds more, and closes each connection after an
 answer, so that the API server opens its next connection to another pod.

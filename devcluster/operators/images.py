@@ -1,7 +1,4 @@
-"""The container images of the operators: the suite's own image with one more layer, the sources of the operators.
-
-Called by the tests and the demo, which have the suite's image built.
-"""
+"""The container images of the operators: the suite's own image with one more layer, the sources of the operators."""
 
 import gzip
 import hashlib

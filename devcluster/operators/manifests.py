@@ -1,4 +1,4 @@
-"""The registry+v1 bundles of the operators: ClusterServiceVersions and CRDs as values. Called by content. Pure."""
+"""The registry+v1 bundles of the operators: ClusterServiceVersions and CRDs as values. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The body of each operator: flags, a client, probes, and an orderly end after SIGTERM. Called by their modules.
+"""The body of each operator: flags, a client, probes, and an orderly end after SIGTERM.
 
 In a pod the client uses the ServiceAccount; tests run the same programs as processes with a kubeconfig.
 """

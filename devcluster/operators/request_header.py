@@ -1,4 +1,4 @@
-"""Delegated authentication and authorization of an aggregated API server, as an aiohttp middleware. Called by library.
+"""Delegated authentication and authorization of an aggregated API server, as an aiohttp middleware.
 
 The API server proxies a request with its own client certificate and names the user in headers. Who signs that certificate and
 which headers count stands in a ConfigMap of kube-system, which is read at the start. Whether the user may do what the request

@@ -1,1 +1,1 @@
-"""The commands `olm bundle ...`, one module each, named as the command. Called by olmctl.main."""
+"""The commands `olm bundle ...`, one module each, named as the command."""

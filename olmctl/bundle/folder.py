@@ -1,7 +1,4 @@
-"""Reads the bundle of a folder: registry+v1 if it has metadata/, else plain+v0.
-
-Called by olmctl.bundle.render and olmctl.cluster.planned_bundle.
-"""
+"""Reads the bundle of a folder: registry+v1 if it has metadata/, else plain+v0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The printing of documents in the format of the option --output. Called by the commands of olmctl.catalog."""
+"""The printing of documents in the format of the option --output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of arguments and options whose values shells complete with names of the cluster. Called by olmctl.cli.
+"""The types of arguments and options whose values shells complete with names of the cluster.
 
 The names are read by olmctl.cluster.completion, which is imported only then. Whatever goes wrong, nothing is completed.
 """

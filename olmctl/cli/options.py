@@ -1,4 +1,4 @@
-"""The types of arguments and the options that several commands have. Called by the modules of olmctl.cli.
+"""The types of arguments and the options that several commands have.
 
 Imports nothing that is slow to import: a command's options are declared whenever `olm` starts.
 """

@@ -1,4 +1,4 @@
-"""The commands that use a cluster, one module each, named as the command, and what they share. Called by olmctl.main.
+"""The commands that use a cluster, one module each, named as the command, and what they share.
 
 They work through the API server alone, with the permissions of the caller. Data goes to standard output; progress, warnings and
 errors go to standard error.

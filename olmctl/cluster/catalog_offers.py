@@ -1,6 +1,6 @@
 """What the Catalogs of the cluster offer of a package, as operator-controller sees it: the same rules, in the same words.
 
-Called by search.py, show.py, install.py, graph.py and planned_bundle.py. Reads Catalogs.
+Reads Catalogs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads catalogs from catalogd through the API server: by the proxy of its Service, with the permissions of the caller.
 
-Called by olmctl.cluster.packages and graph.py. The API server does not pass the caller's token on to catalogd: where catalogd
-requires one, a port of its pod is forwarded instead (port_forward.py).
+The API server does not pass the caller's token on to catalogd: where catalogd requires one, a port of its pod is forwarded
+instead (port_forward.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The names that shells complete: Operators, packages, channels and versions, read from the cluster.
-
-Called by olmctl.cli.completion.
-"""
+"""The names that shells complete: Operators, packages, channels and versions, read from the cluster."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Whether the status of Operators is kept up to date: a warning of the commands that show it, if no controller does.
 
-Called by list.py, why.py and tree.py. Reads the Lease of operator-controller, which its leader renews. What the caller may not
-read is not known, and nothing is said about it.
+Reads the Lease of operator-controller, which its leader renews. What the caller may not read is not known, and nothing is said
+about it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What `olm diff` prints: a summary in lines that begin with `#`, then a unified diff of the objects; or the same as a value.
 
-Called by diff.py. Objects are shown as YAML; text of bundles without characters that control a terminal. Pure but for printing.
+Objects are shown as YAML; text of bundles without characters that control a terminal. Pure but for printing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The objects of a BundleDeployment on the cluster, with their health, and the custom resources of its CRDs.
 
-Called by tree.py, uninstall.py, diff.py, revisions.py and olmctl.suite. The kinds are those of the inventory annotation, the
-objects those that the BundleDeployment applied: a label alone may be a copy. What the caller may not list is reported, never
-left out in silence.
+The kinds are those of the inventory annotation, the objects those that the BundleDeployment applied: a label alone may be a copy.
+What the caller may not list is reported, never left out in silence.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Whether a catalog offers the version or range that is asked for, and an upgrade to it from what runs.
 
-Called by install.py and upgrade.py before they change anything.
 Package objects list the newest versions, also while catalogd is away; the others are read from catalogd. What cannot be read
 refuses nothing: operator-controller decides then.
 """

@@ -1,7 +1,7 @@
 """The packages that can be installed: Package objects, and the summaries that catalogd serves of them.
 
-Called by the commands that search, show and install packages. Package objects are there while catalogd is away; only summaries
-have provider, keywords and deprecations, so a command reports what it could not read.
+Package objects are there while catalogd is away; only summaries have provider, keywords and deprecations, so a command reports
+what it could not read.
 """
 
 from __future__ import annotations

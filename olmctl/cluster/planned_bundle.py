@@ -1,6 +1,6 @@
 """The bundle that an Operator has, and one that it may have: pulled, and rendered as rukpak would, without installing them.
 
-Called by diff.py. Images are pulled by this program, with the logins of the user. Writes to a temporary folder only.
+Images are pulled by this program, with the logins of the user. Writes to a temporary folder only.
 """
 
 from __future__ import annotations

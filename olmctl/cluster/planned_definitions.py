@@ -1,7 +1,7 @@
 """The CustomResourceDefinitions of a bundle that may come, judged as rukpak will judge them: by those on the cluster, the
 settings of the Operator, and the custom resources that exist.
 
-Called by diff.py and approve.py. Custom resources are read as the user, and evaluated in this process. Changes nothing.
+Custom resources are read as the user, and evaluated in this process. Changes nothing.
 """
 
 from __future__ import annotations

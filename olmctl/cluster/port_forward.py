@@ -1,7 +1,7 @@
 """Requests to a controller over a forwarded port of its pod, with the caller's own token: for one that requires it.
 
-Called by olmctl.cluster.catalogd and why. The API server tunnels the connection: a websocket with one data and one error channel,
-and TLS runs through it end to end: the controller's certificate is verified with the CA that it publishes.
+The API server tunnels the connection: a websocket with one data and one error channel, and TLS runs through it end to end: the
+controller's certificate is verified with the CA that it publishes.
 """
 
 from __future__ import annotations

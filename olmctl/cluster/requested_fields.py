@@ -1,6 +1,6 @@
 """Whether the API server would take the package, channel and version that are asked for, by the patterns of its schema.
 
-Called by install.py and upgrade.py before they send or print an Operator. Asks no cluster.
+Asks no cluster.
 """
 
 from __future__ import annotations

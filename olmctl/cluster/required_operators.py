@@ -1,8 +1,4 @@
-"""Which Operators require which, and which dependencies are deleted with the last Operator that requires them. Pure.
-
-Called by install.py, uninstall.py, upgrade.py and why.py. operator-controller decides again when the Operator is gone, from
-what the cluster has then.
-"""
+"""Which Operators require which, and which dependencies are deleted with the last Operator that requires them. Pure."""
 
 from __future__ import annotations
 

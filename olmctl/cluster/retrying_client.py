@@ -1,8 +1,7 @@
 """The client of a command: repeats a request that the API server has refused for a moment, where a repetition does no harm.
 
-Called by olmctl.cluster.session. Controllers do not use it: their queues and informers repeat. It never repeats what may have had
-an effect that a second request would add to, nor what a Service or pod answers through the API server's proxy: its caller knows
-what that means.
+Controllers do not use it: their queues and informers repeat. It never repeats what may have had an effect that a second request
+would add to, nor what a Service or pod answers through the API server's proxy: its caller knows what that means.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The revisions of what Operators have installed, as their BundleDeployments record them. Called by `olm show`."""
+"""The revisions of what Operators have installed, as their BundleDeployments record them."""
 
 from __future__ import annotations
 

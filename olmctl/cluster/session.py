@@ -1,7 +1,6 @@
 """The connection of a command to a cluster: the client that its options lead to.
 
-Called by the commands of olmctl.cluster and olmctl.suite and by completion.py. The work of a command is an async function;
-on_cluster() makes what its declaration in olmctl.cli calls.
+The work of a command is an async function; on_cluster() makes what its declaration in olmctl.cli calls.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Follows one object until something about it is true, with a line of progress. Called by the commands with --wait."""
+"""Follows one object until something about it is true, with a line of progress."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Whether the controllers of the suite run, and how they are stopped before anything is done in their place.
 
-Called by olmctl.suite.removal and olmctl.suite.running. A controller runs while the holder of its Lease renews it, whether it is
-a pod or a process. It is stopped when none of its pods exists and nobody holds its Lease. Times are those of this process: the
-clocks of others are never compared with it.
+A controller runs while the holder of its Lease renews it, whether it is a pod or a process. It is stopped when none of its pods
+exists and nobody holds its Lease. Times are those of this process: the clocks of others are never compared with it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """In which fields the objects of the suite on a cluster differ from its manifests: what an installation would change.
 
-Called by olmctl.suite.status. The API server applies each object without storing it, so that its defaults are no differences.
-Metadata and status are not compared. Never changes the cluster.
+The API server applies each object without storing it, so that its defaults are no differences. Metadata and status are not
+compared. Never changes the cluster.
 """
 
 from __future__ import annotations

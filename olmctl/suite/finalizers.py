@@ -1,4 +1,4 @@
-"""The finalizers of the suite, and what holds an object that is being deleted. Called by olmctl.suite.removal."""
+"""The finalizers of the suite, and what holds an object that is being deleted."""
 
 from __future__ import annotations
 

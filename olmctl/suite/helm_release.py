@@ -1,6 +1,6 @@
 """The Helm release of a suite that the command olm takes over: Helm still has it recorded, and can delete it later.
 
-Called by olmctl.suite.install. Reads metadata only: the Secrets of a release contain its values.
+Reads metadata only: the Secrets of a release contain its values.
 """
 
 from __future__ import annotations

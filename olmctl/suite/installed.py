@@ -1,7 +1,4 @@
-"""The suite that an installation finds on the cluster: its version, its namespace, and objects that the new version lacks.
-
-Called by olmctl.suite.install and olmctl.suite.uninstall.
-"""
+"""The suite that an installation finds on the cluster: its version, its namespace, and objects that the new version lacks."""
 
 from __future__ import annotations
 

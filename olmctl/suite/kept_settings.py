@@ -1,6 +1,6 @@
 """The image of the controllers that are installed, and the Secrets to pull it: an installation that names none keeps them.
 
-Called by olmctl.suite.install and olmctl.suite.differences. Pure.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What the suite consists of on a cluster: its CRDs and the objects of config/default, for one image and one pair of namespaces.
 
-Called by the commands of olmctl.suite, and by release/, which writes install.yaml and the Helm chart of the same objects. Reads
-manifests.yaml, which `make generate` writes from config/default; never connects to a cluster.
+Reads manifests.yaml, which `make generate` writes from config/default; never connects to a cluster.
 """
 
 from __future__ import annotations

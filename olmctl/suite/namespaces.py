@@ -1,6 +1,6 @@
 """What the namespaces of the suite contain that is not the suite's, such as pull secrets: it would be deleted with them.
 
-Called by olmctl.suite.uninstall. Reads metadata only, so that no Secret's data leaves the cluster.
+Reads metadata only, so that no Secret's data leaves the cluster.
 """
 
 from __future__ import annotations

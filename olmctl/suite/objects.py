@@ -1,6 +1,6 @@
 """The objects of the suite on a cluster: of which kind they are, what state they are in, and why a Deployment is not available.
 
-Called by the commands of olmctl.suite. Reads the cluster only.
+Reads the cluster only.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What must hold before a command changes anything: the version of Kubernetes, and the permissions of the user.
 
-Called by olmctl.suite.install and olmctl.suite.uninstall. Creates reviews only, which the API server answers and does not store.
+Creates reviews only, which the API server answers and does not store.
 """
 
 from __future__ import annotations

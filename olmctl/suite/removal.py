@@ -1,7 +1,7 @@
 """Deletes objects and waits until they are gone, and says what holds those that stay.
 
-Called by olmctl.suite.uninstall. Each step can be repeated: it reads what is there, and what is gone already is no error. Never
-removes a finalizer of the suite while its controller may run.
+Each step can be repeated: it reads what is there, and what is gone already is no error. Never removes a finalizer of the suite
+while its controller may run.
 """
 
 from __future__ import annotations

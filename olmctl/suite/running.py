@@ -1,6 +1,6 @@
 """Whether the controllers that are available also lead, and whether they are of one image.
 
-Called by olmctl.suite.status and olmctl.suite.install. Pods without a leader do nothing, whatever their probes say.
+Pods without a leader do nothing, whatever their probes say.
 """
 
 from __future__ import annotations

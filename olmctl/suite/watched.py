@@ -1,4 +1,4 @@
-"""Objects of the cluster that a command follows while it waits. Called by olmctl.suite; never writes."""
+"""Objects of the cluster that a command follows while it waits. Never writes."""
 
 from __future__ import annotations
 

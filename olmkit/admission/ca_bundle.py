@@ -3,7 +3,7 @@
 The configuration itself comes with the manifests of the suite, without a caBundle. The leader writes the field when the CA
 changes, and when somebody else has written the configuration. olmkit.tls.managed_certificate calls `write` before a certificate
 of another CA is served, so that a rotation refuses no request. Never creates or deletes a configuration, nor changes another
-field of it. Made by olmkit.admission.setup.
+field of it.
 """
 
 from __future__ import annotations

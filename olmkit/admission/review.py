@@ -1,6 +1,6 @@
 """The AdmissionReview v1 of the API server as values, and the answer to it.
 
-Called by olmkit.admission.server; validators take an AdmissionRequest and return a Denial or None. Pure.
+Validators take an AdmissionRequest and return a Denial or None. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Adds the admission webhooks of a controller to its manager: server, certificate, and the CA that the API server trusts.
-
-Called by the setup of each controller that has webhooks.
-"""
+"""Adds the admission webhooks of a controller to its manager: server, certificate, and the CA that the API server trusts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BundleMetadata: one bundle of a Catalog. Written by catalogd with --bundle-metadata; not reconciled. Pure."""
+"""BundleMetadata: one bundle of a Catalog. Not reconciled. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Finds conditions by type, and merges desired conditions into existing ones, with the transitions.
 
-Called by every `report` and by readers of conditions. Only this module sets lastTransitionTime. Pure: the caller passes the time.
+Only this module sets lastTransitionTime. Pure: the caller passes the time.
 """
 
 from __future__ import annotations

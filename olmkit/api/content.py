@@ -1,7 +1,4 @@
-"""Fields that Catalogs and Bundles share: sources, the phase, and the resolved source. Pure.
-
-Used by olmkit.api.catalogs and olmkit.api.bundles, which extend them, and by controllers for the status.
-"""
+"""Fields that Catalogs and Bundles share: sources, the phase, and the resolved source. Pure."""
 
 from __future__ import annotations
 

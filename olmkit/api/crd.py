@@ -1,7 +1,6 @@
 """Makes structural CustomResourceDefinitions of the API models.
 
-Called by release.generated, which writes them into config/crd, and by `olm suite`. Never connects to a cluster.
-CRD_DEFINITIONS has the names, columns and rules that are not in the models.
+Never connects to a cluster. CRD_DEFINITIONS has the names, columns and rules that are not in the models.
 """
 
 from __future__ import annotations

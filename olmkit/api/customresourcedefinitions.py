@@ -1,7 +1,7 @@
 """What controllers need of CustomResourceDefinitions: names, versions, conversion, who installed them.
 
-A CustomResourceDefinition of a real operator has up to 1 MB, nearly all of it schemas. `trim` is the transform of an informer
-and keeps the facts alone; `definition_of` reads them from a trimmed object. Called by rukpak and operator-controller. Pure.
+A CustomResourceDefinition of a real operator has up to 1 MB, nearly all of it schemas. `trim` is the transform of an informer and
+keeps the facts alone; `definition_of` reads them from a trimmed object. Pure.
 """
 
 from __future__ import annotations

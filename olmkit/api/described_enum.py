@@ -1,7 +1,4 @@
-"""Enums of words whose meaning is part of the API: condition types and reasons. Pure.
-
-Used by the modules of the kinds, and by olmkit.api.reference, which writes the descriptions into docs/api.md.
-"""
+"""Enums of words whose meaning is part of the API: condition types and reasons. Pure."""
 
 from __future__ import annotations
 

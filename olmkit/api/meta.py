@@ -1,6 +1,6 @@
 """Shared by all kinds of the suite: the base model, object metadata, conditions, and resource types.
 
-Used by every other module of olmkit.api, by olmkit.api.crd (schemas) and by olmkit.runtime.client (paths). Pure.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Validation of Kubernetes names and of digests, unique safe names, and counts with nouns. Pure.
-
-Used by decisions, controllers, sources and the store.
-"""
+"""Validation of Kubernetes names and of digests, unique safe names, and counts with nouns. Pure."""
 
 from __future__ import annotations
 

@@ -4,8 +4,7 @@ A label alone proves nothing: people copy manifests, and controllers copy labels
 that is created with the entries of its original keeps the rest of them that its creator does not own, and backup tools patch them
 into what they restore. An entry counts if it owns the label, and is not older than the object. An object whose entries were
 removed counts as one that was not applied, so that it is never deleted by mistake; for what guards objects from being deleted
-(`may_be_applied_by`) it counts as one that was. Called by rukpak and olmctl for custom
-resources, CRDs and other installed objects, by operator_controller and olmctl for Operators. Pure.
+(`may_be_applied_by`) it counts as one that was. Pure.
 """
 
 from __future__ import annotations

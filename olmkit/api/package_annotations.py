@@ -1,6 +1,6 @@
 """Annotations of Packages with values that the columns of `kubectl get` cannot compute. Pure.
 
-Written by catalogd, shown by the columns of olmkit.api.crd. Separate from the models, because jobs do not import pydantic.
+Separate from the models, because jobs do not import pydantic.
 """
 
 LATEST_VERSION_ANNOTATION = "catalogd.operatorframework.io/latest"

@@ -1,4 +1,4 @@
-"""Package: one package of a Catalog, for users. Written by catalogd; not reconciled. Pure."""
+"""Package: one package of a Catalog, for users. Not reconciled. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Annotations of Secrets with logins, which say where a login may be sent. Pure.
 
-Read by olmkit.sources. Separate from the models, because jobs do not import pydantic.
+Separate from the models, because jobs do not import pydantic.
 """
 
 HOSTS_ANNOTATION = "olm.operatorframework.io/source-hosts"

@@ -1,1 +1,1 @@
-"""File-based catalogs: a folder of files to blobs, and blobs to typed values. Read by catalogd; decides nothing."""
+"""File-based catalogs: a folder of files to blobs, and blobs to typed values. Decides nothing."""

@@ -1,6 +1,6 @@
 """The bytes of a stream that were read and not yet consumed, with their line and column in the file.
 
-Called by olmkit.fbc.documents. Holds a chunk, or as much as one document has. Independent of any format. Pure.
+Holds a chunk, or as much as one document has. Independent of any format. Pure.
 """
 
 from __future__ import annotations

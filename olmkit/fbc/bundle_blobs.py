@@ -1,8 +1,7 @@
 """The olm.bundle blob of a bundle's files, as `opm render` writes it (formats 1.5, 1.8). Plain bundles, which opm refuses, too.
 
-Called by olmctl.catalog.render. The manifests become olm.bundle.object properties, as by default in opm; with `summarized` (opm's
---migrate) an olm.csv.metadata property replaces them if the bundle has an image. A bundle without an image must contain its
-objects. Pure.
+The manifests become olm.bundle.object properties, as by default in opm; with `summarized` (opm's --migrate) an olm.csv.metadata
+property replaces them if the bundle has an image. A bundle without an image must contain its objects. Pure.
 """
 
 from __future__ import annotations

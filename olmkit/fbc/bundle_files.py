@@ -1,7 +1,7 @@
 """The files of a bundle as values, from which `olm catalog render` makes olm.bundle blobs (formats 2.1).
 
-Called by olmkit.fbc.bundle_blobs and olmctl.catalog.render. Reads and checks only what a blob needs; rukpak.format checks whether
-a bundle can be installed. Paths are relative to the bundle's root: "manifests/csv.yaml". Pure.
+Reads and checks only what a blob needs; rukpak.format checks whether a bundle can be installed. Paths are relative to the
+bundle's root: "manifests/csv.yaml". Pure.
 """
 
 from __future__ import annotations

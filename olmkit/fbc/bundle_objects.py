@@ -1,7 +1,6 @@
 """The CSV among the manifests that olm.bundle.object properties contain as base64 (formats 1.5).
 
-Called by olmkit.fbc.catalog, olmkit.fbc.bundle_blobs and catalogd.ingest.package_summaries. Only manifests that may be a CSV are
-decoded: a catalog can hold a gigabyte of manifests. Pure.
+Only manifests that may be a CSV are decoded: a catalog can hold a gigabyte of manifests. Pure.
 """
 
 from __future__ import annotations

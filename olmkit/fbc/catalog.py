@@ -1,7 +1,7 @@
 """Blobs as typed values: package, channel, bundle, deprecations (formats 1.4, 1.5).
 
-Called by catalogd.ingest, olmkit.fbc.checks and the commands of olmctl.catalog. A blob that does not match its schema raises
-BadBlob with opm's message; the caller decides what follows. Reads no files and no cluster. Pure.
+A blob that does not match its schema raises BadBlob with opm's message; the caller decides what follows. Reads no files and no
+cluster. Pure.
 
 Bundle, Channel, Entry and Property are the publisher's blobs in full, as opm reads them.
 operator_controller.resolve.package.package_content has classes of the same names for the part of one package that resolution

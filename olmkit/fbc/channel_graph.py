@@ -1,9 +1,8 @@
 """The upgrade graph of one channel, checked as opm does (formats 1.7).
 
-Called by olmkit.fbc.checks.model_checks and olmkit.fbc.graph_drawing. The head is the entry that no other entry replaces or
-skips. The chain follows `replaces` from the head down; it ends at a skipped name and at a name that is no entry. An entry that is
-neither on the chain nor skipped is stranded. skipRange is not used. Time and memory are linear in the entries: a chain may have a
-hundred thousand of them. Pure.
+The head is the entry that no other entry replaces or skips. The chain follows `replaces` from the head down; it ends at a skipped
+name and at a name that is no entry. An entry that is neither on the chain nor skipped is stranded. skipRange is not used. Time
+and memory are linear in the entries: a chain may have a hundred thousand of them. Pure.
 """
 
 from __future__ import annotations

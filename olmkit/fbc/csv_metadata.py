@@ -1,6 +1,6 @@
 """What a CSV says about the cluster that it needs and the kinds that it owns, from olm.csv.metadata or the CSV among the objects.
 
-Called by olmkit.fbc.catalog. Nothing here has been checked before: values of another form are ignored. Pure.
+Nothing here has been checked before: values of another form are ignored. Pure.
 """
 
 from __future__ import annotations

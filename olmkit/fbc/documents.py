@@ -1,8 +1,7 @@
 """The documents in a file of a catalog: concatenated JSON objects, or YAML documents (formats 1.2).
 
-Called by olmkit.fbc.folder, olmkit.fbc.validate, olmkit.fbc.bundle_files and catalogd.ingest. Streams: holds one document and one
-chunk at a time. The first character shows which of the two forms a file has; a file whose JSON ends early is also tried as YAML.
-Reads no schema and opens no file.
+Streams: holds one document and one chunk at a time. The first character shows which of the two forms a file has; a file whose
+JSON ends early is also tried as YAML. Reads no schema and opens no file.
 """
 
 from __future__ import annotations

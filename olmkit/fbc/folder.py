@@ -1,7 +1,7 @@
 """The files and the blobs of a catalog's folder: every regular file that no .indexignore excludes, in the order of a walk.
 
-Called by catalogd.ingest and by the commands of olmctl (docs/formats.md 1.1). Streams: memory does not grow with the catalog.
-Reading stops at the first file that cannot be read, as in opm. Never leaves the folder and never changes it.
+Streams: memory does not grow with the catalog. Reading stops at the first file that cannot be read, as in opm. Never leaves the
+folder and never changes it.
 """
 
 from __future__ import annotations

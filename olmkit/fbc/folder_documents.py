@@ -1,4 +1,4 @@
-"""The resolution documents of a catalog in a folder, as catalogd would serve them. Called by olmctl.resolve.
+"""The resolution documents of a catalog in a folder, as catalogd would serve them.
 
 Invalid blobs affect their own package only, as on a cluster: no bundle of it may be chosen, or only that bundle may not. All
 documents are in memory; of a bundle only what resolution needs is kept.

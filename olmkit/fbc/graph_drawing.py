@@ -1,7 +1,5 @@
 """The upgrade graph of a package as a drawing, and the drawing as text for people, Mermaid or Graphviz.
 
-Called by olmctl.catalog.graph and olmctl.cluster.graph.
-
 Edges lead from an installed bundle to the bundles to which it can be upgraded. Names come from the catalog, so they are escaped
 and nodes have generated ids. The same catalog gives the same text. Pure.
 """

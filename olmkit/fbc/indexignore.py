@@ -1,7 +1,6 @@
 """Which files of a catalog .indexignore excludes, and the order of the others (docs/formats.md 1.1).
 
-Called by olmkit.fbc.folder for a folder, and by catalogd.ingest.catalog_files for files that are in no folder. Pure: is given
-paths and the contents of the files named .indexignore, and opens none.
+Pure: is given paths and the contents of the files named .indexignore, and opens none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The media type of a file, detected from its first bytes. Called by olmctl.catalog.init to check an icon. Pure."""
+"""The media type of a file, detected from its first bytes. Pure."""
 
 from __future__ import annotations
 

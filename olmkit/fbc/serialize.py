@@ -1,4 +1,4 @@
-"""Blobs as JSON or YAML, in the order and form in which opm writes them (formats 1.9). Called by olmctl.catalog.
+"""Blobs as JSON or YAML, in the order and form in which opm writes them (formats 1.9).
 
 Reading the text again gives the same values, in YAML too: a string that go-yaml v2 would read as another type is quoted. Pure.
 """

@@ -1,4 +1,4 @@
-"""Validation of a catalog's folder as `opm validate` does it. Called by olmctl.catalog.validate.
+"""Validation of a catalog's folder as `opm validate` does it.
 
 Reads file after file and keeps of each bundle only what the model checks need. Never writes.
 """

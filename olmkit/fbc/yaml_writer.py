@@ -1,4 +1,4 @@
-"""A value of JSON as a YAML document, as opm writes it (formats 1.9). Called by olmkit.fbc.serialize.
+"""A value of JSON as a YAML document, as opm writes it (formats 1.9).
 
 pyyaml represents a value as nodes before it writes them, which takes most of the time of a large catalog. Here the structure is
 written directly, and the text of scalars that are obviously plain or a block; every other scalar is written by pyyaml. Pure.

@@ -1,6 +1,4 @@
-"""Base64 as Go's decoder reads it: the data of blobs and of the objects in them. Called by olmkit.fbc and olmkit.gocompat.types.
-Pure.
-"""
+"""Base64 as Go's decoder reads it: the data of blobs and of the objects in them. Pure."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 Exact numbers are for catalogs, which are served as they were written: integers keep every digit, other numbers are written as
 Go's encoder writes a float64; a number that orjson would write otherwise is held as an orjson.Fragment, its text. Numbers of
-Kubernetes objects are int64 or float64. Called by the readers of YAML and JSON in olmkit.gocompat, olmkit.fbc and rukpak.format.
-Pure.
+Kubernetes objects are int64 or float64. Pure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The canonical text of a resource.Quantity, as Kubernetes writes it. Called by olmkit.gocompat.round_trip.
+"""The canonical text of a resource.Quantity, as Kubernetes writes it.
 
 The rules are those of k8s.io/apimachinery: a quantity keeps its family of suffixes (1Ki, 1k, 1e3); the number before the suffix
 is an integer and as small as possible; values are rounded up to a nano. Pure.

@@ -1,6 +1,6 @@
 """Text as Go's fmt writes it, which opm's messages contain: quoted names and lists in brackets; and untrusted text on one line.
 
-Called by olmkit.fbc, rukpak.format and everything that has a name in a message. Pure.
+Pure.
 """
 
 from __future__ import annotations

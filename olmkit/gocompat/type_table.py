@@ -1,8 +1,7 @@
 """The Go types that catalogs and bundles are read as: one table for olmkit.fbc and rukpak.format. Pure data.
 
-Read by olmkit.gocompat.types, which reports whether Go's decoder reads a value, and by olmkit.gocompat.round_trip, which
-returns a value as its type writes it. Facts of k8s.io/api and k8s.io/apiextensions-apiserver 0.34, of
-operators.coreos.com/v1alpha1 (the ClusterServiceVersion), and of operator-registry (declcfg and property).
+Facts of k8s.io/api and k8s.io/apiextensions-apiserver 0.34, of operators.coreos.com/v1alpha1 (the ClusterServiceVersion), and of
+operator-registry (declcfg and property).
 
 One type for each line, its fields in the order they are written. A field is `name type`; `?` after the name: an empty one is not
 written. Types: string, bool, int, int32, float, json (anything), quantity, intorstring, time, another type of the table; before

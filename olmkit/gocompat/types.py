@@ -1,8 +1,8 @@
 """Checks whether Go's JSON decoder accepts a value as a Go type, with Go's error if it does not.
 
-Called by olmkit.fbc.catalog for each blob and each property. null is valid for every type; keys may differ in upper and lower
-case; unknown keys are ignored. A quick check accepts nearly all values. Only for the others the first error is searched, with
-keys in sorted order, as blobs are stored. The types are those of olmkit.gocompat.type_table. Pure.
+Keys may differ in upper and lower case; unknown keys are ignored. A quick check accepts nearly all values. Only for the others
+the first error is searched, with keys in sorted order, as blobs are stored. The types are those of olmkit.gocompat.type_table.
+Pure.
 """
 
 from __future__ import annotations

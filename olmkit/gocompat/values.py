@@ -1,6 +1,6 @@
 """JSON values as Go's fmt prints them: with %v, and with %t, which opm uses by mistake for a value that is no string.
 
-Called by olmkit.fbc.blobs. In Go every number is a float64. Pure.
+In Go every number is a float64. Pure.
 """
 
 from __future__ import annotations

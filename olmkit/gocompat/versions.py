@@ -1,10 +1,8 @@
 """Versions and the ranges that catalogs are written in: semantic versions with releases, and blang's grammar of ranges.
 
-Called by everything that compares versions: resolution, catalog and bundle checks, minKubeVersion. The library semantic_version
-parses versions; ranges, and the words of errors, are those of the Go library blang/semver, which opm uses
-(docs/decisions/0029). The grammar of an Operator's spec.version is in
-operator_controller/resolve/package/version_range.py. Text that cannot be read raises BadVersion or BadRange and nothing else.
-Pure.
+The library semantic_version parses versions; ranges, and the words of errors, are those of the Go library blang/semver, which opm
+uses (docs/decisions/0029). The grammar of an Operator's spec.version is in operator_controller/resolve/package/version_range.py.
+Text that cannot be read raises BadVersion or BadRange and nothing else. Pure.
 """
 
 from __future__ import annotations

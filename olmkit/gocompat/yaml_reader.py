@@ -1,9 +1,9 @@
 """The one reader of YAML: for catalogs, objects in catalogs, and the files of bundles.
 
-Called by olmkit.fbc and rukpak.format. The values and errors are those of olmkit.gocompat.yaml_composer, at twice its speed or
-more: ryaml is libyaml in another language, so it finds the scalars and collections that the composer finds; it differs in what
-plain scalars, keys, tags and anchors mean. The composer reads every text in which that could matter, every text that would cost
-ryaml much time or memory, and every text with an error. Pure.
+The values and errors are those of olmkit.gocompat.yaml_composer, at twice its speed or more: ryaml is libyaml in another
+language, so it finds the scalars and collections that the composer finds; it differs in what plain scalars, keys, tags and
+anchors mean. The composer reads every text in which that could matter, every text that would cost ryaml much time or memory, and
+every text with an error. Pure.
 """
 
 from __future__ import annotations

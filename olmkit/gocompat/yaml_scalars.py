@@ -1,6 +1,6 @@
 """The meaning of a YAML scalar in go-yaml v2, as a value and as a key (formats 1.2).
 
-Called by olmkit.gocompat.yaml_composer and yaml_reader, and by writers of YAML to decide on quotes. Pure.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The life of one child process: reset what it inherited, set limits, enter the sandbox, run the function, answer, end.
 
-Called by the fork server right after the fork; never returns. Knows nothing of what the function does. When the other end of its
-channel is gone, as that of a controller that was killed, it ends silently.
+Never returns. Knows nothing of what the function does. When the other end of its channel is gone, as that of a controller that
+was killed, it ends silently.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which environment variables jobs get: those that name proxies, certificate authorities, the language and the time zone.
 
-Used by olmkit.jobs.fork_client. All others stay with the controller, because they may hold secrets. Pure.
+All others stay with the controller, because they may hold secrets. Pure.
 """
 
 from __future__ import annotations

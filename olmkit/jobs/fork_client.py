@@ -1,7 +1,6 @@
 """The controller's side of the fork server: starts it, asks it for children, reads how they end.
 
-Used by the scheduler, the probe pool and the kept worker. The server is started at the first job; a server that died is started
-again at the next.
+The server is started at the first job; a server that died is started again at the next.
 """
 
 from __future__ import annotations

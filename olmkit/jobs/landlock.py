@@ -1,7 +1,7 @@
 """Landlock: restricts which files this process, and all that it starts, may read and write. The kernel enforces it.
 
-Used by olmkit.jobs.sandbox. After landlock(7) and linux/landlock.h: rights that a kernel does not know are left out, by the ABI
-version that it reports, so a newer kernel restricts more. Rules only remove rights, and cannot be undone.
+After landlock(7) and linux/landlock.h: rights that a kernel does not know are left out, by the ABI version that it reports, so a
+newer kernel restricts more. Rules only remove rights, and cannot be undone.
 """
 
 from __future__ import annotations

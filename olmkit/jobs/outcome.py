@@ -1,7 +1,4 @@
-"""What an answer, or the exit status of a child that sent none, means for the caller: a result or an OlmError.
-
-Used by the scheduler, the probe pool and the kept worker.
-"""
+"""What an answer, or the exit status of a child that sent none, means for the caller: a result or an OlmError."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Probes, which may spare a job: they share one child process, because a fork costs several times what a probe does.
 
-Used by the scheduler only. A probe that gets no answer, for whatever reason, decides nothing: the job itself runs then, in a
-child of its own, and reports what is wrong. The worker is replaced after a number of probes and ends when none has run for a
-while.
+A probe that gets no answer, for whatever reason, decides nothing: the job itself runs then, in a child of its own, and reports
+what is wrong. The worker is replaced after a number of probes and ends when none has run for a while.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The folder for temporary files of jobs: one per fork server, with a subfolder per job that is removed when the job ends.
 
-Used by olmkit.jobs.fork_client. It is locked while it is used: the folder that a killed controller left is removed by the next
-one.
+It is locked while it is used: the folder that a killed controller left is removed by the next one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """seccomp: restricts which system calls this process, and all that it starts, may make. The kernel enforces it.
 
-Used by olmkit.jobs.sandbox. After seccomp(2) and linux/filter.h. What no job needs fails with EPERM: to start programs; to
-inspect, signal or change other processes; System V IPC; namespaces and mounts; and without `network`, every socket that could
-reach another process. System calls of another architecture kill the process.
+After seccomp(2) and linux/filter.h. What no job needs fails with EPERM: to start programs; to inspect, signal or change other
+processes; System V IPC; namespaces and mounts; and without `network`, every socket that could reach another process. System calls
+of another architecture kill the process.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The state of a job, as a controller's World holds it. Pure: values alone.
-
-Made by the scheduler (olmkit.jobs.scheduler), read by decisions.
-"""
+"""The state of a job, as a controller's World holds it. Pure: values alone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How many jobs wait, run and have ended, and how long they took, by function: what olmkit.runtime.job_metrics exports.
 
-Written by the scheduler and the kept worker, through a JobRecord for each job. One set of values per process; all calls from one
-event loop. Does not import prometheus_client: fork servers and the children of jobs import this package and must stay small.
+One set of values per process; all calls from one event loop. Does not import prometheus_client: fork servers and the children of
+jobs import this package and must stay small.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """System calls of Linux that Python has no function for: prctl, and system calls by number.
 
-Used by the other modules of olmkit.jobs, and by olmkit.runtime.manager for the controller's own process. Decides nothing.
+Decides nothing.
 """
 
 from __future__ import annotations

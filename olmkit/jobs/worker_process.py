@@ -1,4 +1,4 @@
-"""A child process that answers many requests, and the channel to it. Used by the probe pool and the kept worker.
+"""A child process that answers many requests, and the channel to it.
 
 Requests and answers are JSON lines: {"id", "function", "request"} to the child, {"id", ...} with the keys of outcome.py from it.
 """

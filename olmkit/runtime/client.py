@@ -1,8 +1,7 @@
 """The Kubernetes API as raw JSON: get, list, watch, create, apply, patch, delete, discover.
 
-Called by informers, controllers, publishers and the election. Raises subclasses of ApiError only. Never retries (the queue and
-the informer do), except once after a 401, with credentials that were read again. Configuration and credentials are those of
-olmkit.runtime.kubeconfig.
+Raises subclasses of ApiError only. Never retries (the queue and the informer do), except once after a 401, with credentials that
+were read again. Configuration and credentials are those of olmkit.runtime.kubeconfig.
 """
 
 from __future__ import annotations

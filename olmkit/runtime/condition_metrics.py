@@ -1,8 +1,7 @@
 """Conditions of all objects of a kind as numbers, for dashboards and alerts.
 
-Registered by the setup of a controller, collected by each scrape of /metrics. Only the leader exports them, because it alone
-writes the status, so that a sum over replicas is right. Values are read from the informer: a deleted object has no series. An
-object whose status was damaged by another program has the series that can be read.
+Only the leader exports them, because it alone writes the status, so that a sum over replicas is right. Values are read from the
+informer: a deleted object has no series. An object whose status was damaged by another program has the series that can be read.
 """
 
 from __future__ import annotations

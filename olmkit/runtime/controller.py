@@ -1,8 +1,7 @@
 """Informers, a queue and workers around one reconciler: which key is processed, for how long, and what the outcome means.
 
-Built by the entry points, run by olmkit.runtime.manager on the leader only. A change in an informer is mapped to keys; each key
-that is taken from the queue is one call of `reconcile`, and the queue hands out none while one of the informers is stale. Never
-reads an object and never decides.
+A change in an informer is mapped to keys; each key that is taken from the queue is one call of `reconcile`, and the queue hands
+out none while one of the informers is stale. Never reads an object and never decides.
 """
 
 from __future__ import annotations

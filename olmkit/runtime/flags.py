@@ -1,7 +1,6 @@
 """The flags that all components have, and their values.
 
-Used by olmkit.runtime.manager, and by entry points that read their flags before they import the manager. Imports little, so that
-it stays fast. Only parses.
+Imports little, so that it stays fast. Only parses.
 """
 
 from __future__ import annotations

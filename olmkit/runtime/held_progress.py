@@ -1,8 +1,8 @@
 """Which statuses only report progress, and how long such a status is held back before it is written.
 
-Called by olmkit.runtime.publish. An object that is installed at once passes through many states, and most of them last for
-milliseconds. A state that is over before it is due is never written; an outcome is written at once, and so is a status that takes
-something back. Never writes, and has no clock. docs/decisions/0049.
+An object that is installed at once passes through many states, and most of them last for milliseconds. A state that is over
+before it is due is never written; an outcome is written at once, and so is a status that takes something back. Never writes, and
+has no clock. docs/decisions/0049.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The objects that an informer knows, with indexes, and which of two versions of an object is newer.
 
-Used by olmkit.runtime.informer only. Pure: takes lists, events and writes of this process and returns what changed.
+Pure: takes lists, events and writes of this process and returns what changed.
 
     list     replaces the known objects; an object that is missing is deleted, unless it was written after the list was read
     event    counts if it is newer than the known version

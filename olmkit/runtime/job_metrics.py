@@ -1,7 +1,7 @@
 """The metrics of the jobs of this process (olmkit.jobs): how many wait and run, how they ended, and how long they took.
 
-Registered by olmkit.runtime.manager, collected by each scrape of /metrics. The label `function` is the name of the function that
-the job runs, of which a controller has one or two; never the key of a job. Changes nothing.
+The label `function` is the name of the function that the job runs, of which a controller has one or two; never the key of a job.
+Changes nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The address of the API server and the credentials for it, from a kubeconfig or the ServiceAccount of the pod.
 
 The only import of kubernetes_asyncio, used for kubeconfig, tokens, client certificates and the TLS transport; its models, its
-watch and its leader election are not used (docs/decisions/0010). Called by olmkit.runtime.client. Sends no requests itself.
+watch and its leader election are not used (docs/decisions/0010). Sends no requests itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Lease of a leader election, and how its holder is named. Used by olmkit.runtime.election and by olmctl."""
+"""The Lease of a leader election, and how its holder is named."""
 
 from __future__ import annotations
 

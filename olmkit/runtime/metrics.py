@@ -1,7 +1,6 @@
 """The metrics of a controller process, with the names of controller-runtime, so that its dashboards work.
 
-Written by olmkit.runtime.client, queue, controller and election; read by the metrics endpoint of olmkit.runtime.manager.
-process_* comes with prometheus-client's default registry. Labels are few and bounded: never an object's name.
+Labels are few and bounded: never an object's name.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Chooses the Events and log lines for the new conditions of an object, and makes the Event objects. Called by
-olmkit.runtime.publish.
+"""Chooses the Events and log lines for the new conditions of an object, and makes the Event objects.
 
 One Event per outcome: the conditions that flip together for one cause (the aspect that failed, Ready, Stalled) become one Event,
 for the most specific of them, and a recovery from a failure becomes one that names the failure. Pure. docs/decisions/0023.

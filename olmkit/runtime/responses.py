@@ -1,4 +1,4 @@
-"""Reads and closes responses of the API server. Called by olmkit.runtime.client. Never sends anything."""
+"""Reads and closes responses of the API server. Never sends anything."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The size of asyncio's read buffer of each TLS connection in this process.
 
-Called by the modules that open or accept many TLS connections. asyncio allocates 256 KiB per connection, whether or not
-anything is received. The class attribute that sets the size is undocumented and applies to the whole process;
-docs/decisions/0028 shows what it saves. Existing connections keep their buffers.
+The class attribute that sets the size is undocumented and applies to the whole process; docs/decisions/0028 shows what it saves.
+Existing connections keep their buffers.
 """
 
 from asyncio.sslproto import SSLProtocol

@@ -1,7 +1,4 @@
-"""Ends the process at a deadline, from a thread, so that it works even if the event loop is blocked.
-
-Used by olmkit.runtime.election (when the lease can expire) and olmkit.runtime.manager (when shutdown takes too long).
-"""
+"""Ends the process at a deadline, from a thread, so that it works even if the event loop is blocked."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The wire format of the Kubernetes API: lines and events of a watch, lists, failures, and the body of an apply.
 
-Used by olmkit.runtime.client only. Pure but for `lines`. Whatever cannot be parsed becomes an ApiError, never another exception.
+Pure but for `lines`. Whatever cannot be parsed becomes an ApiError, never another exception.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The certificate authorities that sources trust: those of the system, and those in the files of a folder (--pull-cas-dir).
 
-Used by access.py. Read for each job, so that a file that is replaced takes effect with the next job.
+Read for each job, so that a file that is replaced takes effect with the next job.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Credentials: the logins and keys of Secrets, each for the hosts that its Secret names.
 
-Built by controllers from Secrets (`Credentials.from_secret`), passed to jobs as JSON over a socket, used by the clients of
-registries, git and web servers. Pure. Reprs and errors contain names of Secrets, keys and hosts, never values.
+Pure. Reprs and errors contain names of Secrets, keys and hosts, never values.
 
 A docker config names hosts by its keys, matched as in kubelet: `*` matches one part of a host name, the longest path wins,
 and index.docker.io is Docker Hub. Unlike in kubelet, a path ends at a slash: `quay.io/team` does not match `quay.io/teams`. The

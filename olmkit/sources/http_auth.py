@@ -1,6 +1,6 @@
 """Requests to git and web servers: the network, the login that the server is sent, and errors for statuses.
 
-Used by git/http_client.py and http.py. The transport raises errors with the reasons of registries; they are translated here.
+The transport raises errors with the reasons of registries; they are translated here.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@
 
 The content is not parsed here: olmkit.sources.unpack does that, in a process without a network.
 
-Called by the jobs of catalogd and rukpak, in child processes. Raises Blocked and Waiting with messages for users, and BadContent,
-whose `ref` names the content, when the bytes cannot be used.
+Raises Blocked and Waiting with messages for users, and BadContent, whose `ref` names the content, when the bytes cannot be used.
 """
 
 from __future__ import annotations

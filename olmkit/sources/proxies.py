@@ -1,7 +1,6 @@
 """Which proxy a URL is fetched through: HTTP_PROXY, HTTPS_PROXY and NO_PROXY, with the semantics of Go's net/http.
 
-Used by access.py and transport.py. Pure. A proxy is the administrator's configuration: its address is not checked. Its
-password is in no repr and no error.
+Pure. A proxy is the administrator's configuration: its address is not checked. Its password is in no repr and no error.
 """
 
 from __future__ import annotations

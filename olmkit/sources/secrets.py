@@ -1,4 +1,4 @@
-"""Parses Secrets of the supported types into credential rules. Used by credentials.py.
+"""Parses Secrets of the supported types into credential rules.
 
 Pure. Errors name the Secret, its keys and hosts, never a value. The keys of a docker config are its hosts. Secrets of other types
 name their hosts in the annotation `olm.operatorframework.io/source-hosts`, and those of them that a user and a password may be

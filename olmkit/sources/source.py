@@ -1,6 +1,6 @@
 """Sources of content as values: an image, a folder of a git repository, an archive, or the files of ConfigMaps. Pure.
 
-Built by controllers from a spec, passed to their jobs as JSON, and opened there by open.py. Contains no credentials: Access does.
+Contains no credentials: Access does.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """HTTP for sources. Redirects are followed here and not by aiohttp, so that each hop is checked like the first request.
 
-Used by oci/registry_client.py, oci/authorization.py, git/http_client.py and http.py. At most 5 redirects, to http and https only,
-never from https to http. Headers with credentials are sent to the origin (scheme, host and port) of the first request only, and
-requests with a body are not redirected. Addresses are checked when a connection is made; through a proxy, the host of the URL is
-checked. Errors of aiohttp become Waiting with a message about the server (transport_errors.py).
+At most 5 redirects, to http and https only, never from https to http. Headers with credentials are sent to the origin (scheme,
+host and port) of the first request only, and requests with a body are not redirected. Addresses are checked when a connection is
+made; through a proxy, the host of the URL is checked. Errors of aiohttp become Waiting with a message about the server
+(transport_errors.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Messages for errors of aiohttp, to follow the name of the server: "registry X ...".
 
-Used by transport.py. Never includes the text of the error itself, which may contain addresses, ports or credentials.
+Never includes the text of the error itself, which may contain addresses, ports or credentials.
 """
 
 from __future__ import annotations

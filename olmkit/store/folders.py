@@ -1,7 +1,4 @@
-"""Helpers for folders and files: create a locked folder, remove a tree of any content, write a file atomically.
-
-Used by olmkit.store.store, olmkit.jobs, olmkit.tls and operator_controller.
-"""
+"""Helpers for folders and files: create a locked folder, remove a tree of any content, write a file atomically."""
 
 from __future__ import annotations
 

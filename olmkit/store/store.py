@@ -5,10 +5,9 @@
     <root>/.staging/<random>/             content that a job is writing, or what a killed job left
 
 Content is published by `publish`, or in three steps by two processes: the controller creates a staging folder (`stage`), a job
-that may write nowhere else writes the content into it (`fill_staging`), the controller publishes it (`publish_staged`). Used by
-catalogd (catalogs and their compressed files) and rukpak (bundles). Other files in `root` are left alone. All methods block: run
-those that hash or remove many files (`check_integrity`, `verify`, `remove_abandoned_staging`, `collect_garbage`, `stage`,
-`publish_staged`) in a thread or a job. Never fetches anything.
+that may write nowhere else writes the content into it (`fill_staging`), the controller publishes it (`publish_staged`). Other
+files in `root` are left alone. All methods block: run those that hash or remove many files (`check_integrity`, `verify`,
+`remove_abandoned_staging`, `collect_garbage`, `stage`, `publish_staged`) in a thread or a job. Never fetches anything.
 """
 
 from __future__ import annotations

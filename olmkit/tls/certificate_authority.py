@@ -1,8 +1,7 @@
 """A self-signed certificate authority and the serving certificate that it issues: creation and rotation.
 
-Called by managed_certificate.py; rukpak.certificates uses `make_ca`, `issue` and `is_issued_by` for what bundles serve. Reads and
-writes nothing; the caller passes `now`. The same CA renews the certificate. A CA near its end is replaced in three steps, each at
-least CA_OVERLAP after the previous one, so that no client is served a certificate that it does not trust yet:
+Reads and writes nothing; the caller passes `now`. The same CA renews the certificate. A CA near its end is replaced in three
+steps, each at least CA_OVERLAP after the previous one, so that no client is served a certificate that it does not trust yet:
 
     ca                     issues, trusted
     ca + next              next is trusted too               (trust the new CA)

@@ -1,7 +1,7 @@
 """Watches a serving certificate in a folder: tls.crt and tls.key of a mounted Secret, such as one of cert-manager.
 
 The content is compared every few seconds, because the files of a Secret are replaced through a symbolic link and their timestamps
-are not reliable. Constructed by setup.py.
+are not reliable.
 """
 
 from __future__ import annotations

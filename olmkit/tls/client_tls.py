@@ -1,7 +1,7 @@
 """The TLS context of a client: it trusts the CAs of a file, or those of a ConfigMap and the system, or the system's only.
 
-Used by operator_controller's catalog client and by replicas of catalogd. The CAs are read again when they are old or when a
-server could not be verified; nothing runs in the background. Does not import `cryptography`, which takes 10 MB.
+The CAs are read again when they are old or when a server could not be verified; nothing runs in the background. Does not import
+`cryptography`, which takes 10 MB.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A certificate with its private key, as PEM: parsing and validation.
 
-Used by the other modules of olmkit.tls. Does no I/O. Reprs and messages never contain a private key.
+Does no I/O. Reprs and messages never contain a private key.
 """
 
 from __future__ import annotations

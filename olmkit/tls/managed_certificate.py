@@ -3,10 +3,10 @@
 The Secret is in the namespace of the suite's own keys, apart from the Secrets that Catalogs may name.
 
 The first replica creates the Secret; the leader rotates the certificate and the CA, each step decided by
-olmkit.tls.certificate_authority.rotate, and maintains the ConfigMap. Both are polled every ten seconds and not
-watched, because a watch requires permission to list all Secrets of the namespace. While the API server is unavailable, the
-current certificate is served; a copy in the cache folder is served after a restart. What is immutable and has to change is
-deleted and created again; what is right is not written. Constructed by setup.py.
+olmkit.tls.certificate_authority.rotate, and maintains the ConfigMap. Both are polled every ten seconds and not watched, because a
+watch requires permission to list all Secrets of the namespace. While the API server is unavailable, the current certificate is
+served; a copy in the cache folder is served after a restart. What is immutable and has to change is deleted and created again;
+what is right is not written.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How replicas of a component send requests to each other: trusted certificates, expected host name, and token.
 
-Constructed by setup.py; used by the client of catalogd's replication:
+A request to another replica:
 
     address = f"{peers.scheme}://{leader}/replication/v1/records"
     session.get(address, **await peers.request_options())

@@ -1,4 +1,4 @@
-"""The host names of a Service of the suite, and where its certificate and CA are stored. Used by servers and clients. Pure."""
+"""The host names of a Service of the suite, and where its certificate and CA are stored. Pure."""
 
 from __future__ import annotations
 

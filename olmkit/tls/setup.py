@@ -1,9 +1,9 @@
-"""Sets up TLS, authentication and authorization of a server. Called by catalogd.setup, as its flags (olmkit.tls.flags) require:
+"""Sets up TLS, authentication and authorization of a server.
 
-serving = await secure_serving(manager, CATALOG_SERVICE, flags.external_address or "")
-await server.start(address, ssl_context=serving.context, authorize=serving.authorize)
+The flags of olmkit.tls.flags say what catalogd requires; a debug server and webhooks always require all of it.
 
-by operator_controller.setup, whose server always requires both, and by olmkit.admission.setup for webhooks.
+    serving = await secure_serving(manager, CATALOG_SERVICE, flags.external_address or "")
+    await server.start(address, ssl_context=serving.context, authorize=serving.authorize)
 """
 
 from __future__ import annotations

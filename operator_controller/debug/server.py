@@ -1,8 +1,8 @@
 """Serves the last resolution of each Operator as JSON: the whole trace, where the status has a summary. docs/resolution.md.
 
-Set up by operator_controller.setup, on --debug-bind-address. Every request needs a token that may get its path
-(olmkit.tls.delegated_auth), because a trace names packages and versions of all catalogs. Runs on every replica, but only the
-leader resolves: the others answer 503. Reads an AnswerStore; resolves nothing and writes nothing.
+Every request needs a token that may get its path (olmkit.tls.delegated_auth), because a trace names packages and versions of all
+catalogs. Runs on every replica, but only the leader resolves: the others answer 503. Reads an AnswerStore; resolves nothing and
+writes nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Adds the debug server to the manager. Called by operator_controller.setup."""
+"""Adds the debug server to the manager."""
 
 from __future__ import annotations
 

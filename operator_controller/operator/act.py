@@ -1,6 +1,6 @@
 """Carries out the Plan of one Operator: at most one write to the API server.
 
-Called by olmkit.runtime.reconciler after each decision. Decides nothing: what to do is in the Plan.
+Decides nothing: what to do is in the Plan.
 """
 
 from __future__ import annotations

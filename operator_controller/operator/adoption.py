@@ -1,7 +1,7 @@
 """Whether an Operator takes over the BundleDeployment of its name that no object owns.
 
 Such a one is what `kubectl delete --cascade=orphan` leaves of an Operator, a copy that was restored from a backup, or what a
-person has made. Called by decide and blockers. Pure.
+person has made. Pure.
 
     made by this controller, for the package of the Operator       it is the Operator's: taken over
     the same, made by others, with the annotation                  taken over, because a person asks for it

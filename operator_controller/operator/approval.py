@@ -1,6 +1,6 @@
 """Whether what was chosen for an Operator may be installed now: spec.approval and spec.paused.
 
-Called by evaluate.py. A Hold changes nothing that is installed or being installed: the BundleDeployment stays as it is. Pure.
+A Hold changes nothing that is installed or being installed: the BundleDeployment stays as it is. Pure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What prevents the installation of an Operator's bundle now, and whether it waits or a person has to act.
 
-Called by evaluate.py. Chooses no bundle and plans nothing. Pure.
+Chooses no bundle and plans nothing. Pure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The BundleDeployment of an Operator: the one that a bundle requires, and how it compares to the existing one.
 
-Called by evaluate.py. Pure.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """What an Operator takes from Catalogs: those that its spec.catalogSelector selects, and the pull secret of the one that has its
-bundle. Called by reconciler.py and events.py. Pure.
+bundle. Pure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whether the package of an Operator is its own: other Operators may claim it, or this one has another package installed.
 
-Called by evaluate.py. Pure.
+Pure.
 """
 
 from __future__ import annotations

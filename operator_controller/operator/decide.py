@@ -1,6 +1,6 @@
 """The next step for one Operator: decide(World) -> Decision(Plan, Evaluation).
 
-Called by olmkit.runtime.reconciler. Pure.
+Pure.
 
     resolved --> CreateDependency for each --> (they are installed) --> AddFinalizer --> ApplyBundleDeployment --> Keep
     in a moving set --> RecordPlan --> (all have recorded it) --> ApplyBundleDeployment --> (installed) --> RecordPlan without one

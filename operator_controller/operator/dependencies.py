@@ -1,7 +1,7 @@
 """The dependencies of an Operator: which are missing, what waits for them, and when one is deleted again.
 
-Called by evaluate.py, decide.py and report.py. What a component consists of comes from the answer of resolution; who needs an
-installed package comes from the requirements that running bundles recorded, never from an answer that failed. Pure.
+What a component consists of comes from the answer of resolution; who needs an installed package comes from the requirements that
+running bundles recorded, never from an answer that failed. Pure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The conditions that report deprecations: present only while True, as Reconciling and Stalled are.
 
-Called by report.py. Pure.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Evaluates an Operator's spec: whether it is resolved, to which bundle, and what prevents its installation.
 
-Called by decide.py, whose Evaluation report.py receives. It does not resolve: the World has the answer of the Resolver. A list of
-rules: the first that applies wins. Pure.
+It does not resolve: the World has the answer of the Resolver. A list of rules: the first that applies wins. Pure.
 """
 
 from __future__ import annotations

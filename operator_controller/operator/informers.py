@@ -1,7 +1,4 @@
-"""The informers of the Operator's controller, and their indexes.
-
-Created by operator_controller.setup; read by reconciler.py and events.py; act.py records its writes in them.
-"""
+"""The informers of the Operator's controller, and their indexes."""
 
 from __future__ import annotations
 

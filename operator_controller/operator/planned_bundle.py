@@ -1,8 +1,8 @@
 """The order in which Operators take their steps, and the plan of a moving set, which all members record before the first step.
 
-Called by evaluate.py, resolution_request.py and reconciler.py. The order and the sets come from the answer
-(resolve/selection/move_order.py); which records bind is decided in resolve/selection/recorded_plans.py. A record is an annotation
-of the BundleDeployment; the next leader reads it again, so that a set that has begun to move is finished. Pure.
+The order and the sets come from the answer (resolve/selection/move_order.py); which records bind is decided in
+resolve/selection/recorded_plans.py. A record is an annotation of the BundleDeployment; the next leader reads it again, so that a
+set that has begun to move is finished. Pure.
 """
 
 from __future__ import annotations

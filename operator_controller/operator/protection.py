@@ -1,7 +1,7 @@
 """Keeps the protection from deletion on the BundleDeployment as on its Operator.
 
 Deleting the BundleDeployment would delete the same custom resources. rukpak answers the API server for both, and looks at the
-Operator first; the annotation of the BundleDeployment only has the API server ask. Called by decide. Pure.
+Operator first; the annotation of the BundleDeployment only has the API server ask. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Reconciles Operators: observes one, runs the five steps, and writes its status.
 
-Created by operator_controller.setup. Reads informers and asks the Resolver; writes nothing but the status: a Plan is carried out
-by act.
+Reads informers and asks the Resolver; writes nothing but the status: a Plan is carried out by act.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The status of an Operator after a pass: report(World, Evaluation, outcome) -> StatusReport.
 
-Called by olmkit.runtime.reconciler. The running bundle is reported through every failure and upgrade, and read from the active
-Bundle, never from the desired one. Names of a catalog are exact in the fields of the status, where they are compared; texts are
-one line of printable characters. Pure.
+The running bundle is reported through every failure and upgrade, and read from the active Bundle, never from the desired one.
+Names of a catalog are exact in the fields of the status, where they are compared; texts are one line of printable characters.
+Pure.
 """
 
 from __future__ import annotations

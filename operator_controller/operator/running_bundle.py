@@ -1,6 +1,6 @@
 """Reads the running bundle of an Operator: from its Bundle, or from a record of it if the Bundle is missing.
 
-Called by reconciler.py's observe. Never reads the desired bundle. Pure.
+Never reads the desired bundle. Pure.
 """
 
 from __future__ import annotations

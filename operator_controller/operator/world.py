@@ -1,7 +1,4 @@
-"""World, Plan and Done of one Operator: what was observed, what to do, and what was done. Values only. Pure.
-
-Made by reconciler.py, decide.py and act.py; read by evaluate.py, decide.py, act.py and report.py.
-"""
+"""World, Plan and Done of one Operator: what was observed, what to do, and what was done. Values only. Pure."""
 
 from __future__ import annotations
 

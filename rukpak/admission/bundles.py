@@ -1,7 +1,7 @@
 """What `vbundles.core.rukpak.io` allows: a Bundle is created as it is wanted, and its spec never changes.
 
-Called by rukpak.admission.setup; the API server asks only about creations and changes of the spec (config/webhook). What the
-schema of the CRD refuses does not get here. Pure.
+The API server asks only about creations and changes of the spec (config/webhook). What the schema of the CRD refuses does not get
+here. Pure.
 """
 
 from __future__ import annotations

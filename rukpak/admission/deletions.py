@@ -2,14 +2,13 @@
 Namespaces, and those of dependencies that operator-controller removes, if custom resources exist that would be deleted too; and
 those of a BundleDeployment without its dependents.
 
-Called by rukpak.admission.setup; the API server asks only about objects with the annotation that are not being deleted yet,
-about what operator-controller removes, and about deletions of BundleDeployments that would not do what they ask for
-(config/webhook). rukpak answers for Operators too, because no other controller may list the custom resources of all kinds. A
-BundleDeployment of an Operator is as protected as that Operator. A deletionPolicy that keeps custom resources leaves nothing to
-protect, as soon as both have it: a BundleDeployment that is deleted in the foreground has its own, in the background that of
-its Operator. The deletion of a CustomResourceDefinition or a Namespace deletes custom resources whatever that policy says; one
-that others have given the label is not guarded, but one of which nothing shows who applied it is. What cannot be counted counts
-as used. Never writes.
+The API server asks only about objects with the annotation that are not being deleted yet, about what operator-controller removes,
+and about deletions of BundleDeployments that would not do what they ask for (config/webhook). rukpak answers for Operators too,
+because no other controller may list the custom resources of all kinds. A BundleDeployment of an Operator is as protected as that
+Operator. A deletionPolicy that keeps custom resources leaves nothing to protect, as soon as both have it: a BundleDeployment that
+is deleted in the foreground has its own, in the background that of its Operator. The deletion of a CustomResourceDefinition or a
+Namespace deletes custom resources whatever that policy says; one that others have given the label is not guarded, but one of
+which nothing shows who applied it is. What cannot be counted counts as used. Never writes.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A ValidatingAdmissionPolicy, which the API server evaluates itself: it denies a 
 the controllers of Kubernetes, and warns who creates an object with one. It looks at changed labels alone, and a write that it
 cannot evaluate is accepted. The leader applies it where the cluster serves the kind (Kubernetes 1.30), and again when somebody
 changes or deletes it. It is owned by the ValidatingWebhookConfiguration of rukpak, so that it goes with the suite however that is
-removed. Made by rukpak.admission.setup. docs/decisions/0057.
+removed.
 """
 
 from __future__ import annotations

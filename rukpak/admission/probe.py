@@ -1,7 +1,6 @@
 """Whether the API server asks `vbundles.core.rukpak.io` before it creates a Bundle: asked by a dry run that has to be denied.
 
-Called by rukpak.bundledeployment.reconciler when a Bundle is missing. Until the API server is known to ask, nothing guards the
-spec of a Bundle, so that rukpak creates none. Creates nothing itself.
+Until the API server is known to ask, nothing guards the spec of a Bundle, so that rukpak creates none. Creates nothing itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Serves the webhooks of rukpak. Called by rukpak.setup."""
+"""Serves the webhooks of rukpak."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carries out the Plan for one Bundle: starts, keeps and ends its unpack job. Called by the reconciler; decides nothing."""
+"""Carries out the Plan for one Bundle: starts, keeps and ends its unpack job. Decides nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The next step for one Bundle: a list of rules, of which the first that answers counts.
 
-Called by the reconciler (rukpak.bundle.reconciler). The digest that was resolved first is kept: content that is lost is
-fetched again by it, never by the tag. Pure.
+The digest that was resolved first is kept: content that is lost is fetched again by it, never by the tag. Pure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reconciles Bundles: observes one, its content and its job, runs the five steps, and writes its status.
 
-Built by rukpak.setup. Changes nothing but the status; what a Plan changes is in rukpak.bundle.act. Each image is pulled once,
-and its content is kept as long as a Bundle has it: each pass over a Bundle hashes its content, which is fetched again by the
-digest that was resolved first if it is missing or corrupt.
+Changes nothing but the status; what a Plan changes is in rukpak.bundle.act. Each image is pulled once, and its content is kept as
+long as a Bundle has it: each pass over a Bundle hashes its content, which is fetched again by the digest that was resolved first
+if it is missing or corrupt.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The status of one Bundle, from its World, Evaluation and outcome. Pure.
-
-Called by the reconciler (rukpak.bundle.reconciler).
-"""
+"""The status of one Bundle, from its World, Evaluation and outcome. Pure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Unpacked bundles in the store: under the digest of an image, the folder files (manifests/ and metadata/ of the image),
 bundle.json (the parsed form) and type (the content type, and the format version of bundle.json).
 
-Written by rukpak.bundle.unpack_job and published here by the controller; rukpak.bundledeployment calls `load`. All functions
-block.
+All functions block.
 """
 
 from __future__ import annotations

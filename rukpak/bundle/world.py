@@ -1,7 +1,4 @@
-"""World, Plan, Evaluation and Done of the controller of Bundles: values alone. Pure.
-
-Made by rukpak.bundle.reconciler and rukpak.bundle.act; read by rukpak.bundle.decide and rukpak.bundle.report.
-"""
+"""World, Plan, Evaluation and Done of the controller of Bundles: values alone. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carries out one Plan of a BundleDeployment. Called by rukpak.bundledeployment.reconciler; decides nothing.
+"""Carries out one Plan of a BundleDeployment. Decides nothing.
 
 Requests are sent by applier and deleter; what this process has to remember of them is kept in a Memory.
 """

@@ -1,4 +1,4 @@
-"""Whether an object that exists already may be taken over. Called by rukpak.bundledeployment.apply_errors and owner_lookup. Pure.
+"""Whether an object that exists already may be taken over. Pure.
 
 A BundleDeployment takes over only what nobody manages: another controller would change the object back, or delete it. What is a
 part of Kubernetes or of the suite is never taken over: the cluster would be damaged, at the latest when it is deleted with the

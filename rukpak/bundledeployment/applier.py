@@ -1,7 +1,7 @@
 """Applies what was decided for one BundleDeployment: its finalizer and inventory, its Bundle, its objects.
 
-Called by rukpak.bundledeployment.act. The process may be killed after any write: an object carries the owner-uid label from its
-creation, a change names a uid, and no object of others is taken over. Never retries: the next pass observes the result.
+The process may be killed after any write: an object carries the owner-uid label from its creation, a change names a uid, and no
+object of others is taken over. Never retries: the next pass observes the result.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a failed apply means: errors with messages for users. Called by applier and certificate_secrets. Never writes.
+"""What a failed apply means: errors with messages for users. Never writes.
 
 others have removed its label         how it is taken back
 another one has the object            ApplyRejected, which names the owner

@@ -1,6 +1,6 @@
 """A Bundle of a BundleDeployment as the World shows it, and the record of it in the status.
 
-Made by rukpak.bundledeployment.transforms, part of the World. Values only. Pure.
+Values only. Pure.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Reads and writes the Secrets with the serving certificates of BundleDeployments.
 
-Called by reconciler, which makes the World, and by act. A Secret is read when its resourceVersion is a new one, and of what it
-contains only a ServingCertificate is kept: no private key is cached, logged, or put into a message. A Secret is created only if
-none exists, and changed only if it is still the one that was observed. One that is immutable is deleted and created again to
-change it.
+A Secret is read when its resourceVersion is a new one, and of what it contains only a ServingCertificate is kept: no private key
+is cached, logged, or put into a message. A Secret is created only if none exists, and changed only if it is still the one that
+was observed. One that is immutable is deleted and created again to change it.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     the authorities or the certificate change        `with_certificates` changes the digest of each object that has a part of
                                                      them, so that exactly these are applied
 
-Called by decide and install, and by reconciler, which makes the World. Pure.
+Pure.
 """
 
 from __future__ import annotations

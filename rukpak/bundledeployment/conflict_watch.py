@@ -1,7 +1,7 @@
 """Watches objects that conflict with those of a BundleDeployment, so that it recovers as soon as they are deleted.
 
-Called by rukpak.bundledeployment.act after a rejected apply. Each object belongs to others: it is watched by its name, as
-metadata alone, and only while it conflicts. Never reads its content, and never writes.
+Each object belongs to others: it is watched by its name, as metadata alone, and only while it conflicts. Never reads its content,
+and never writes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How much of an installation is left to apply, so that small ones do not wait for large ones.
 
-Called by rukpak.bundledeployment.reconciler after each pass; the queue of the controller compares the costs of its keys. Pure.
+The queue of the controller compares the costs of its keys. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """When the custom resources of a BundleDeployment are counted: on request, and before its objects are deleted.
 
-Called by rukpak.bundledeployment.reconciler and report. A BundleDeployment for which nobody requests a count causes no request
-to the API server. Pure.
+A BundleDeployment for which nobody requests a count causes no request to the API server. Pure.
 """
 
 from __future__ import annotations

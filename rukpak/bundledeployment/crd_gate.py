@@ -1,8 +1,7 @@
 """Whether the CustomResourceDefinitions of a bundle may replace those on the cluster, before anything of the bundle is applied.
 
-Called by evaluate, decide and reconciler. The rules of rukpak.crd_safety decide which custom resources are checked against the
-new schemas, in another process, and what they showed decides about the upgrade. A repair of what others changed is no upgrade,
-and is not checked. Pure.
+The rules of rukpak.crd_safety decide which custom resources are checked against the new schemas, in another process, and what
+they showed decides about the upgrade. A repair of what others changed is no upgrade, and is not checked. Pure.
 """
 
 from __future__ import annotations

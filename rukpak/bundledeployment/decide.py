@@ -1,7 +1,7 @@
 """The next step for one BundleDeployment: a list of rules, of which the first that returns a Plan wins.
 
-Called by rukpak.bundledeployment.reconciler. Each Plan is one step, and the next pass observes its result. So a
-process that is killed between any two writes leaves a World from which the same rules continue. Pure.
+Each Plan is one step, and the next pass observes its result. So a process that is killed between any two writes leaves a World
+from which the same rules continue. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Deletes and releases what was decided for one BundleDeployment: objects, memberships of Namespaces, Bundles, the finalizer.
 
-Called by rukpak.bundledeployment.act. Every deletion names a uid; an object that was changed or deleted meanwhile is no error,
-because the next pass observes it. Never removes finalizers of others.
+Every deletion names a uid; an object that was changed or deleted meanwhile is no error, because the next pass observes it. Never
+removes finalizers of others.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Drift: whether an object is still as it was applied, or somebody changed it and it has to be applied again.
 
-Called by the rules that apply and report (install, certificates, crd_gate, decide, progress, ready_message), by notes, and by
-applier and certificate_secrets, which record each apply. An object that others change again and again is reverted ever less
-often, so that two controllers do not overwrite each other without end. Pure.
+An object that others change again and again is reverted ever less often, so that two controllers do not overwrite each other
+without end. Pure.
 """
 
 from __future__ import annotations

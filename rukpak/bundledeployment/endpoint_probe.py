@@ -1,9 +1,8 @@
 """Whether the API server can call the endpoints of a bundle: a pod is ready, and completes a TLS handshake.
 
-Called by rukpak.bundledeployment.reconciler before webhooks and API services are applied, and not while they are up to date.
-Whether a handshake can be tried at all is not known: this process may be outside the network of the pods. So an address to
-which there is no route, or that does not answer in time, counts as able by the readiness of its pod; one that refuses the
-connection does so after a while. A server with a certificate that its clients do not trust is never able. Never writes.
+Whether a handshake can be tried at all is not known: this process may be outside the network of the pods. So an address to which
+there is no route, or that does not answer in time, counts as able by the readiness of its pod; one that refuses the connection
+does so after a while. A server with a certificate that its clients do not trust is never able. Never writes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a World means for its BundleDeployment, evaluated once per pass. Called by decide; the result goes to report. Pure."""
+"""What a World means for its BundleDeployment, evaluated once per pass. The result goes to report. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maps watch events to keys: which BundleDeployments a change enqueues. Registered by rukpak.setup. Never decides.
+"""Maps watch events to keys: which BundleDeployments a change enqueues. Never decides.
 
 A change that cannot lead to another decision enqueues nothing: with 41 BundleDeployments in one Namespace, or 700 CRDs that are
 created, enqueuing all of them each time would be most of the work.

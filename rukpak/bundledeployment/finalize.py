@@ -12,9 +12,8 @@
 With the deletion policy KeepCRDs the CRDs, their custom resources and Namespaces with objects of others stay, with Orphan all
 objects do: their labels are removed.
 
-Called by rukpak.bundledeployment.decide. Depends on the inventory only: content, Bundles and catalogs may be deleted already.
-Never removes finalizers of others: an object that cannot be deleted is named, and with the abandon annotation it is left
-behind. Pure.
+Depends on the inventory only: content, Bundles and catalogs may be deleted already. Never removes finalizers of others: an object
+that cannot be deleted is named, and with the abandon annotation it is left behind. Pure.
 """
 
 from __future__ import annotations

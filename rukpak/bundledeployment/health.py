@@ -1,4 +1,4 @@
-"""Whether an installed object is healthy, in progress, or failed. Called by transforms and pod_problems, and by `olm`. Pure.
+"""Whether an installed object is healthy, in progress, or failed. Pure.
 
 The rules are those of kstatus, which `kubectl wait` and GitOps tools follow, for built-in kinds and for custom resources; objects
 of other built-in kinds count as healthy. Health is read from the objects, not from their apply. Whether progress has exceeded its

@@ -1,4 +1,4 @@
-"""The result of a health rule, and what the rules read it from. Used by health and workload_health. Pure."""
+"""The result of a health rule, and what the rules read it from. Pure."""
 
 from __future__ import annotations
 

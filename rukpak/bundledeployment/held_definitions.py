@@ -2,8 +2,7 @@
 
 Such a definition is applied twice: with the others, in a form that keeps what is held; and with the webhooks, as the bundle has
 it, when its webhook can be called and no pod of the version before is behind it. What is held follows from the cluster alone, so
-that a process that starts in between continues. Called by rukpak.bundledeployment.reconciler, which makes the World, and by
-applier. Pure.
+that a process that starts in between continues. Pure.
 """
 
 from __future__ import annotations

@@ -8,8 +8,7 @@
     a step is rejected, or it is not healthy in time           failed, until it succeeds
     a rollback (RollBack)                                      rolled back; the target is an earlier revision from then on
 
-Called by rukpak.bundledeployment.report, by decide (`begins`), and by reconciler (`time_to_deadline`). Never decides what the
-target is. Pure.
+Never decides what the target is. Pure.
 """
 
 from __future__ import annotations

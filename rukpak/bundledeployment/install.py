@@ -1,6 +1,6 @@
 """Which objects of a bundle are applied next, and what the next phase waits for.
 
-Called by rukpak.bundledeployment.decide, report and reconciler. Pure.
+Pure.
 """
 
 from __future__ import annotations

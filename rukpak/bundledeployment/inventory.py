@@ -1,8 +1,7 @@
 """The objects of each BundleDeployment: those with its owner-uid label, of the kinds in its inventory annotation.
 
-One informer per kind for all BundleDeployments, which selects the label and is metadata-only unless the kind has a health
-rule. It starts with the first BundleDeployment that has the kind and ends with the last. Used by
-rukpak.bundledeployment.reconciler and applier. Never writes.
+One informer per kind for all BundleDeployments, which selects the label and is metadata-only unless the kind has a health rule.
+It starts with the first BundleDeployment that has the kind and ends with the last. Never writes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What a Namespace that is being deleted waits for: objects with finalizers, and what its controller cannot list or delete.
 
-The second is read from the conditions of the Namespace, as facts: their texts name several errors in any order. Called by
-namespace_reader, waiting and apply_errors. Pure.
+The second is read from the conditions of the Namespace, as facts: their texts name several errors in any order. Pure.
 """
 
 from __future__ import annotations

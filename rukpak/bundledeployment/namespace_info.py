@@ -1,6 +1,6 @@
 """A Namespace, and what it is to a BundleDeployment: part of a World.
 
-Made by rukpak.bundledeployment.transforms and created_namespaces. Values only. Pure.
+Values only. Pure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads what a Namespace that is being deleted waits for: its conditions, and the objects in it that have finalizers.
 
-Called by rukpak.bundledeployment.reconciler for Namespaces that are being deleted. Never writes.
+Never writes.
 """
 
 from __future__ import annotations

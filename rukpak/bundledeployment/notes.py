@@ -6,9 +6,8 @@ them are applied again.
 
 The hash of our fields is one of names and of a time in whole seconds, not of values: an object that is applied twice within a
 second, with different values, may have the same one. So the digest is removed from the status before an object is applied in a
-form that the digest does not stand for, and written again when all objects are applied. Called by
-rukpak.bundledeployment.reconciler (`restored`), decide (`is_outdated`) and report (`reported`). Never compares a note with the
-cluster once it is known: that is drift. Pure.
+form that the digest does not stand for, and written again when all objects are applied. Never compares a note with the cluster
+once it is known: that is drift. Pure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Looks up whether what an object's labels and annotations name is still there: a BundleDeployment, or what a tool has made.
 
-Called by rukpak.bundledeployment.apply_errors when an object of the bundle exists already, and by reconciler for a
-CustomResourceDefinition. Asks the API server, because an informer may not show yet what another process has done. Never writes,
-and never raises for what a tool's marks name and it cannot read: that counts as there.
+Asks the API server, because an informer may not show yet what another process has done. Never writes, and never raises for what a
+tool's marks name and it cannot read: that counts as there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The Events of a pass that are no transition of a condition: repairs, objects that are kept, objects of others that are
 deleted, schemas that change.
 
-Called by rukpak.bundledeployment.report. Pure.
+Pure.
 """
 
 from __future__ import annotations

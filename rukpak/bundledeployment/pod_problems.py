@@ -1,4 +1,4 @@
-"""Why a pod does not run, in words that stay the same while it is retried. Called by rukpak.bundledeployment.pod_watch. Pure.
+"""Why a pod does not run, in words that stay the same while it is retried. Pure.
 
 A kubelet alternates between several states of a container that it starts again and again. A sentence for each of them would be a
 write of the status each time, so the states of one problem have one sentence.

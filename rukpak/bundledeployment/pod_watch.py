@@ -1,7 +1,7 @@
 """Watches the pods of workloads that are not healthy, so that the status says why: which pod, which container, its last line.
 
-Called by rukpak.bundledeployment.reconciler, for workloads that have been unhealthy for a while. Pods are watched by the
-selector of their workload, and only as long as it is unhealthy; what is kept of a pod is its problem. Never writes.
+Pods are watched by the selector of their workload, and only as long as it is unhealthy; what is kept of a pod is its problem.
+Never writes.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A rollout is progress, and so is the repair of a deleted object; an object that is not healthy within its deadline has failed. The
 start of the progress is read from the condition Healthy, and which objects have failed from status.failed, so that both survive
-the process. Called by rukpak.bundledeployment.report, which reports it, and by decide, which makes a pass at the deadline. Pure.
+the process. Pure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which objects that are no longer in the bundle are removed next. Called by rukpak.bundledeployment.decide. Pure.
+"""Which objects that are no longer in the bundle are removed next. Pure.
 
 Objects come first, then Namespaces. Whether a CustomResourceDefinition or a Namespace is deleted is decided by
 rukpak.bundledeployment.retention, from the usage that rukpak.bundledeployment.usage has read of the `candidates`.

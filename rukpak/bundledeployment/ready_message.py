@@ -1,6 +1,6 @@
 """The message of the condition Ready of a BundleDeployment: progress, error, or success with warnings; and what work remains.
 
-Called by rukpak.bundledeployment.report, which uses it for the other conditions too. Pure.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reconciles BundleDeployments: observes the World of one from informers and rendered content, and runs the five steps.
 
-Built by rukpak.setup. Changes nothing but the status; what a Plan changes is in rukpak.bundledeployment.act. A pass over an
-unchanged object sends no request: the API server is read only for facts that the next decision depends on and no informer has.
+Changes nothing but the status; what a Plan changes is in rukpak.bundledeployment.act. A pass over an unchanged object sends no
+request: the API server is read only for facts that the next decision depends on and no informer has.
 """
 
 from __future__ import annotations

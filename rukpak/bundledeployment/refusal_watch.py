@@ -1,8 +1,8 @@
 """Watches what may have refused an object, so that it is applied again as soon as the refusal may be lifted.
 
-Called by rukpak.bundledeployment.act after a rejected apply. What refuses is not known from the answer of the API server, so all
-admission policies and webhooks of the cluster are watched, and the quotas, limits and labels of the Namespaces: as metadata
-alone, and only while an object is refused. Never reads what they say, and never writes.
+What refuses is not known from the answer of the API server, so all admission policies and webhooks of the cluster are watched,
+and the quotas, limits and labels of the Namespaces: as metadata alone, and only while an object is refused. Never reads what they
+say, and never writes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The content of bundles, rendered for this cluster: once, and kept as keys and hashes.
 
-Called by rukpak.bundledeployment.reconciler (keys and hashes), applier and crd_changes (bodies). Bodies are kept as JSON up to a
-number of bytes, and only while some of them are to be applied; after that they are rendered again from the store. Reading and
-rendering run in threads. Never fetches anything: missing or damaged content is reported to the controller of Bundles, which
-fetches it.
+Bodies are kept as JSON up to a number of bytes, and only while some of them are to be applied; after that they are rendered again
+from the store. Reading and rendering run in threads. Never fetches anything: missing or damaged content is reported to the
+controller of Bundles, which fetches it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The content of a Bundle as it is to be installed on this cluster: keys and digests, without the bodies of the objects.
 
-Made by rukpak.bundledeployment.render_cache, part of the World. Values only. Pure.
+Values only. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What others changed or deleted, as the Events and the status of a BundleDeployment report it.
 
-Called by rukpak.bundledeployment.report. A CustomResourceDefinition or a Namespace that was deleted is created again, but not
-what was deleted with it: that is a loss, and stays in the status until spec changes. Pure.
+A CustomResourceDefinition or a Namespace that was deleted is created again, but not what was deleted with it: that is a loss, and
+stays in the status until spec changes. Pure.
 """
 
 from __future__ import annotations

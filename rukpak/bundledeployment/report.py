@@ -1,7 +1,6 @@
 """The status of a BundleDeployment that is true after a pass, from its World, the evaluation and the outcome.
 
-Called by rukpak.bundledeployment.reconciler. A failed attempt changes what is reported about progress, never what is reported as
-installed. Pure.
+A failed attempt changes what is reported about progress, never what is reported as installed. Pure.
 """
 
 from __future__ import annotations

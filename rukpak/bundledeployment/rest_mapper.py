@@ -1,8 +1,7 @@
 """Which kinds the cluster serves now: those of API servers by discovery, custom ones by a watch on CustomResourceDefinitions.
 
-Read by rukpak.bundledeployment.reconciler, inventory, usage and applier. A CRD that is created or deleted takes effect at once,
-without discovery. Discovery is repeated when the availability of an aggregated API server changes, and periodically while one is
-unavailable.
+A CRD that is created or deleted takes effect at once, without discovery. Discovery is repeated when the availability of an
+aggregated API server changes, and periodically while one is unavailable.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ A rollback never touches CustomResourceDefinitions: those of the revision that f
 So an earlier revision can be brought back if they still serve all versions that its own ones served, whichever version is stored,
 and if a webhook for conversions that they name is there too.
 
-Called by rukpak.bundledeployment.evaluate (`obstacle`) and report (`with_rollback`). Pure.
+Pure.
 """
 
 from __future__ import annotations

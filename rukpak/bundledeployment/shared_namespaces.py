@@ -1,8 +1,8 @@
 """A Namespace that several BundleDeployments share: what each of them applies to it, and what it leaves to others.
 
-Called by rukpak.bundledeployment.applier (the body) and ready_message (the warnings). A Namespace is the one object without an
-owner: each BundleDeployment that installs into it is a member and has a label of its own on it. Labels and annotations of others
-are kept. Whether rukpak created it is recorded elsewhere: rukpak.bundledeployment.created_namespaces. Pure.
+A Namespace is the one object without an owner: each BundleDeployment that installs into it is a member and has a label of its own
+on it. Labels and annotations of others are kept. Whether rukpak created it is recorded elsewhere:
+rukpak.bundledeployment.created_namespaces. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Watches that several BundleDeployments need at times: each starts with the first one that needs it and ends with the last.
 
-Used by rukpak.bundledeployment.conflict_watch and pod_watch, which decide what is watched and what a change means. Never reads an
-object, and never writes.
+Never reads an object, and never writes.
 """
 
 from __future__ import annotations

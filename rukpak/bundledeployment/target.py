@@ -9,7 +9,7 @@ depends on it.
     of this Bundle and options, not rolled back       what spec asks for        the newest
     another one, or there is none                     what spec asks for        none yet
 
-Called by rukpak.bundledeployment.world, history and template. Never reads the cluster. Pure.
+Never reads the cluster. Pure.
 """
 
 from __future__ import annotations

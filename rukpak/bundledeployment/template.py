@@ -1,6 +1,6 @@
 """The Bundles of a BundleDeployment as they are created: the desired one from the template, and the active one from its record.
 
-Called by rukpak.bundledeployment.decide and reconciler. Pure.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Transforms of informers, and conversions of objects to values of the World: identity, field managers, health.
 
-Called by olmkit.runtime.informer, and by rukpak.bundledeployment.reconciler, inventory and rest_mapper. A transformed object
-keeps the metadata that an informer needs, and the value; the rest is dropped. Pure.
+A transformed object keeps the metadata that an informer needs, and the value; the rest is dropped. Pure.
 """
 
 from __future__ import annotations

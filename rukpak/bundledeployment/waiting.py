@@ -1,6 +1,6 @@
 """How long to wait for what, and how messages describe objects that are being deleted.
 
-Called by the rules of rukpak.bundledeployment: decide, evaluate, install, prune and finalize. Pure.
+Pure.
 """
 
 from __future__ import annotations

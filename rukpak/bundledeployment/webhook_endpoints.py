@@ -1,8 +1,7 @@
 """Which webhook configurations have no endpoints: their Service has no ready endpoint, so objects that they match cannot be
 deleted.
 
-Called by rukpak.bundledeployment.reconciler for a BundleDeployment that is being deleted; endpoint_probe uses `is_ready`. Never
-writes.
+Never writes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The health rules of workloads: Deployments, StatefulSets, DaemonSets, ReplicaSets, Pods and Jobs.
 
-Called by rukpak.bundledeployment.health. The rules are those of kstatus, and one more: a workload that is scaled, or that lost
-some of its pods, serves while others of the same revision are ready. Pure.
+The rules are those of kstatus, and one more: a workload that is scaled, or that lost some of its pods, serves while others of the
+same revision are ready. Pure.
 """
 
 from __future__ import annotations

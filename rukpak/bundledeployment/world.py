@@ -1,6 +1,6 @@
 """The World of one BundleDeployment, and two errors about it.
 
-Made by rukpak.bundledeployment.reconciler, read by decide and report and the rules that they call. Values only. Pure.
+Values only. Pure.
 """
 
 from __future__ import annotations

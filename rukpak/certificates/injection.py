@@ -1,7 +1,6 @@
 """Writes what clients and pods need of a serving certificate into the bodies of objects.
 
-Called by rukpak.bundledeployment.applier when it applies them. What is written is no part of the rendered objects, and of their
-digests only through `injected_digest`. Pure.
+What is written is no part of the rendered objects, and of their digests only through `injected_digest`. Pure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Secrets with serving certificates: what is in them, and what each step of a rotation writes.
 
-Called by rukpak.bundledeployment.certificate_secrets. Each certificate has an authority of its own, whose key is dropped as soon
-as it has issued: nobody can issue another one with what is stored. Private keys are returned in the data of a Secret and nowhere
-else. Reads and writes nothing; the caller passes `now`.
+Each certificate has an authority of its own, whose key is dropped as soon as it has issued: nobody can issue another one with
+what is stored. Private keys are returned in the data of a Secret and nowhere else. Reads and writes nothing; the caller passes
+`now`.
 """
 
 from __future__ import annotations

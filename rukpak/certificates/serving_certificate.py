@@ -1,7 +1,7 @@
 """What is known of the serving certificate in a Secret, and the next step of its rotation.
 
-Read by rukpak.certificates.secrets, part of the World of a BundleDeployment. Contains no private key. A rotation takes three
-writes of the Secret, and each is decided from its content alone, so that it continues after the process is killed:
+Contains no private key. A rotation takes three writes of the Secret, and each is decided from its content alone, so that it
+continues after the process is killed:
 
     certificate                    its authority is trusted
     certificate + next             the authority of the next one is trusted too      TRUST

@@ -1,6 +1,6 @@
 """What changes in the CustomResourceDefinitions that two bundles have, and whether that prevents an upgrade.
 
-Called by olmctl.cluster.planned_definitions and diff. Pure.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The objects that two rendered bundles do not have in common. Values of Secrets are never part of the result.
 
-Called by olmctl.cluster.diff. Pure.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which permissions the accounts of a bundle have, and which ones they gain and lose with another bundle.
 
-Called by olmctl.cluster.diff. Reads the roles and bindings among the rendered objects: names of roles differ from version to
-version, permissions need not. What a role outside of the bundle permits is not known: it is a permission of its own. Pure.
+Reads the roles and bindings among the rendered objects: names of roles differ from version to version, permissions need not. What
+a role outside of the bundle permits is not known: it is a permission of its own. Pure.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Compares a CustomResourceDefinition on the cluster with the one that is to replace it.
 
-Called by rukpak.bundledeployment.crd_changes and existing_objects, and by rukpak.changes. Each version is compared with itself.
-Without a conversion webhook custom resources are the same objects in all versions. Then versions that are served together are
-compared with each other, and each version that is served or stored with the one that custom resources are stored in from now on:
-the API server drops from an object that it writes what the schema of that version does not have. What two versions on the cluster
-disagree about already does not count, and neither does status if it is a subresource: the operator alone writes it. Never decides
-what a broken rule leads to. Pure.
+Each version is compared with itself. Without a conversion webhook custom resources are the same objects in all versions. Then
+versions that are served together are compared with each other, and each version that is served or stored with the one that custom
+resources are stored in from now on: the API server drops from an object that it writes what the schema of that version does not
+have. What two versions on the cluster disagree about already does not count, and neither does status if it is a subresource: the
+operator alone writes it. Never decides what a broken rule leads to. Pure.
 """
 
 from __future__ import annotations

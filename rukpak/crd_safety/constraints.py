@@ -1,7 +1,6 @@
 """The rules about the constraints of one field: type, default, permitted values, bounds, pattern, format.
 
-Called by rukpak.crd_safety.schemas for each field that both schemas have. Each rule looks at one aspect; an aspect that is only
-widened breaks none. Pure.
+Each rule looks at one aspect; an aspect that is only widened breaks none. Pure.
 """
 
 from __future__ import annotations

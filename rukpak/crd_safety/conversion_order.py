@@ -12,7 +12,7 @@ what the installed version needs stays as it is until they do, where that is pos
 
 A version that the bundle adds is served at once: pods that do not find it may never become ready.
 
-Called by rukpak.bundledeployment.held_definitions and evaluate, and by rukpak.changes for `olm diff`. Pure.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What custom resources are checked for, from the rules that a new CustomResourceDefinition breaks and from the settings.
 
-Called by rukpak.bundledeployment.crd_gate, rukpak.crds.collector and olmctl. Pure.
+Pure.
 """
 
 from __future__ import annotations

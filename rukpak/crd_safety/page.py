@@ -1,7 +1,6 @@
 """Evaluates custom resources for the forms that they are checked for: validity, dropped fields, fields that have a value.
 
-Called by rukpak.bundledeployment.validate_job in a child process, and by olmctl. Patterns are evaluated in linear time, as the
-API server does. Nothing is fetched, and no value of an object is returned. Pure.
+Patterns are evaluated in linear time, as the API server does. Nothing is fetched, and no value of an object is returned. Pure.
 """
 
 from __future__ import annotations

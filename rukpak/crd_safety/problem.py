@@ -1,6 +1,6 @@
 """A rule that a new CustomResourceDefinition breaks, and a custom resource that it does not accept, as values and as text.
 
-Made by rukpak.crd_safety.compare and its parts, read by rukpak.crd_safety.refusal and by those who show a plan. Pure.
+Pure.
 """
 
 from __future__ import annotations

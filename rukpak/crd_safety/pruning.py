@@ -1,6 +1,6 @@
 """Which fields of a custom resource the API server drops by a schema, as it does when it reads and writes an object.
 
-Called by rukpak.crd_safety.page. Values are never part of the answer. Pure.
+Values are never part of the answer. Pure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which broken rules count, and the messages about them.
 
-Called by rukpak.crd_safety.forms and verdict. Pure.
+Pure.
 """
 
 from __future__ import annotations

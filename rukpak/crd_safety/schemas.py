@@ -1,6 +1,6 @@
 """Compares two structural schemas, field by field, in a worklist: the depth of a schema is up to who wrote it.
 
-Called by rukpak.crd_safety.compare. A difference that no rule understands breaks the rule unhandled-change. Pure.
+A difference that no rule understands breaks the rule unhandled-change. Pure.
 """
 
 from __future__ import annotations

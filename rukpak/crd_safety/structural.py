@@ -1,7 +1,7 @@
 """Structural schemas of Kubernetes as JSON schemas, and their defaults.
 
-Called by rukpak.crd_safety.page and verdict. Not part of the JSON schema: format, what only the API server evaluates
-(x-kubernetes-validations), and the keys of lists, which `repeated` checks. Pure.
+Not part of the JSON schema: format, what only the API server evaluates (x-kubernetes-validations), and the keys of lists, which
+`repeated` checks. Pure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whether the rules that a new CustomResourceDefinition breaks, and the custom resources on the cluster, prevent an installation.
 
-Called by rukpak.bundledeployment.crd_gate and rukpak.changes. Pure.
+Pure.
 """
 
 from __future__ import annotations

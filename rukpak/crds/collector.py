@@ -1,7 +1,6 @@
 """Lists custom resources, in pages, and has them evaluated for the forms that decide about an upgrade of their definitions.
 
-Called by rukpak.bundledeployment.existing_objects, which has them evaluated in a child process, and by olmctl.cluster.diff. Never
-writes, and never keeps a value of an object.
+Never writes, and never keeps a value of an object.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The files of a registry+v1 or plain+v0 bundle as values, or every error in them. Used by all of rukpak. Pure."""
+"""The files of a registry+v1 or plain+v0 bundle as values, or every error in them. Pure."""
 
 from rukpak.format.bundle import Bundle, PlainBundle, RegistryBundle, from_json, to_json
 from rukpak.format.errors import BadBundle

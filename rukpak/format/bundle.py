@@ -1,4 +1,4 @@
-"""The two kinds of bundle as values, and their JSON form. Made by rukpak.format.files, read by rukpak.bundledeployment.
+"""The two kinds of bundle as values, and their JSON form.
 
 The store holds the JSON form, so that YAML is parsed once, in the job that unpacks the bundle. Bodies are never changed. Pure.
 """

@@ -1,4 +1,4 @@
-"""The documents in a file of a bundle as dicts, lists and scalars. Called by rukpak.format.files.
+"""The documents in a file of a bundle as dicts, lists and scalars.
 
 A file is JSON, one or several concatenated texts, or YAML as olmkit.gocompat.yaml_reader reads it. Numbers are those of
 Kubernetes' decoder: 1.0 is the integer 1, and an integer of more than 64 bits is a float. Pure.

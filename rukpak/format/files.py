@@ -1,8 +1,8 @@
 """Reads the files of a bundle as a value, or reports every error in them at once.
 
-Called by rukpak.bundle.unpack_job and olmctl.bundle.render. A registry+v1 bundle has manifests/ (flat; one ClusterServiceVersion,
-CRDs, other objects) and metadata/annotations.yaml; a plain+v0 bundle has manifests/ (flat; at least one object). Files are YAML
-or JSON and may contain several documents and lists. Pure: reads bytes, never a path.
+A registry+v1 bundle has manifests/ (flat; one ClusterServiceVersion, CRDs, other objects) and metadata/annotations.yaml; a
+plain+v0 bundle has manifests/ (flat; at least one object). Files are YAML or JSON and may contain several documents and lists.
+Pure: reads bytes, never a path.
 """
 
 from __future__ import annotations

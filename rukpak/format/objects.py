@@ -1,4 +1,4 @@
-"""A Kubernetes object of a bundle, and the key that identifies it. Used by the pure modules of rukpak.
+"""A Kubernetes object of a bundle, and the key that identifies it.
 
 Values share the body, so it is never changed: code that needs another body copies what differs. Pure.
 """

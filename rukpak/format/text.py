@@ -1,4 +1,4 @@
-"""Texts that messages are made of. Used by all of rukpak. Pure."""
+"""Texts that messages are made of. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Upstream's thirteen checks of a registry+v1 bundle, in upstream's order and with its messages (formats 2.5).
 
-Called by rukpak.render.renderer before it renders anything. Pure.
+Pure.
 """
 
 from __future__ import annotations

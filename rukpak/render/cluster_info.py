@@ -1,6 +1,5 @@
 """The facts of a cluster that a bundle is checked against, and how a message names a kind that it lacks.
 
-Made by rukpak.bundledeployment.render_cache and olmctl.cluster.planned_bundle, read by rukpak.render.preflight and requirements.
 Pure.
 """
 

@@ -1,6 +1,6 @@
 """Changes the Deployments of a bundle as the user's config says, by the rules of upstream's deploymentConfig (formats 2.7).
 
-Called by rukpak.render.renderer. What the config leaves out stays as the bundle has it. Bodies are never changed in place. Pure.
+What the config leaves out stays as the bundle has it. Bodies are never changed in place. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The endpoints of a registry+v1 bundle: Deployments that the API server calls, because they serve webhooks or API services.
 
-Each has a Service and, unless the bundle brings its own, a serving certificate. Called by rukpak.render.renderer, for webhooks,
-api_services and serving. Names are those of upstream (formats 2.8, 2.9, 2.10). Pure.
+Each has a Service and, unless the bundle brings its own, a serving certificate. Names are those of upstream (formats 2.8, 2.9,
+2.10). Pure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How a bundle is rendered for one installation: a value that the spec of a BundleDeployment is read into.
 
-Made by rukpak.bundledeployment.target, part of the key of the render cache and of each rendered bundle. Pure.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The objects that an installation applies: where a bundle is installed, and how it is rendered for a BundleDeployment.
 
-Called by rukpak.bundledeployment.render_cache, and by olmctl.cluster.planned_bundle for what is only planned. Pure.
+Pure.
 """
 
 from __future__ import annotations

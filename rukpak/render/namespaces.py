@@ -1,6 +1,6 @@
 """The install namespace of a bundle: the one that it suggests, or one made from the name of its package.
 
-Called by rukpak.render.renderer, rukpak.render.installation and olmctl.bundle.render. Pure.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The order in which the objects of a bundle are applied: objects that others need come first. Called by rukpak.bundledeployment.
+"""The order in which the objects of a bundle are applied: objects that others need come first.
 
 Namespaces, CRDs, accounts and roles, configuration, workloads, webhooks and API services, custom resources. An unknown kind
 counts as a custom resource, because a CRD of the bundle may define it. Certificates of cert-manager are configuration: pods

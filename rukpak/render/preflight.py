@@ -1,8 +1,7 @@
 """Checks whether a rendered bundle can be installed in a cluster, before anything is written.
 
-Called by rukpak.render.installation; olmctl.bundle.render calls `obsolete`. The result lists faults (the bundle can never be
-installed as it is), missing kinds (the cluster does not serve them yet) and objects that are left out (optional kinds of
-monitoring, autoscaling or console tools that the cluster does not serve). Pure.
+The result lists faults (the bundle can never be installed as it is), missing kinds (the cluster does not serve them yet) and
+objects that are left out (optional kinds of monitoring, autoscaling or console tools that the cluster does not serve). Pure.
 """
 
 from __future__ import annotations

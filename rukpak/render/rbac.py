@@ -1,7 +1,7 @@
 """The RBAC objects of a registry+v1 bundle: the permissions of its ClusterServiceVersion as ServiceAccounts, Roles,
 ClusterRoles and their bindings.
 
-Called by rukpak.render.renderer. Names, hashes and order are upstream's (formats 2.6). Pure.
+Names, hashes and order are upstream's (formats 2.6). Pure.
 """
 
 from __future__ import annotations

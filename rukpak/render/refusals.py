@@ -1,6 +1,6 @@
 """What the API server or a catalog refuses of a bundle that upstream renders: found before anything is applied.
 
-Called by rukpak.render.installation, olmctl.bundle.render and rukpak.bundle.unpack_job. Pure.
+Pure.
 """
 
 from __future__ import annotations

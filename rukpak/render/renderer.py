@@ -1,10 +1,9 @@
 """Renders a bundle as the Kubernetes objects that install it (formats 2.6, 2.7).
 
-Called by rukpak.render.installation and olmctl.bundle.render. registry+v1 bundles are rendered as by upstream,
-including names, hashes and order. `upstream=True` gives exactly upstream's output. Without it the Namespace comes first; fields
-that the API server writes, and the labels and annotations that only rukpak may write, are dropped; and objects of namespaced
-kinds that upstream treats as cluster-scoped go into the install namespace too. Bodies share their unchanged parts with the
-bundle: never change them in place. Pure.
+`upstream=True` gives exactly upstream's output. Without it the Namespace comes first; fields that the API server writes, and the
+labels and annotations that only rukpak may write, are dropped; and objects of namespaced kinds that upstream treats as
+cluster-scoped go into the install namespace too. Bodies share their unchanged parts with the bundle: never change them in place.
+Pure.
 """
 
 from __future__ import annotations

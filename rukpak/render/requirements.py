@@ -1,8 +1,8 @@
 """What the ClusterServiceVersion of a bundle requires of a cluster before anything is installed.
 
 CustomResourceDefinitions and API services of others, kinds of Kubernetes itself (nativeAPIs), and a version of Kubernetes
-(minKubeVersion). Called by rukpak.render.preflight. A CRD counts as served once it is established, and an API service once it is
-available and its kinds are discovered: that is in ClusterInfo. Pure.
+(minKubeVersion). A CRD counts as served once it is established, and an API service once it is available and its kinds are
+discovered: that is in ClusterInfo. Pure.
 """
 
 from __future__ import annotations

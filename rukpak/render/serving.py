@@ -1,7 +1,7 @@
 """Renders what the endpoints of a bundle need: the certificate in the pods, the Service, and cert-manager's objects.
 
-Called by rukpak.render.renderer. A bundle without endpoints does not change. The certificates that rukpak issues itself are not
-rendered: rukpak.bundledeployment makes their Secrets. Pure.
+A bundle without endpoints does not change. The certificates that rukpak issues itself are not rendered: rukpak.bundledeployment
+makes their Secrets. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Renders the webhook definitions of a bundle: configurations, and the conversion of CustomResourceDefinitions.
 
-Called by rukpak.render.renderer. The rules are upstream's. A bundle without webhooks does not change. What the webhooks are
-served with is in rukpak.render.serving. Pure.
+The rules are upstream's. A bundle without webhooks does not change. What the webhooks are served with is in
+rukpak.render.serving. Pure.
 """
 
 from __future__ import annotations

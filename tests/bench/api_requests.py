@@ -1,4 +1,4 @@
-"""What work costs the API server: requests by kind, and CPU. Used by the rows that install, and by tests/e2e/test_restart.py."""
+"""What work costs the API server: requests by kind, and CPU."""
 
 from __future__ import annotations
 

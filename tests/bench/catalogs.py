@@ -1,6 +1,6 @@
 """Catalogs for the measurements: the real one as JSON, as YAML and with bundle objects, of any size, as images in a registry.
 
-Used by the rows only. Large catalogs are written to files and uploaded from them, so they are never in memory completely.
+Large catalogs are written to files and uploaded from them, so they are never in memory completely.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Figures and their table. Used by the rows and by the command."""
+"""Figures and their table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTTP requests over persistent connections, as fast as the server responds. Used by the serving rows only.
+"""HTTP requests over persistent connections, as fast as the server responds.
 
 Reads responses by their Content-Length and discards the bodies, so that the client uses little CPU compared with the server.
 """

@@ -1,4 +1,4 @@
-"""The machine of the measurements, its reference time C, and the memory of processes. Used by tests.bench only."""
+"""The machine of the measurements, its reference time C, and the memory of processes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The universes of tests/bench/universes.py as catalog contents on disk: resolution documents as catalogd sends them.
 
-Each package has one channel in which each version replaces the one before it, and owns one kind. Used by the rows of resolving.
+Each package has one channel in which each version replaces the one before it, and owns one kind.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A client whose writes the informers of a test know at once: what a test asks of them is never from before its own writes.
 
-Used by the tests that follow objects with informers. It follows kinds of the whole cluster; for writes of others, and of kubectl,
-an informer is as late as its watch.
+It follows kinds of the whole cluster; for writes of others, and of kubectl, an informer is as late as its watch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A registry that requires a login, as the suite of the tests reaches it. Used by the fixture `partner`."""
+"""A registry that requires a login, as the suite of the tests reaches it."""
 
 from __future__ import annotations
 

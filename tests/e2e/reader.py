@@ -1,6 +1,6 @@
 """Follows a page of the documentation: a folder that looks like the repository, and one shell for the page.
 
-Called by tests/e2e/test_docs.py. Independent of the content of a page. Pages write nothing into the repository.
+Independent of the content of a page. Pages write nothing into the repository.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the jobs of a test result in, and what they leave in the folder of a store. Called by the tests of jobs with a store."""
+"""What the jobs of a test result in, and what they leave in the folder of a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check of a whole catalog, with opm's one message for it. Called by olmkit.fbc.validate.
+"""The check of a whole catalog, with opm's one message for it.
 
 Holds all packages at once, but only a small part of each bundle. A caller that does not need opm's order uses
 olmkit.fbc.checks.package_check package by package. Pure.

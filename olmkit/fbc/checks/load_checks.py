@@ -1,4 +1,4 @@
-"""The checks at which opm stops while it loads a catalog (formats 1.7, A1 to A28). Called by olmkit.fbc.checks.package_check.
+"""The checks at which opm stops while it loads a catalog (formats 1.7, A1 to A28).
 
 opm stops at the first problem. These checks find all problems, in opm's order; a problem that follows from an earlier one may or
 may not be reported. Only the first problem of a catalog is opm's answer. Pure.

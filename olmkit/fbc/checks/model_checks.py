@@ -1,7 +1,7 @@
 """The checks of the loaded model: the errors of channels and bundles as the tree that opm prints (formats 1.7, B).
 
-Called by olmkit.fbc.checks.package_check for a package without a problem in the load checks. Omits opm's checks for models that
-files cannot describe: a package without a name, and a default channel that does not exist (loading adds an empty one). Pure.
+Omits opm's checks for models that files cannot describe: a package without a name, and a default channel that does not exist
+(loading adds an empty one). Pure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The check of the objects in a bundle (olm.bundle.object). Called by catalog_check, when a whole catalog is validated. Pure."""
+"""The check of the objects in a bundle (olm.bundle.object). Pure."""
 
 from __future__ import annotations
 

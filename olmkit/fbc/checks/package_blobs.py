@@ -1,6 +1,6 @@
 """The input and the result of the checks of one package.
 
-Made by olmkit.fbc.checks.catalog_check and catalogd.ingest, read by load_checks and model_checks. Pure.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """The check of one package, with opm's messages (formats 1.7).
 
-Called by catalogd.ingest.package_index for the Catalog's status, and by olmkit.fbc.checks.catalog_check for opm's one message.
 Never reads a file and never raises: problems are values. Pure.
 
 opm checks in two steps. The load checks (packages, channels, bundles, entries without bundles, deprecations) stop at the first

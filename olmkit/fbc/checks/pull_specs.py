@@ -1,7 +1,6 @@
 """The check of image references in catalogs, with the messages of the Go library that opm uses.
 
-Called by olmkit.fbc.checks.load_checks and olmctl.catalog. It accepts other references than olmkit.sources.oci.reference, the
-grammar of the images that this suite pulls. Pure.
+It accepts other references than olmkit.sources.oci.reference, the grammar of the images that this suite pulls. Pure.
 """
 
 from __future__ import annotations

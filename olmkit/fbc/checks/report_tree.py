@@ -1,4 +1,4 @@
-"""The tree of errors that opm prints. Made by olmkit.fbc.checks.model_checks, printed by olmctl.catalog.validate. Pure."""
+"""The tree of errors that opm prints. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""opm's errors for versions, releases and ranges. Called by load_checks, model_checks and olmctl.catalog.render.
+"""opm's errors for versions, releases and ranges.
 
 Nearly all errors of olmkit.gocompat.versions are those of blang/semver, which opm prints. This module replaces the ones that are
 worded more readably there, for authors of Operators. Pure.

@@ -1,7 +1,6 @@
 """One aiohttp application on one listening port: started, and closed so that requests in progress may end.
 
-Used by olmkit.runtime.probes, olmkit.admission.server, catalogd.http.server and operator_controller.debug.server; knows nothing
-of what they serve.
+Knows nothing of what they serve.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A listening port: accepts clients and serves each within the limits of olmkit.runtime.listener.connections.
 
 When more clients connect than there are slots, olmkit.runtime.listener.slots decides which connection is closed. A connection
-without a slot (overflow) is answered with 503. Only a few of those exist at a time: file descriptors never run out. Used by
-olmkit.runtime.listener.application_server; knows nothing of what is served.
+without a slot (overflow) is answered with 503. Only a few of those exist at a time: file descriptors never run out. Knows nothing
+of what is served.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ the slot of another one, which is chosen in this order (docs/decisions/0017):
 A connection yields if it has sent nothing, or its handshake or request header is unfinished (the oldest first; with TLS after a
 grace period of a second, so that many concurrent handshakes can complete), if it is idle (the longest first), or if its client
 reads slowly. If no connection yields, the new one is an overflow connection: it gets one of a few additional slots, in which its
-request is answered with 503. Used by olmkit.runtime.listener.connections. Closes nothing itself: it calls `evict`. Pure.
+request is answered with 503. Closes nothing itself: it calls `evict`. Pure.
 """
 
 from __future__ import annotations

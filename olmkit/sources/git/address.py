@@ -1,7 +1,7 @@
 """Addresses of git repositories and names of branches and tags, validated before any request. Pure.
 
-Used by repository.py. Three forms are supported: http(s)://host/path, ssh://user@host/path and user@host:path. All others are
-refused, such as those that make git run a program or read a local file. The schema of the CRD refuses them too.
+Three forms are supported: http(s)://host/path, ssh://user@host/path and user@host:path. All others are refused, such as those
+that make git run a program or read a local file. The schema of the CRD refuses them too.
 """
 
 from __future__ import annotations

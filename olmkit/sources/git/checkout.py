@@ -1,7 +1,7 @@
 """Writes the files of one commit into a Tree, under the same rules as the files of an image layer.
 
-Called by repository.py. Regular files and folders only; symbolic links become hard links to their targets. Within the selected
-folder, submodules are refused, and names that git refuses on any file system.
+Regular files and folders only; symbolic links become hard links to their targets. Within the selected folder, submodules are
+refused, and names that git refuses on any file system.
 """
 
 from __future__ import annotations

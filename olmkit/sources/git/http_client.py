@@ -1,9 +1,8 @@
 """git over http and https: dulwich implements the protocol, transport.py sends the requests.
 
-Used by repository.py. dulwich is synchronous and runs in a thread; each of its requests is sent in the event loop through the
-transport of all sources. So addresses are checked at every connection and redirect, authorities and proxies are the same, and a
-login is sent to the host of the repository only. Responses are written to disk before dulwich reads them, so the transport
-detects those that are slow, end early or are too large.
+Each of its requests is sent in the event loop through the transport of all sources. So addresses are checked at every connection
+and redirect, authorities and proxies are the same, and a login is sent to the host of the repository only. Responses are written
+to disk before dulwich reads them, so the transport detects those that are slow, end early or are too large.
 """
 
 from __future__ import annotations

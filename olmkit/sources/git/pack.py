@@ -1,7 +1,7 @@
 """Reads a pack of a git server into objects by hash: commits and trees in memory, the contents of files in one file on disk.
 
-Called by repository.py. dulwich decompresses and applies deltas. Each size in the pack is checked before memory is allocated for
-it, and the hash of each object is computed here, never taken from the server.
+Each size in the pack is checked before memory is allocated for it, and the hash of each object is computed here, never taken from
+the server.
 """
 
 from __future__ import annotations

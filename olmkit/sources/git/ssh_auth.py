@@ -1,6 +1,6 @@
 """Authentication at an ssh server: connection options from a Secret, and errors for a Secret that is missing or unsuitable.
 
-Used by ssh_client.py. Opens no connection. Messages never contain a part of a key.
+Opens no connection. Messages never contain a part of a key.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """git over ssh: dulwich implements git's protocol, asyncssh the transport, over a socket that is connected here.
 
-Used by repository.py. The address is checked before connecting, the host key against the known_hosts of the Secret, unless
-the spec has insecureSkipVerify. No ssh agent, configuration or key file of this machine is used. dulwich is synchronous and runs
-in a thread; the event loop serves its reads.
+The address is checked before connecting, the host key against the known_hosts of the Secret, unless the spec has
+insecureSkipVerify. No ssh agent, configuration or key file of this machine is used. dulwich is synchronous and runs in a thread;
+the event loop serves its reads.
 """
 
 from __future__ import annotations

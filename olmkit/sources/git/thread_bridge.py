@@ -1,4 +1,4 @@
-"""Runs coroutines in the event loop for the thread of dulwich. Used by http_client.py and ssh_client.py."""
+"""Runs coroutines in the event loop for the thread of dulwich."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Authentication at a registry: the Authorization header that its challenge requires, with or without the login of a Secret.
 
-Used by registry_client.py, one instance per registry and repository. Credentials are sent after a challenge only, to the host
-that the Secret names and to the token service that this host names, if both use verified TLS: see
-docs/decisions/0008-where-logins-go.md. The target of a redirect is neither. Tokens are kept for one job.
+Credentials are sent after a challenge only, to the host that the Secret names and to the token service that this host names, if
+both use verified TLS: see docs/decisions/0008-where-logins-go.md. The target of a redirect is neither. Tokens are kept for one
+job.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Manifests and indexes of OCI and Docker: parsed from the bytes of a registry, and the platform selected from an index.
 
-Used by image.py. Pure. The bytes are untrusted: for any input the result is a value or InvalidManifest.
+Pure. The bytes are untrusted: for any input the result is a value or InvalidManifest.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads a stream ahead in a thread, so that disk reads and decompression run in parallel to the consumer.
 
-Used by layers.py. Both release the GIL, so they use a second CPU. At most MAX_QUEUED_BLOCKS blocks are kept in memory.
+Both release the GIL, so they use a second CPU. At most MAX_QUEUED_BLOCKS blocks are kept in memory.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Image references: parsed into registry, repository, tag and digest.
 
-Used by image.py, registries_conf.py and controllers. Pure. The grammar is that of distribution/reference (olmkit.api.patterns): a
-first component with a dot, a colon or the name localhost is a registry. Other names are those of Docker Hub: `nginx` is
-docker.io/library/nginx.
+Pure. The grammar is that of distribution/reference (olmkit.api.patterns): a first component with a dot, a colon or the name
+localhost is a registry. Other names are those of Docker Hub: `nginx` is docker.io/library/nginx.
 """
 
 from __future__ import annotations

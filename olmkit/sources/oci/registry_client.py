@@ -1,6 +1,6 @@
 """A client of one registry, by the OCI distribution API: digests of tags, manifests by tag or digest, blobs onto disk.
 
-Used by image.py. Content with a digest is verified as it arrives. authorization.py authenticates. Raises Waiting.
+Content with a digest is verified as it arrives. authorization.py authenticates. Raises Waiting.
 """
 
 from __future__ import annotations

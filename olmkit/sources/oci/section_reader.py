@@ -1,6 +1,6 @@
 """Reads sections of a file as separate files, so that all layers of an image pass between processes as one file descriptor.
 
-Used by image.py. Reads by position (preadv), so processes that share the descriptor do not affect each other.
+Reads by position (preadv), so processes that share the descriptor do not affect each other.
 """
 
 from __future__ import annotations

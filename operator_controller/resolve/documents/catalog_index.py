@@ -1,7 +1,7 @@
 """An index of what each package requires and owns, over all catalogs, made anew only for documents that changed.
 
-Kept by the solver process from one solve to the next (component_solver.SolverMemory). Where documents are kept as text, only
-those of packages that are reached are read; otherwise each is read once to be indexed. Pure.
+Where documents are kept as text, only those of packages that are reached are read; otherwise each is read once to be indexed.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Makes the text of docs/api.md, the reference of the API, of the models.
 
-Called by release.generated. Fields and limits are those of the generated CRDs (olmkit.api.crd); conditions, reasons,
-annotations and labels are those of the modules of the kinds. Never connects to a cluster.
+Fields and limits are those of the generated CRDs (olmkit.api.crd); conditions, reasons, annotations and labels are those of the
+modules of the kinds. Never connects to a cluster.
 """
 
 from __future__ import annotations

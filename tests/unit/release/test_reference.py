@@ -10,9 +10,9 @@ import pytest
 from olmkit.api import bundledeployments, bundles, catalogs, operators
 from olmkit.api.crd import CRD_DEFINITIONS, openapi_schema
 from olmkit.api.described_enum import DescribedEnum
-from olmkit.api.reference import documented_keys, render
+from release.reference import documented_keys, render
 
-REPOSITORY = Path(__file__).resolve().parents[4]
+REPOSITORY = Path(__file__).resolve().parents[3]
 PRODUCTS = ("olmkit", "catalogd", "rukpak", "operator_controller", "olmctl")
 KEY = re.compile(r"(catalogd|core\.rukpak|olm|operators)(\.operatorframework)?\.io/[a-z-]+(\.[a-z-]+)*")
 INTERNAL = {
