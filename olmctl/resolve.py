@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import orjson
 
+from olmctl.authoring.folder_documents import read_folder_documents
 from olmctl.commands import FAILED
 from olmctl.offline_resolution import (
     BadInput,
@@ -18,7 +19,6 @@ from olmctl.offline_resolution import (
 )
 from olmctl.terminal import clean_lines
 from olmkit.fbc.errors import BadCatalog
-from olmkit.fbc.folder_documents import read_folder_documents
 from olmkit.gocompat.versions import BadVersion, parse_tolerant_version
 
 

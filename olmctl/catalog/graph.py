@@ -8,13 +8,14 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
+from olmctl.authoring import graph_drawing
+from olmctl.authoring.folder import read_folder
+from olmctl.authoring.graph_drawing import DrawingInput
 from olmctl.commands import fail
 from olmctl.terminal import clean_lines
-from olmkit.fbc import catalog, graph_drawing
+from olmkit.fbc import catalog
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.errors import BadBlob, BadCatalog
-from olmkit.fbc.folder import read_folder
-from olmkit.fbc.graph_drawing import DrawingInput
 from olmkit.gocompat.text import quoted
 
 WRITERS = {"mermaid": graph_drawing.mermaid, "dot": graph_drawing.dot, "text": graph_drawing.plain_text}

@@ -6,12 +6,12 @@ import base64
 from pathlib import Path
 from typing import Any
 
+from olmctl.authoring.media_types import media_type
+from olmctl.authoring.serialize import Format
 from olmctl.catalog.output import print_documents
 from olmctl.commands import fail
 from olmkit.fbc.catalog import PACKAGE
 from olmkit.fbc.documents import MAX_DOCUMENT_BYTES
-from olmkit.fbc.media_types import media_type
-from olmkit.fbc.serialize import Format
 from olmkit.gocompat.text import quoted
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from tempfile import SpooledTemporaryFile
 from typing import Any
 
+from olmctl.authoring.serialize import Format, serialize, written_place
 from olmkit.fbc.blobs import Blob
-from olmkit.fbc.serialize import Format, serialize, written_place
 
 MAX_MEMORY_BYTES = 32 * 1024 * 1024
 """Bytes of documents that are kept in memory; all of them are in a temporary file if they are more."""

@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from olmctl.authoring import bundle_blobs
+from olmctl.authoring.folder import read_folder
+from olmctl.authoring.serialize import Format
 from olmctl.catalog.output import print_sorted
 from olmctl.commands import fail, warn
 from olmctl.folder_files import LinkOutside, files_below
 from olmkit.errors import OlmError
-from olmkit.fbc import bundle_blobs, catalog
+from olmkit.fbc import catalog
 from olmkit.fbc.blobs import Blob, parse_blob
 from olmkit.fbc.bundle_files import MANIFESTS, METADATA, BadBundleFiles, read_registry
 from olmkit.fbc.checks.pull_specs import pull_spec_error
 from olmkit.fbc.checks.version_errors import version_error
 from olmkit.fbc.documents import Document
 from olmkit.fbc.errors import BadBlob, BadCatalog, BadDocument
-from olmkit.fbc.folder import read_folder
-from olmkit.fbc.serialize import Format
 from olmkit.gocompat.text import quoted
 
 if TYPE_CHECKING:

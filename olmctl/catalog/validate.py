@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
+from olmctl.authoring.catalog_validation import ValidationFailure
+from olmctl.authoring.catalog_validation import validate as validate_folder
 from olmctl.commands import fail
-from olmkit.fbc.validate import ValidationFailure
-from olmkit.fbc.validate import validate as validate_folder
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.yaml_dumper import UNLIMITED_WIDTH, TreeDumper
 

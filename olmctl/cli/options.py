@@ -19,7 +19,7 @@ from olmkit.runtime.flags import Settings
 
 DEFAULT_TIMEOUT_SECONDS = 300.0
 DOCUMENT_FORMATS = ("json", "yaml")
-"""The formats of blobs: olmkit.fbc.serialize.Format."""
+"""The formats of blobs: olmctl.authoring.serialize.Format."""
 GRAPH_FORMATS = ("mermaid", "dot", "text")
 """The formats of a graph: for Mermaid, for Graphviz, or for people."""
 

@@ -16,10 +16,10 @@ from olmctl.cluster.planned_bundle import Cluster, current_spec, rendered, runni
 from olmctl.cluster.planned_definitions import definitions_of, planned_definitions
 from olmctl.cluster.session import Session, on_cluster
 from olmctl.commands import FAILED, CommandError, status_of
+from olmctl.diff.objects import object_changes
+from olmctl.diff.permissions import gained, permissions
 from olmkit.api import operators
 from olmkit.errors import ApiError, OlmError
-from rukpak.changes.objects import object_changes
-from rukpak.changes.permissions import gained, permissions
 from rukpak.format.objects import BundleObject
 
 DIFFERENT, ERROR = 1, 2

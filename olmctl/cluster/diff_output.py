@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from olmctl.cluster.output import as_yaml
+from olmctl.diff.definitions import ConcernedObject, DefinitionChange
+from olmctl.diff.objects import Change, ObjectChange
+from olmctl.diff.permissions import Permission, sentences
 from olmctl.terminal import clean, coloured
 from olmkit.api.meta import Object
-from rukpak.changes.definitions import ConcernedObject, DefinitionChange
-from rukpak.changes.objects import Change, ObjectChange
-from rukpak.changes.permissions import Permission, sentences
 from rukpak.crd_safety.problem import Problem
 from rukpak.format.bundle import Body
 

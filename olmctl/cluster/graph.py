@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from olmctl.authoring import graph_drawing
+from olmctl.authoring.graph_drawing import DrawingInput
 from olmctl.catalog.graph import WRITERS
 from olmctl.cluster.catalog_offers import offered_entries
 from olmctl.cluster.catalogd import CatalogReadError, read_catalog
@@ -17,9 +19,7 @@ from olmctl.commands import FAILED, CommandError, warn
 from olmctl.terminal import clean, clean_lines
 from olmkit.api import catalogs
 from olmkit.api.meta import Object
-from olmkit.fbc import graph_drawing
 from olmkit.fbc.catalog import Channel, Deprecation, Deprecations, Entry, Package
-from olmkit.fbc.graph_drawing import DrawingInput
 from operator_controller.resolve.documents.parsed_document_reader import InvalidDocument, read_package
 from operator_controller.resolve.package.package_content import PackageContent, PackageTooLarge
 from operator_controller.resolve.package.upgrade_graph import UpgradeGraph, UpgradeStart

@@ -13,12 +13,12 @@ from typing import Any
 
 from olmctl.cluster.session import Session
 from olmctl.commands import warn
+from olmctl.diff.definitions import DefinitionChange, broken_rules, definition_changes
 from olmctl.terminal import clean
 from olmkit.api import customresourcedefinitions
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
 from olmkit.api.meta import Object
 from olmkit.errors import ApiError, NotFound
-from rukpak.changes.definitions import DefinitionChange, broken_rules, definition_changes
 from rukpak.crd_safety.compare import Definition
 from rukpak.crd_safety.evidence import Check, Evidence
 from rukpak.crd_safety.forms import wanted_forms

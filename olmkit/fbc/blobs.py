@@ -1,7 +1,6 @@
 """Documents of a catalog as blobs: the envelope of all schemas, and the line that catalogd stores and serves (formats 1.3).
 
-Called for each document by olmkit.fbc.folder, olmkit.fbc.validate and catalogd.ingest. Reads the three keys of the envelope and
-nothing else of any schema. Pure.
+Reads the three keys of the envelope and nothing else of any schema. Pure.
 """
 
 from __future__ import annotations

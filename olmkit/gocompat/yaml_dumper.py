@@ -1,4 +1,4 @@
-"""The YAML dumper of every command that prints or writes YAML: olmkit.api.crd, olmkit.fbc.serialize and olmctl.
+"""The YAML dumper of every command that prints or writes YAML: olmkit.api.crd, olmctl.authoring.serialize and olmctl.
 
 A value that occurs twice is written twice, because some readers of manifests do not support aliases; text of several lines is a
 block. Which text of one line needs quotes depends on the reader of the YAML: subclasses override `style`. Pure.

@@ -10,11 +10,11 @@ import orjson
 import pytest
 
 from devcluster.images import Content, read_bundle
-from olmkit.fbc.bundle_blobs import registry_blob
+from olmctl.authoring.bundle_blobs import registry_blob
+from olmctl.authoring.folder import read_folder
+from olmctl.authoring.serialize import Format, serialize, written_place
 from olmkit.fbc.bundle_files import read_registry
 from olmkit.fbc.catalog import BUNDLE
-from olmkit.fbc.folder import read_folder
-from olmkit.fbc.serialize import Format, serialize, written_place
 
 pytestmark = pytest.mark.corpus
 UNREADABLE = "eventing-kogito"

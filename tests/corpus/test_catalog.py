@@ -14,8 +14,8 @@ import yaml
 
 from catalogd.ingest.content import BLOBS_FILE, Content
 from catalogd.ingest.content_writer import ContentWriter
+from olmctl.authoring.folder import read_folder
 from olmkit.api.package_annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
-from olmkit.fbc.folder import read_folder
 from olmkit.store.store import Store
 from operator_controller.catalog_cache.content_writer import IDENTITY
 from operator_controller.catalog_cache.content_writer import write_content as write_documents

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from semantic_version import Version
 
+from olmctl.diff.definitions import broken_rules
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
-from rukpak.changes.definitions import broken_rules
 from rukpak.crd_safety.compare import storage_version
 from rukpak.crd_safety.evidence import Evidence
 from rukpak.crd_safety.forms import check_of, is_concerned, wanted_forms

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from olmctl.authoring.folder_documents import read_folder_documents
 from olmctl.offline_resolution import OfflineCatalogs, OfflineResult, PackageArgument, resolve_offline
-from olmkit.fbc.folder_documents import read_folder_documents
 
 pytestmark = pytest.mark.corpus
 

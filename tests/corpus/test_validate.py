@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from olmkit.fbc.validate import validate
+from olmctl.authoring.catalog_validation import validate
 
 pytestmark = pytest.mark.corpus
 _LINE = re.compile(r"((?:│   |    )*)(?:├── |└── )?(.*)")

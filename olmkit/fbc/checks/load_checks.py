@@ -48,7 +48,7 @@ def problems(parts: PackageBlobs) -> Iterator[Problem]:
 
 
 def check_bundle(bundle: Bundle) -> CheckedBundle:
-    """The checks of one bundle by itself (A11 to A17). opm first reads its objects: object_checks.check_objects."""
+    """The checks of one bundle by itself (A11 to A17). opm first reads its objects."""
     try:
         bundle.check_properties(excluding=_MANIFESTS)
         version, release = bundle.checked_version()

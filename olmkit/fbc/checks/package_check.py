@@ -6,12 +6,12 @@ opm checks in two steps. The load checks (packages, channels, bundles, entries w
 problem. The model checks (channels, bundles and graphs) run if the whole catalog loads; their errors form a tree. Here both run
 package by package.
 
-A caller that streams calls the function of olmkit.fbc.catalog for the schema of each blob. A BadBlob from it, or from
-object_checks.check_objects, is an error of the package. Of a bundle only `check_bundle(bundle)` needs to be kept. Then the caller
-calls `check_package(PackageBlobs(...))` once for each name that any blob mentions, "" included, so that unknown packages,
-duplicates and blobs without a package are reported too. `CheckResult.count` formats no text. Each of `CheckResult.sentences()`
-can be as long as all names in the catalog: take only as many as are stored, and truncate them. The first problem of a catalog in
-opm's order is the one with the smallest `Problem.position`.
+A caller that streams calls the function of olmkit.fbc.catalog for the schema of each blob. A BadBlob from it is an error of the
+package. Of a bundle only `check_bundle(bundle)` needs to be kept. Then the caller calls `check_package(PackageBlobs(...))` once
+for each name that any blob mentions, "" included, so that unknown packages, duplicates and blobs without a package are reported
+too. `CheckResult.count` formats no text. Each of `CheckResult.sentences()` can be as long as all names in the catalog: take only
+as many as are stored, and truncate them. The first problem of a catalog in opm's order is the one with the smallest
+`Problem.position`.
 """
 
 from __future__ import annotations

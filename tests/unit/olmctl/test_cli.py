@@ -13,13 +13,13 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
+from olmctl.authoring.serialize import Format
 from olmctl.catalog.graph import WRITERS
 from olmctl.cli.bundle import CERTIFICATE_MODES
 from olmctl.cli.completion import ClusterName
 from olmctl.cli.options import DOCUMENT_FORMATS, GRAPH_FORMATS
 from olmctl.cluster.completion import QUERIES
 from olmctl.main import olm
-from olmkit.fbc.serialize import Format
 from rukpak.render.endpoints import CertificateMode
 
 CONNECTION = {"kubeconfig", "context", "impersonate", "system_namespace"}

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from catalogd.ingest.catalog_files import CatalogFiles
 from catalogd.ingest.content import BLOBS_FILE
 from catalogd.ingest.content_writer import ContentWriter
+from olmctl.authoring.folder import read_folder
 from olmkit.fbc.errors import BadCatalog
-from olmkit.fbc.folder import read_folder
 from olmkit.sources.oci.layers import Budget, unpack
 from olmkit.sources.tree import CATALOG_LIMITS, Tree, TreeError
 from tests.images import Entry, file, folder, hard_link, link, tar

@@ -1,4 +1,4 @@
-"""`olm catalog graph`. The drawing is tested in tests/unit/olmkit/fbc/test_graph_drawing.py."""
+"""`olm catalog graph`. The drawing is tested in tests/unit/olmctl/authoring/test_graph_drawing.py."""
 
 from __future__ import annotations
 

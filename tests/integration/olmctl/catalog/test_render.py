@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from olmctl.authoring.catalog_validation import validate
 from olmctl.main import main
-from olmkit.fbc.validate import validate
 from tests.unit.olmkit.fbc.bundle_builders import Files, bundle, dump
 
 PLAIN = {"manifests/n.yaml": dump({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}})}

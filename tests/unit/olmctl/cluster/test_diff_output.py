@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from olmctl.cluster.diff_output import Difference, as_value, print_text
+from olmctl.diff.definitions import ConcernedObject, DefinitionChange
+from olmctl.diff.objects import object_changes
+from olmctl.diff.permissions import Permission
 from olmkit.api.crd_upgrade_safety import CrdUpgradeRule
-from rukpak.changes.definitions import ConcernedObject, DefinitionChange
-from rukpak.changes.objects import object_changes
-from rukpak.changes.permissions import Permission
 from rukpak.crd_safety.problem import InvalidObject, Problem
 from rukpak.format.objects import BundleObject
 

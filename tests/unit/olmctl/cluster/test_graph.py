@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from olmctl.authoring import graph_drawing
 from olmctl.catalog.graph import WRITERS
 from olmctl.cluster.graph import drawing_input
-from olmkit.fbc import graph_drawing
 
 LENGTH = 499
 MARKS = {

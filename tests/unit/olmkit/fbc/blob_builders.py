@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from olmkit.fbc.checks.catalog_check import CatalogCheck
+from olmctl.authoring.catalog_check import CatalogCheck
 from olmkit.fbc.errors import BadBlob
 
 Value = dict[str, Any]

@@ -1,4 +1,4 @@
-"""The cost of patterns, and names that are not UTF-8. Which files patterns exclude is tested with olmkit.fbc.folder."""
+"""The cost of patterns, and names that are not UTF-8. Which files patterns exclude is tested with olmctl.authoring.folder."""
 
 from __future__ import annotations
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from olmctl.authoring.catalog_check import CatalogCheck
+from olmctl.authoring.folder import discover
 from olmkit.fbc.blobs import Blob, parse_blob
-from olmkit.fbc.checks.catalog_check import CatalogCheck
 from olmkit.fbc.documents import read_documents
 from olmkit.fbc.errors import NO_BLOBS_MESSAGE, BadBlob, BadCatalog, BadDocument
-from olmkit.fbc.folder import discover
 
 
 @dataclass(frozen=True)

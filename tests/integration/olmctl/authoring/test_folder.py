@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from olmctl.authoring.folder import discover, read_folder
 from olmkit.fbc.errors import BadCatalog
-from olmkit.fbc.folder import discover, read_folder
 
 
 def test_blobs_come_in_walk_order_from_files_of_both_forms(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from typing import Any, Final, Literal
 import msgspec
 import orjson
 
+from olmctl.authoring.yaml_writer import yaml_document
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.catalog import BUNDLE, CHANNEL, DEPRECATIONS, PACKAGE
-from olmkit.fbc.yaml_writer import yaml_document
 
 Format = Literal["json", "yaml"]
 

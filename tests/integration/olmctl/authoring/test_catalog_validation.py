@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from olmctl.authoring.catalog_validation import ValidationFailure, validate
 from olmkit.fbc.errors import NO_BLOBS_MESSAGE
-from olmkit.fbc.validate import ValidationFailure, validate
 from tests.unit.olmkit.fbc.blob_builders import Value, bundle, channel, deprecations, package
 
 VALID = (package(), channel("b"), bundle("b"))

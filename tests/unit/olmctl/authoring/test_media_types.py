@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from olmkit.fbc.media_types import media_type
+from olmctl.authoring.media_types import media_type
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olmkit.fbc import yaml_writer
+from olmctl.authoring import yaml_writer
 from olmkit.gocompat.yaml_dumper import UNLIMITED_WIDTH
 
 TEXT = (

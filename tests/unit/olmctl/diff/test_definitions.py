@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from olmctl.diff.definitions import ConcernedObject, DefinitionChange, broken_rules, definition_changes
 from olmkit.api.crd_upgrade_safety import CrdUpgradeRule, CrdUpgradeSafety
-from rukpak.changes.definitions import ConcernedObject, DefinitionChange, broken_rules, definition_changes
 from rukpak.crd_safety.evidence import Evidence, Form
 from rukpak.crd_safety.problem import InvalidObject, Problem
 from rukpak.crd_safety.verdict import judge

@@ -9,8 +9,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from olmctl.authoring.graph_drawing import DrawingInput, Edge, Node, Range, dot, draw, mermaid, plain_text
 from olmkit.fbc.catalog import Channel, Deprecation, Deprecations, Entry, Package
-from olmkit.fbc.graph_drawing import DrawingInput, Edge, Node, Range, dot, draw, mermaid, plain_text
 
 PARTS = DrawingInput(
     Package("p", "stable", "", None),

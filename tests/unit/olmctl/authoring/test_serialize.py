@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from olmctl.authoring.serialize import Format, serialize, written_place
 from olmkit.fbc import documents
 from olmkit.fbc.blobs import Blob, parse_blob
-from olmkit.fbc.serialize import Format, serialize, written_place
 
 TAKEN_FOR_OTHERS = (
     "y No on ~ null 1 1.5 1e3 0o17 017 0x1F 1_000 .inf .NaN +.5 = << 2024-01-01 12:30:45 - # !x *x &x % @ ` ' \""

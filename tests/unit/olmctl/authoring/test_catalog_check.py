@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from olmctl.authoring.catalog_check import check_objects
 from olmkit.fbc import catalog
-from olmkit.fbc.checks.object_checks import check_objects
 from olmkit.fbc.errors import BadBlob
 
 PACKAGE = {"type": "olm.package", "value": {"packageName": "p", "version": "1.2.3"}}

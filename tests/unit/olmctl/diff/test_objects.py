@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rukpak.changes.objects import LAST_APPLIED, Change, object_changes
+from olmctl.diff.objects import LAST_APPLIED, Change, object_changes
 from rukpak.format.objects import BundleObject
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rukpak.changes.permissions import gained, permissions, sentences
+from olmctl.diff.permissions import gained, permissions, sentences
 from rukpak.format.objects import BundleObject
 from rukpak.render.rbac import RBAC_GROUP
 

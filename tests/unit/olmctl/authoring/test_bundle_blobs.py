@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olmkit.fbc.bundle_blobs import plain_blob, registry_blob, summarized_blob
+from olmctl.authoring.bundle_blobs import plain_blob, registry_blob, summarized_blob
 from olmkit.fbc.bundle_files import BadBundleFiles, read_registry
 from tests.unit.olmkit.fbc.bundle_builders import bundle, definition, dump, service_version
 

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 import orjson
 
+from olmctl.authoring.folder import read_folder
 from olmkit.fbc import catalog
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.errors import BadBlob
-from olmkit.fbc.folder import read_folder
 from olmkit.fbc.resolution_document import ResolutionBlobs, build_document, bundle_part, invalid_bundle_part
 
 Value = TypeVar("Value")
