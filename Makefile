@@ -7,15 +7,23 @@ CODE := olmkit catalogd rukpak operator_controller olmctl devcluster release tes
 TEST_CLUSTER := $(if $(filter command line,$(origin KUBECONFIG)),$(KUBECONFIG),$(OLM_KUBECONFIG))
 # Processes share the test files in this order (slow tiers come first), each with its own cluster. With TEST_CLUSTER there is one.
 workers = $(if $(TEST_CLUSTER),,-n $(1) --dist loadfile --no-loadscope-reorder)
-NODE_TESTS ?= tests/node
+# Tiers with programs of their own: directories of tests. `make test` leaves them out.
+OWN_TIERS := alerts certmanager gitops image node release
+# Long proofs of promises that shorter tests prove too: marked tests, wherever they are. Only their own targets run them.
+LONG_TIERS := crash hostile scale
+SHORT := -m "not (crash or hostile or scale)"
+NODE_TESTS := tests/node
 SHORT_NODE_TESTS := tests/node/test_suite.py tests/node/operators/test_greeter.py::test_it_reconciles_is_upgraded_and_removed
 DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG)) $(if $(NODE),--node $(NODE)) $(if $(NAME),--name $(NAME))
+
+# Runs a command, and adds the seconds that it took, and a name, to .cache/seconds.
+timed = began=$$SECONDS; $(2) && echo "$$((SECONDS - began)) $(1)" >> .cache/seconds
 
 # The tests start thousands of Python processes, and each would compile the modules of the suite itself.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: alerts certmanager coverage crash dist gitops image node release help setup lock format generate check unit integration cluster e2e corpus buildah test docs bench demo clean
+.PHONY: $(OWN_TIERS) $(LONG_TIERS) help setup lock format generate check unit coverage integration cluster e2e corpus buildah test dist docs bench demo clean short-node
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -51,38 +59,51 @@ check: setup ## lint, types, import contracts, generated files, workflows
 	else echo "actionlint did not check the workflows, for the reason above."; fi
 
 unit: setup ## pure tests, under a minute
-	$(BIN)/pytest $(call workers,3) tests/unit tests/cases
+	$(BIN)/pytest $(call workers,3) $(SHORT) tests/unit tests/cases
 
 coverage: setup ## the lines that the pure tests run, measured; the report names those that they do not
 	$(BIN)/pytest $(call workers,3) --cov --cov-report=term-missing:skip-covered tests/unit tests/cases
 
 integration: setup ## tests with files, processes and sockets, without a cluster
-	$(BIN)/pytest $(call workers,3) tests/integration
+	$(BIN)/pytest $(call workers,3) $(SHORT) tests/integration
 
 cluster: setup ## tests on a real API server
-	$(BIN)/pytest $(call workers,3) tests/cluster
+	$(BIN)/pytest $(call workers,3) $(SHORT) tests/cluster
 
 e2e: setup ## the scenarios of the guide; `make e2e KUBECONFIG=...` runs them on any cluster
-	$(if $(TEST_CLUSTER),OLM_KUBECONFIG=$(TEST_CLUSTER)) $(BIN)/pytest $(call workers,2) tests/e2e
+	$(if $(TEST_CLUSTER),OLM_KUBECONFIG=$(TEST_CLUSTER)) $(BIN)/pytest $(call workers,2) $(SHORT) tests/e2e
 
 buildah: setup ## install buildah, which tests/e2e uses to build images (Debian, as root; `make test` does it too)
 	$(BIN)/python -m devcluster.buildah
 
 corpus: setup ## tests over real catalogs and bundles (OLM_CORPUS, default ../shared/corpus)
-	$(BIN)/pytest -m corpus tests
+	$(BIN)/pytest -m "corpus and not scale" tests
 
-test: check ## check, unit, cases, integration, cluster, e2e, corpus (not alerts, certmanager, gitops, image, release; of node the suite as pods)
-	$(if $(OLM_KUBECONFIG),,$(BIN)/python -m devcluster build)
-	$(BIN)/pytest $(call workers,3) $(foreach tier,e2e alerts certmanager gitops image node release,--ignore=tests/$(tier)) tests
-	$(BIN)/pytest $(call workers,2) tests/e2e
+test: setup ## check, unit, cases, integration, cluster, e2e, corpus, and the suite as pods on a real node
+	@mkdir -p .cache && rm -f .cache/seconds
+	$(call timed,check,$(MAKE) --no-print-directory check)
+	$(if $(OLM_KUBECONFIG),,$(call timed,programs of the cluster,$(BIN)/python -m devcluster build))
+	$(call timed,tests but e2e,$(BIN)/pytest $(call workers,3) $(SHORT) $(foreach tier,e2e $(OWN_TIERS),--ignore=tests/$(tier)) tests)
+	$(call timed,e2e,$(BIN)/pytest $(call workers,2) $(SHORT) tests/e2e)
+	$(call timed,node,$(MAKE) --no-print-directory short-node)
+	@awk '{ all += $$1 } { printf "%s%d:%02d %s", NR > 1 ? ", " : "", $$1 / 60, $$1 % 60, substr($$0, index($$0, " ") + 1) } \
+	END { printf "; make test took %d:%02d\n", all / 60, all % 60 }' .cache/seconds
+
+short-node: setup
 	@if $(BIN)/python -m devcluster build --node real; then $(MAKE) --no-print-directory node NODE_TESTS="$(SHORT_NODE_TESTS)"; \
 	else echo "The suite was not run as pods, for the reason above."; fi
 
 gitops: setup ## Argo CD and Flux deliver the suite's objects on a local cluster (the first build takes nine minutes)
 	$(BIN)/pytest -s tests/gitops
 
-crash: setup ## kill rukpak at points from the seed while a fleet of packages is installed, upgraded and removed; SEED=1 KILLS=200
-	OLM_CRASH_SEED=$(SEED) OLM_CRASH_KILLS=$(or $(KILLS),200) $(BIN)/pytest -s tests/crash
+crash: setup ## kill the controllers at each of their writes, and rukpak at points from the seed under a fleet of packages; SEED=1 KILLS=200
+	OLM_CRASH_SEED=$(or $(SEED),1) OLM_CRASH_KILLS=$(or $(KILLS),200) $(BIN)/pytest $(call workers,2) -m crash tests
+
+hostile: setup ## content and servers made to exhaust memory, disk or time: millions of files, bombs, servers that never end
+	$(BIN)/pytest $(call workers,2) -m hostile tests
+
+scale: setup ## a thousand Operators at once, and all packages of the corpus side by side
+	$(BIN)/pytest $(call workers,2) -m scale tests
 
 alerts: setup ## check the alerts and the dashboard with promtool and Prometheus (the first build takes five minutes)
 	$(BIN)/pytest tests/alerts

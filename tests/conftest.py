@@ -3,8 +3,10 @@
 Tests that use none of them require neither Go nor a network. There are no mocks.
 """
 
+import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,17 @@ from devcluster.corpus import default_folder, open_corpus, open_dependency_corpu
 from devcluster.errors import DevclusterError
 from devcluster.optional_programs import OPTIONAL_PROGRAMS, optional_program
 
+LONG_TIERS = ("crash", "hostile", "scale")
+"""Markers of tests that are not part of `make test`."""
 _BUILD_FAILED = pytest.StashKey[str]()
 _OPTIONAL_BUILDS_FAILED = pytest.StashKey[dict[str, str]]()
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Refuse a test of two long tiers, which would be run twice."""
+    twice = [item.nodeid for item in items if sum(item.get_closest_marker(tier) is not None for tier in LONG_TIERS) > 1]
+    if twice:
+        raise pytest.UsageError(f"marked with more than one of {', '.join(LONG_TIERS)}: {', '.join(twice)}")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -39,6 +50,17 @@ def pytest_collection_finish(session: pytest.Session) -> None:
                     optional_program(name, _print)
                 except DevclusterError as error:
                     failed[name] = str(error)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how long the tests of each tier took: the sum over all processes, with fixtures."""
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for report in itertools.chain(*terminalreporter.stats.values()):
+        if isinstance(report, pytest.TestReport):
+            seconds[report.nodeid.split("/")[1]] += report.duration
+    if len(seconds) > 1:
+        texts = [f"{tier} {taken:.0f} s" for tier, taken in sorted(seconds.items())]
+        terminalreporter.write_line(f"Time of the tests over all processes: {', '.join(texts)}")
 
 
 def _print(line: str) -> None:

@@ -26,7 +26,7 @@ from rukpak.crd_safety.verdict import judge
 from rukpak.format import BadBundle, RegistryBundle, read_registry
 from rukpak.render.renderer import RenderOptions, render
 
-pytestmark = pytest.mark.corpus
+pytestmark = [pytest.mark.corpus, pytest.mark.scale]
 
 PAGE = Path(__file__).parents[2] / "docs" / "crd-upgrades.md"
 NAMESPACES = ("", "system", "other")

@@ -16,7 +16,7 @@ from olmkit.gocompat import yaml_composer, yaml_reader
 from olmkit.gocompat.parse_errors import ParseError
 from olmkit.gocompat.yaml_composer import ReadOptions
 
-pytestmark = pytest.mark.corpus
+pytestmark = [pytest.mark.corpus, pytest.mark.scale]
 OPTIONS = ReadOptions(max_bytes=32 * 1024 * 1024, max_values=200_000)
 SEPARATOR = re.compile(rb"^---.*\n", re.MULTILINE)
 

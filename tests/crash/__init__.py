@@ -1,5 +1,5 @@
 """rukpak is killed again and again while a fleet of packages is installed, upgraded and removed; the end is that of a run without
 kills.
 
-`make crash SEED=... KILLS=200`; `make test` runs it with ten kills.
+Part of `make crash SEED=... KILLS=200`.
 """

@@ -27,6 +27,8 @@ from tests.crash.killing_proxy import KillingProxy, KillPoint, kill_points
 from tests.crash.rukpak_process import RukpakProcess
 from tests.crash.snapshot import differences, normalized, read_objects
 
+pytestmark = pytest.mark.crash
+
 SEED = int(os.environ.get("OLM_CRASH_SEED") or 1)
 KILLS = int(os.environ.get("OLM_CRASH_KILLS") or 10)
 KILLS_PER_CYCLE = 40

@@ -219,6 +219,7 @@ def test_the_page_explains_each_package_that_may_not_be_ready() -> None:
     assert [package for package in EXPECTED if f"`{package}`" not in page] == []
 
 
+@pytest.mark.scale
 @pytest.mark.corpus
 @pytest.mark.timeout(2400)
 def test_all_packages_are_ready_side_by_side_or_truly_explained(cluster: Cluster, suite: Suite, corpus: Path) -> None:

@@ -9,7 +9,7 @@ import re
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -159,7 +159,13 @@ def _refused(arena: Stage, name: str, *, stalled: bool = True, seconds: float = 
     return message
 
 
-@pytest.mark.parametrize("attack", [pytest.param(each, id=each.what) for each in hostile_contents.REFUSED])
+def _attacks(attacks: Sequence[hostile_contents.Refused | hostile_contents.Served], *always: str) -> list[Any]:
+    """The parameters of a test; `make test` runs it with these attacks only, of which each is one of its kind."""
+    marks = [() if each.what in always else pytest.mark.hostile for each in attacks]
+    return [pytest.param(each, id=each.what, marks=mark) for each, mark in zip(attacks, marks, strict=True)]
+
+
+@pytest.mark.parametrize("attack", _attacks(hostile_contents.REFUSED, "1 GB of zeros", "a bomb of aliases"))
 def test_refused_catalogs(arena: Stage, witness: Witness, name: str, attack: hostile_contents.Refused) -> None:
     reference = hostile.push(arena.cluster.registry, f"catalogs/{name}", [attack.layer()])
     before = _contents(arena.suite)
@@ -171,7 +177,7 @@ def test_refused_catalogs(arena: Stage, witness: Witness, name: str, attack: hos
     _until_swept(arena.suite, before)
 
 
-@pytest.mark.parametrize("attack", [pytest.param(each, id=each.what) for each in hostile_contents.SERVED])
+@pytest.mark.parametrize("attack", _attacks(hostile_contents.SERVED, "names of others"))
 def test_unusual_catalogs_that_are_served(
     arena: Stage, witness: Witness, name: str, attack: hostile_contents.Served
 ) -> None:
@@ -188,6 +194,7 @@ def test_unusual_catalogs_that_are_served(
     arena.delete("Catalog", name)
 
 
+@pytest.mark.hostile
 def test_an_image_of_10_000_layers(arena: Stage, witness: Witness, name: str) -> None:
     layer = hostile.catalog((hostile.blob("x"), 1))
     reference = hostile.push(arena.cluster.registry, f"catalogs/{name}", [layer], repeat=10_000)
@@ -213,6 +220,7 @@ _WAYS = (
 )
 
 
+@pytest.mark.hostile
 @pytest.mark.timeout(900)
 def test_servers_that_lie_stall_and_never_end(
     arena: Stage, witness: Witness, faulty_registry: FaultyRegistry, suite: Suite
@@ -238,6 +246,7 @@ def test_servers_that_lie_stall_and_never_end(
     _until_swept(suite, before)
 
 
+@pytest.mark.hostile
 def test_slow_servers_do_not_delay_other_catalogs(arena: Stage, witness: Witness, name: str) -> None:
     slow = [arena.catalog(f"{HOST}/almost-too-slow/catalog:latest", f"hostile-slow-{n}", "1h") for n in range(6)]
     for each in slow[:4]:

@@ -2,14 +2,14 @@
 
 import queue
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from devcluster.demo.sample_catalog import SAMPLES
 from devcluster.images import Content, Pushed
-from devcluster.suite import NAMESPACE
+from devcluster.suite import COMPONENTS, NAMESPACE
 from devcluster.watch import BUNDLE_DEPLOYMENTS, BUNDLES, CATALOGS, NAMESPACES, OPERATORS, PACKAGES, Event, Watch
 from tests.e2e.stage import CRDS, Stage
 
@@ -30,6 +30,7 @@ WRITTEN = (
     "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
 )
 KILLS = 8
+"""Of one controller in each step, if it alone is killed."""
 SECONDS = 240.0
 """For one of the three steps: after each kill a process starts, which takes long on a slow machine."""
 
@@ -48,23 +49,26 @@ def _writes(stage: Stage) -> Iterator["queue.Queue[Event]"]:
         yield events
 
 
-def _kill_until(stage: Stage, component: str, events: "queue.Queue[Event]", is_done: Callable[[], bool]) -> None:
-    """Kill the component after every observed write, KILLS times at most and at least once."""
+def _kill_until(
+    stage: Stage, victims: Sequence[str], events: "queue.Queue[Event]", is_done: Callable[[], bool]
+) -> None:
+    """Kill a controller after every observed write, one after the other, this often at most and at least once."""
     kills = 0
     began = time.monotonic()
     deadline = began + SECONDS
     while not kills or not is_done():
         if time.monotonic() > deadline:
-            pytest.fail(f"{component} killed {kills} times, and not done after {SECONDS:.0f} seconds:\n{_state(stage)}")
+            pytest.fail(f"{kills} kills, and not done after {SECONDS:.0f} seconds:\n{_state(stage)}")
         # After one write, after two, after three: so that each write is the last one before a kill once.
-        if _take(events, 1 + kills % 3) and kills < KILLS:
+        if _take(events, 1 + kills % 3) and kills < len(victims):
+            component = victims[kills]
             kills += 1
             stage.suite.kill(component)
             # The killed process cannot release its lease, and no other process holds it.
             stage.cluster.kubectl("delete", "lease", component, "-n", NAMESPACE, "--ignore-not-found")
             stage.suite.start(component)
             _drain(events)
-    print(f"{component} killed {kills} times, done after {time.monotonic() - began:.1f} seconds")
+    print(f"{kills} kills, done after {time.monotonic() - began:.1f} seconds")
 
 
 def _state(stage: Stage) -> str:
@@ -95,20 +99,26 @@ def _is_ready(stage: Stage, name: str, version: str) -> bool:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("component", ["catalogd", "operator-controller", "rukpak"])
-def test_a_controller_is_killed_while_an_operator_is_installed_updated_and_deleted(
-    stage: Stage, component: str
+@pytest.mark.parametrize(
+    "victims",
+    [
+        pytest.param(list(COMPONENTS), id="each once in each step"),
+        *(pytest.param([each] * KILLS, id=each, marks=pytest.mark.crash) for each in COMPONENTS),
+    ],
+)
+def test_controllers_are_killed_while_an_operator_is_installed_updated_and_deleted(
+    stage: Stage, victims: Sequence[str]
 ) -> None:
     name = stage.name
     with _writes(stage) as events:
         reference = _publish(stage, "hello-operator.v0.2.0", "hello-operator.v0.3.0").reference
         stage.catalog(reference)
         stage.operator(PACKAGE, name)
-        _kill_until(stage, component, events, lambda: _is_ready(stage, name, "0.1.0"))
+        _kill_until(stage, victims, events, lambda: _is_ready(stage, name, "0.1.0"))
         _publish(stage)
-        _kill_until(stage, component, events, lambda: _is_ready(stage, name, "0.2.0"))
+        _kill_until(stage, victims, events, lambda: _is_ready(stage, name, "0.2.0"))
         stage.cluster.kubectl("delete", "operator", name, "--wait=false")
-        _kill_until(stage, component, events, lambda: not stage.exists("operator", name))
+        _kill_until(stage, victims, events, lambda: not stage.exists("operator", name))
     for leftover in (
         ("namespace", INSTALLED_INTO),
         ("crd", "greetings.hello.example.com"),

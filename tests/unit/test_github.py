@@ -1,4 +1,4 @@
-"""What .github says about the repository is true: make targets, commands of olm, tiers of tests and versions of Python.
+"""What .github and the Makefile say about the repository is true: targets, commands of olm, tiers of tests, versions of Python.
 
 actionlint and zizmor check the workflows themselves (`make check`).
 """
@@ -19,14 +19,26 @@ from olmctl.main import olm
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 TEXTS = sorted(path for path in (ROOT / ".github").rglob("*") if path.suffix in (".yml", ".md"))
-PART_OF_TEST = {"unit", "integration", "cluster", "e2e", "corpus"}
-NEVER_SCHEDULED = {"bench"}
-"""Figures of a shared machine say nothing."""
+MAKEFILE = (ROOT / "Makefile").read_text()
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+NOT_LONG = {"corpus"}
+"""Markers of tests that `make test` runs."""
 
 
 def targets() -> set[str]:
     """The targets of the Makefile."""
-    return set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    return set(re.findall(r"^([a-z0-9-]+):", MAKEFILE, re.MULTILINE))
+
+
+def words(variable: str) -> set[str]:
+    """The value of a variable of the Makefile."""
+    (value,) = re.findall(rf"^{variable} := (.*)$", MAKEFILE, re.MULTILINE)
+    return set(value.split())
+
+
+def recipe(target: str) -> str:
+    (found,) = re.findall(rf"^{target}:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
+    return str(found)
 
 
 def job(workflow: str, name: str) -> dict[str, Any]:
@@ -45,13 +57,24 @@ def test_the_make_targets_exist(path: Path) -> None:
     assert {target for each in commands for target in each.split()} <= targets()
 
 
-def test_each_tier_that_make_test_leaves_out_runs_at_night() -> None:
-    tiers = {each for each in targets() if (ROOT / "tests" / each).is_dir()}
-    assert set(job("nightly", "tier")["strategy"]["matrix"]["tier"]) == tiers - PART_OF_TEST - NEVER_SCHEDULED
+def test_each_tier_that_make_test_leaves_out_has_a_target_that_runs_at_night() -> None:
+    own, long = words("OWN_TIERS"), words("LONG_TIERS")
+    assert set(job("nightly", "tier")["strategy"]["matrix"]["tier"]) == own | long <= targets()
+    assert {each for each in own if f"tests/{each}" in recipe(each) + "".join(words("NODE_TESTS"))} == own
+    assert {each for each in long if f"-m {each} tests" in recipe(each)} == long
+
+
+def test_make_test_runs_all_tests_but_those_of_these_tiers() -> None:
+    """What is neither in a directory of its own nor marked is run by `make test`, wherever it is."""
+    run = re.findall(r"pytest .* \$\(SHORT\) (.*)\)$", recipe("test"), re.MULTILINE)
+    assert run == ["$(foreach tier,e2e $(OWN_TIERS),--ignore=tests/$(tier)) tests", "tests/e2e"]
+    left_out = re.findall(r"\w+", *re.findall(r"^SHORT := -m \"not \((.*)\)\"$", MAKEFILE, re.MULTILINE))
+    markers = {each.partition(":")[0] for each in PROJECT["tool"]["pytest"]["ini_options"]["markers"]}
+    assert set(left_out) - {"or"} == words("LONG_TIERS") == markers - NOT_LONG
 
 
 def test_the_tests_run_on_each_python_that_the_project_names() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = PROJECT["project"]
     named = re.findall(r"Python :: (3\.\d+)$", "\n".join(project["classifiers"]), re.MULTILINE)
     assert job("check", "test")["strategy"]["matrix"]["python"] == named
     assert project["requires-python"] == f">={named[0]}"

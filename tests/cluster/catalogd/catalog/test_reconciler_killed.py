@@ -13,6 +13,8 @@ from catalogd.setup import build
 from tests.cluster.catalogd.conftest import World, lines, package, settings_of
 from tests.cluster.killable_process import first, run_killable
 
+pytestmark = pytest.mark.crash
+
 BEFORE = lines(package("kept", "1.0.0"), package("removed", "1.0.0"))
 AFTER = lines(package("kept", "1.0.0", "1.1.0"), package("added", "1.0.0"))
 MAX_WRITES = 40

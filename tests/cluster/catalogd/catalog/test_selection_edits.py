@@ -113,6 +113,7 @@ async def test_names_are_compared_as_they_are_written(world: World, catalogd: Pa
     )
 
 
+@pytest.mark.scale
 async def test_a_thousand_names(world: World, catalogd: Path) -> None:
     names = [f"package-{number:04}" for number in range(1200)]
     await world.push(lines(*(package(name, "1.0.0") for name in names)))

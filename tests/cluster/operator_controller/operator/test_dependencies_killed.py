@@ -9,6 +9,8 @@ from olmkit.api.operators import INSTALLED_FOR_LABEL
 from olmkit.runtime.informer import Change
 from tests.cluster.operator_controller.operator.site import CHAIN, Site
 
+pytestmark = pytest.mark.crash
+
 
 class Order:
     """Notes what is out of order: a bundle that is requested before its dependency is installed, or left after it."""

@@ -50,6 +50,7 @@ def has_moved(site: Site, version: str) -> bool:
     return all(site.is_installed(each, version) and not site.annotation(each) for each in ("a", "b"))
 
 
+@pytest.mark.crash
 @pytest.mark.timeout(600)
 async def test_a_set_moves_whenever_the_controller_is_killed(site: Site) -> None:
     steps = await offer_upgrade(site, OLD, NEW)
@@ -59,6 +60,7 @@ async def test_a_set_moves_whenever_the_controller_is_killed(site: Site) -> None
     assert steps.faults == []
 
 
+@pytest.mark.crash
 @pytest.mark.timeout(600)
 async def test_a_circle_moves_together_whenever_the_controller_is_killed(site: Site) -> None:
     steps = await offer_upgrade(site, CIRCLE_OLD, CIRCLE_NEW)

@@ -18,6 +18,8 @@ from tests.conditions import triple
 from tests.e2e.packages import catalog_file
 from tests.e2e.stage import is_observed
 
+pytestmark = pytest.mark.scale
+
 COUNT = 1_000
 MAX_OPERATOR_WRITES = 4
 """Creation, finalizer, and at most two statuses: while resolution is in progress, and its result."""

@@ -252,6 +252,7 @@ async def test_a_secret_that_nobody_manages_is_taken_over_if_the_policy_allows_i
     assert secret["data"]["tls.crt"] != data["tls.crt"]
 
 
+@pytest.mark.crash
 @pytest.mark.timeout(600)
 async def test_a_kill_after_each_write_leads_to_the_same_certificates(
     at: Harness, tmp_path: Path, address: str

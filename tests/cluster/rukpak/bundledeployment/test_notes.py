@@ -182,6 +182,7 @@ async def test_what_somebody_changed_while_rukpak_was_down_is_repaired(at: Harne
     assert await restarted(at, tmp_path, at.name) == []
 
 
+@pytest.mark.crash
 @pytest.mark.timeout(600)
 async def test_an_upgrade_that_was_killed_and_taken_back_leaves_nothing_of_it(at: Harness, tmp_path: Path) -> None:
     """The objects of both bundles differ in values alone: the names of the fields that were applied do not tell them apart. While

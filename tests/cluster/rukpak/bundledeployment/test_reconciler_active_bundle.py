@@ -201,6 +201,7 @@ async def test_a_bundle_of_before_there_were_records_is_made_again_by_what_its_o
     assert raw["status"]["installed"]["name"] == "log.v1"
 
 
+@pytest.mark.crash
 @pytest.mark.timeout(300)
 async def test_a_kill_while_the_active_bundle_is_made_again_loses_nothing(at: Harness, tmp_path: Path) -> None:
     async with rukpak(at.cluster, tmp_path):

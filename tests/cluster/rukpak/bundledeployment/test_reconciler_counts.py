@@ -138,6 +138,7 @@ async def test_a_request_of_a_time_when_rukpak_was_down_is_handled_when_it_start
     assert raw["status"]["customResources"] == [{"group": at.group, "kind": "Boat", "plural": "boats", "count": 1}]
 
 
+@pytest.mark.crash
 async def test_a_kill_after_any_write_does_not_lose_a_request(at: Harness, tmp_path: Path) -> None:
     async with rukpak(at.cluster, tmp_path):
         await at.install(at.push(plain(namespace(at.name), definition(at.group))))

@@ -35,6 +35,8 @@ from tests.cluster.rukpak.harness import (
     thing,
 )
 
+pytestmark = pytest.mark.crash
+
 MAX_WRITES = 60
 """More writes than any of the three steps takes."""
 

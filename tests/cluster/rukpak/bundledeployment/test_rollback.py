@@ -218,6 +218,7 @@ async def _install_first(at: Harness, name: str) -> None:
     await at.until(READY, name)
 
 
+@pytest.mark.crash
 @pytest.mark.timeout(900)
 async def test_a_kill_after_any_write_of_an_upgrade_and_its_rollback_leads_to_the_same_world(
     at: Harness, tmp_path: Path

@@ -232,6 +232,7 @@ def test_a_bomb_uses_neither_memory_nor_disk(tmp_path: Path, start: bytes, piece
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 * 1024  # KiB
 
 
+@pytest.mark.hostile
 @pytest.mark.parametrize(
     "name", [pytest.param("configs/%06d", id="in the catalog"), pytest.param("etc/%06d", id="outside of it")]
 )

@@ -28,6 +28,8 @@ from olmkit.store import checksums, store
 from tests.integration.catalogd.catalog_stores import ONE, TWO, fill_catalog_store, record, write
 from tests.integration.catalogd.replicas import FollowerInputs, following, replica, until
 
+pytestmark = pytest.mark.crash
+
 ON_DISK = (catalog_store, disk, state_file, store, checksums)
 COPYING = (replication_copy, replication_follower, replication_source)
 THREE = "sha256:" + "3" * 64

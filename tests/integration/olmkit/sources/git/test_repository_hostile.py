@@ -20,6 +20,7 @@ FILES = {"catalog/a": "1" * 1000, "catalog/b": "2" * 1000}
 ROUNDS = 120
 
 
+@pytest.mark.hostile
 @pytest.mark.parametrize("version", [2, 0])
 async def test_responses_with_changed_bytes(tmp_path: Path, version: int, caplog: pytest.LogCaptureFixture) -> None:
     """Each round changes or truncates a real response; its number is the seed. Every tenth round changes nothing."""

@@ -135,6 +135,7 @@ def test_limits_hold(tmp_path: Path, limits: ContentLimits, layers: list[list[En
     assert raised.value.reason == SourceReason.TOO_LARGE
 
 
+@pytest.mark.hostile
 def test_a_small_layer_with_many_folders_is_refused(tmp_path: Path) -> None:
     layer = gzip.compress(tar([file(f"x/{number}/{'d/' * 60}f") for number in range(1500)]))
     assert len(layer) < 100_000
