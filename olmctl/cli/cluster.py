@@ -21,6 +21,12 @@ from olmctl.cli.options import (
 )
 from olmctl.commands import reports_errors
 
+_adoption_policy_option = click.option(
+    "--adoption-policy",
+    type=click.Choice(("Never", "IfUnowned")),
+    help="Whether objects that exist already, and that nobody manages, are taken over with their data.  [default: Never]",
+)
+
 
 @click.command("search")
 @click.argument("word", required=False)
@@ -72,6 +78,10 @@ def show(**given: Any) -> int:
     type=click.Choice(("Automatic", "Manual")),
     help="Whether each version waits for `olm approve`.  [default: Automatic]",
 )
+@_adoption_policy_option
+@click.option(
+    "--adopt", is_flag=True, help="Take over the BundleDeployment of the Operator's name, which no Operator owns."
+)
 @click.option(
     "--name", type=ObjectName(), metavar="NAME", help="The name of the Operator.  [default: that of the package]"
 )
@@ -104,6 +114,7 @@ def install(**given: Any) -> int:
 @click.option(
     "--channel", type=CHANNEL, metavar="CHANNEL", help="The channel to follow; '' follows the package's default."
 )
+@_adoption_policy_option
 @click.option(
     "--crd-policy",
     type=click.Choice(("IfUsed", "Enforce", "None")),

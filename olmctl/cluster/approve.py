@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from olmctl.cluster.installed_objects import bundle_deployment_of
+from olmctl.cluster.left_installations import operator_named
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.operator_state import (
     available_version,
     awaits_approval,
     installed,
+    is_approved,
     is_terminating,
+    progress,
     refusal,
     text_at,
 )
@@ -23,8 +26,9 @@ from olmctl.commands import FAILED, REFUSED, CommandError, warn
 from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.meta import Object
-from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
+from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, Reason
 from olmkit.errors import ApiError, OlmError
+from operator_controller.resolve.answers.answer import KeptOutBy
 
 
 @on_cluster
@@ -35,27 +39,47 @@ async def approve(
     found = await kept_operator(session, operator)
     pending = available_version(found)
     if version is not None and version != pending:
-        raise CommandError(FAILED, f"version {version} does not wait for approval: {pending or 'no version'} does")
-    if not pending:
-        refused = refusal(found)
-        print(
-            f"{RESOURCE}/{operator} has no version that waits for approval{f': it is {clean(refused)}' * bool(refused)}"
-        )
-        return 0
-    if not awaits_approval(found):
-        message = text_at(found, "status", "available", "message")
-        print(f"{RESOURCE}/{operator} needs no approval: version {clean(pending)} waits: {clean(message)}")
-        return 0
-    if not force:
-        await check_approval(session, found, options)
-    await approve_version(session, found, pending)
-    print(f"{RESOURCE}/{operator} approved: version {clean(pending)}")
+        waiting = f"version {version} does not wait for approval: {pending or 'no version'} does"
+        raise CommandError(FAILED, f"{waiting}{_but(found)}")
+    if awaits_approval(found):
+        if not force:
+            await check_approval(session, found, options)
+        await approve_version(session, found, pending)
+        print(f"{RESOURCE}/{operator} approved: version {clean(pending)}")
+    else:
+        print(f"{RESOURCE}/{operator} {_nothing_to_approve(found, is_awaited=wait)}")
     return await wait_for_operator(session, operator, seconds, pending) if wait else 0
+
+
+def _nothing_to_approve(found: Object, *, is_awaited: bool) -> str:
+    """Why there is nothing to approve. Raises CommandError with that if a version is not installed for another reason; with
+    `is_awaited` not if that may still change."""
+    name, pending = found["metadata"]["name"], available_version(found)
+    if is_approved(found):
+        return f"is approved already: version {clean(pending)}"
+    if pending:
+        text = f"needs no approval: version {pending} waits: {text_at(found, 'status', 'available', 'message')}"
+        raise CommandError(status_of_waiting(found), clean(f"{name} {text}"))
+    text = f"has no version that waits for approval{_but(found)}"
+    if refusal(found) and (progress(found).has_failed or not is_awaited):
+        raise CommandError(FAILED, f"{name} {text}")
+    return text
+
+
+def _but(found: Object) -> str:
+    refused = refusal(found)
+    return f": it is {clean(refused)}" if refused else ""
+
+
+def status_of_waiting(found: Object) -> int:
+    """The exit status for a version that is available and waits: REFUSED if the spec of the Operator keeps it out."""
+    is_unwanted = text_at(found, "status", "available", "reason") in (Reason.PAUSED, KeptOutBy.VERSION)
+    return REFUSED if is_unwanted else FAILED
 
 
 async def kept_operator(session: Session, name: str) -> Object:
     """The Operator as it is. Raises CommandError if it is being deleted, NotFound."""
-    found = await session.client.get(operators.KIND, name)
+    found = await operator_named(session, name)
     if is_terminating(found):
         raise CommandError(FAILED, f"{name} is being deleted: olm install installs it again when it is gone")
     return found

@@ -11,6 +11,7 @@ from typing import Any
 
 from olmctl.cluster.diff_output import Difference, as_value, print_text
 from olmctl.cluster.installed_objects import bundle_deployment_of
+from olmctl.cluster.left_installations import operator_named
 from olmctl.cluster.output import print_object
 from olmctl.cluster.planned_bundle import Cluster, current_spec, rendered, running_bundle, wanted_bundle, wanted_spec
 from olmctl.cluster.planned_definitions import definitions_of, planned_definitions
@@ -18,7 +19,6 @@ from olmctl.cluster.session import Session, on_cluster
 from olmctl.commands import FAILED, CommandError, status_of
 from olmctl.diff.objects import object_changes
 from olmctl.diff.permissions import gained, permissions
-from olmkit.api import operators
 from olmkit.errors import ApiError, OlmError
 from rukpak.format.objects import BundleObject
 
@@ -43,7 +43,7 @@ async def diff(session: Session, operator: str, version: str | None, output: str
 
 
 async def _difference(session: Session, name: str, version: str | None, options: Mapping[str, Any]) -> Difference:
-    operator = await session.client.get(operators.KIND, name)
+    operator = await operator_named(session, name)
     deployment = await bundle_deployment_of(session, operator)
     running = running_bundle(deployment)
     wanted = await wanted_bundle(session, operator, deployment, version)

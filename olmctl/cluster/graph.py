@@ -11,6 +11,7 @@ from olmctl.authoring.graph_drawing import DrawingInput
 from olmctl.catalog.graph import WRITERS
 from olmctl.cluster.catalog_offers import offered_entries
 from olmctl.cluster.catalogd import CatalogReadError, read_catalog
+from olmctl.cluster.left_installations import left_installations, with_left
 from olmctl.cluster.offered_versions import RunningOperator, running_operator
 from olmctl.cluster.operator_state import part, text_at
 from olmctl.cluster.packages import PackageEntry, check_channel, installed_packages
@@ -29,7 +30,7 @@ from operator_controller.resolve.selection.candidates import selected_channels
 @on_cluster
 async def graph(session: Session, name_or_package: str, catalog: str | None, channel: str | None, output: str) -> int:
     """Print the upgrade graph of a package: which bundle can be upgraded to which, what runs, and what is in reach of it."""
-    by_package = await installed_packages(session)
+    by_package = with_left(await installed_packages(session), await left_installations(session))
     package, operators = _asked_for(name_or_package, by_package)
     entries = await offered_entries(session, package, catalog)
     check_channel(entries, channel)

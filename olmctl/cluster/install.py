@@ -6,19 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import click
+
+from olmctl.cluster.adoption import check_left_installations, request_adoption
 from olmctl.cluster.catalog_offers import offered_entries
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.offered_versions import check_version
-from olmctl.cluster.operator_state import is_terminating, text_at
+from olmctl.cluster.operator_state import is_terminating, is_true, obstacle, text_at
 from olmctl.cluster.output import print_object, without_managed_fields
 from olmctl.cluster.packages import check_channel, installed_packages
 from olmctl.cluster.requested_fields import check_fields
 from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster
-from olmctl.cluster.waiting import wait_for_operator, wait_until_gone
+from olmctl.cluster.waiting import ended_by, wait_for_operator, wait_until_gone
 from olmctl.commands import FAILED, REFUSED, CommandError
 from olmkit.api import operators
 from olmkit.api.catalogs import NAME_LABEL
 from olmkit.api.meta import Object
+from olmkit.api.operators import ConditionType
 from olmkit.api.ownership import is_dependency
 from olmkit.errors import Conflict, NotFound
 
@@ -51,6 +55,8 @@ def operator_name(package: str) -> str:
 @on_cluster
 async def install(session: Session, package: str, name: str | None, **options: Any) -> int:
     """Install PACKAGE: create an Operator for it, or change the one that exists to this request."""
+    if options["adopt"] and options["export"]:
+        raise click.UsageError("--adopt changes the BundleDeployment on the cluster, and --export uses none")
     spec = _spec(package, options)
     check_fields(spec)
     request = Request(package, name or operator_name(package), spec, options["force"], bool(options["dry_run"]))
@@ -61,17 +67,32 @@ async def install(session: Session, package: str, name: str | None, **options: A
     if previous is not None and is_terminating(previous):
         await _await_deletion(session, request, options)
         previous = None
-    if not request.is_forced:
-        if previous is None:
-            await _check_claim(session, request)
-        await _check(session, request, options["catalog"], previous)
+    await _prepare(session, request, options, previous)
     applied = await apply_operator(
         session, request.manifest, is_forced=request.is_forced, is_dry_run=request.is_dry_run
     )
     _print(request, previous, applied, options["output"])
-    if not options["wait"] or request.is_dry_run:
+    if request.is_dry_run:
         return 0
-    return await wait_for_operator(session, request.name, options["seconds"])
+    before = applied if options["adopt"] else None
+    if options["wait"]:
+        return await wait_for_operator(session, request.name, options["seconds"], before=before)
+    if before is None and not is_true(applied, ConditionType.READY) and (found := obstacle(applied)):
+        raise ended_by(request.name, found)
+    return 0
+
+
+async def _prepare(session: Session, request: Request, options: Mapping[str, Any], previous: Object | None) -> None:
+    """Raises CommandError if nothing would come of the request; has the BundleDeployment of the name taken over if that is asked
+    for."""
+    if not request.is_forced:
+        if previous is None:
+            await _check_claim(session, request)
+            if not options["adopt"]:
+                await check_left_installations(session, request.package, request.name)
+        await _check(session, request, options["catalog"], previous)
+    if options["adopt"]:
+        await request_adoption(session, request.package, request.name, previous, is_dry_run=request.is_dry_run)
 
 
 def _spec(package: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,6 +104,7 @@ def _spec(package: str, options: Mapping[str, Any]) -> dict[str, Any]:
         "catalogSelector": {"matchLabels": {NAME_LABEL: catalog}} if catalog else None,
         "upgradeConstraintPolicy": options["upgrade_constraint_policy"],
         "approval": options["approval"],
+        "install": {"adoptionPolicy": policy} if (policy := options["adoption_policy"]) else None,
     }
     return {"packageName": package, **{key: value for key, value in asked.items() if value}}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from olmctl.cluster.controller_state import warn_if_not_up_to_date
-from olmctl.cluster.left_installations import report_left_installations
+from olmctl.cluster.left_installations import left_installations, report_left_installations
 from olmctl.cluster.operator_state import available_version, condition, state, text_at
 from olmctl.cluster.output import (
     Column,
@@ -50,7 +50,7 @@ async def list_operators(session: Session, output: str | None, no_headers: bool)
     else:
         print_table(_COLUMNS, map(_row, found), is_wide=output == "wide", headers=not no_headers)
     if output in (None, "wide"):
-        await report_left_installations(session)
+        report_left_installations(await left_installations(session))
     await warn_if_not_up_to_date(session, found)
     return 0
 

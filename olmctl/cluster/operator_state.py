@@ -20,6 +20,9 @@ from olmkit.api.operators import (
 )
 from olmkit.errors import OlmError
 
+NOT_SEEN = "waiting for operator-controller"
+"""The progress of a request that no controller has reported on."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -110,9 +113,20 @@ def available_version(obj: Object) -> str:
 
 def awaits_approval(obj: Object) -> bool:
     """Whether a version waits for the approval of a person."""
-    approved = text_at(obj, "metadata", "annotations", APPROVED_VERSION_ANNOTATION)
-    is_held = text_at(obj, "status", "available", "reason") == Reason.APPROVAL_REQUIRED
-    return is_held and available_version(obj) not in ("", approved)
+    return _waits_for_approval(obj) and available_version(obj) != _approved_version(obj)
+
+
+def is_approved(obj: Object) -> bool:
+    """Whether the version that waits for approval has been approved since the status was written."""
+    return _waits_for_approval(obj) and available_version(obj) == _approved_version(obj)
+
+
+def _waits_for_approval(obj: Object) -> bool:
+    return text_at(obj, "status", "available", "reason") == Reason.APPROVAL_REQUIRED and bool(available_version(obj))
+
+
+def _approved_version(obj: Object) -> str:
+    return text_at(obj, "metadata", "annotations", APPROVED_VERSION_ANNOTATION)
 
 
 def dependencies(obj: Object) -> list[RequiredPackage]:
@@ -139,17 +153,28 @@ def progress(obj: Object, wanted: str = "") -> Progress:
     if is_terminating(obj):
         return Progress("the Operator is being deleted", has_failed=True)
     if not is_observed(obj):
-        return Progress("waiting for operator-controller")
+        return Progress(NOT_SEEN)
     ready = condition(obj, ConditionType.READY)
     message = text_at(ready, "message") or "no message"
-    approved = text_at(obj, "metadata", "annotations", APPROVED_VERSION_ANNOTATION)
+    approved = _approved_version(obj)
     is_past = bool(wanted) and wanted in (approved, text_at(obj, "status", "installed", "version"))
     if awaits_approval(obj) and not is_past:
         name = text_at(obj, "metadata", "name")
         return Progress(f"version {available_version(obj)} waits for approval (olm approve {name})", is_held=True)
     if text_at(obj, "status", "available", "reason") == Reason.PAUSED:
         return Progress(f"version {available_version(obj)} waits: the Operator is paused (spec.paused)", is_held=True)
+    if is_approved(obj):
+        return Progress(NOT_SEEN)  # the message is older than the approval
     if is_true(obj, ConditionType.READY):
         is_plain = text_at(ready, "reason") == Reason.SUCCEEDED
         return Progress(installed(obj) + ("" if is_plain else f"; {message}"), has_succeeded=True)
     return Progress(message, has_failed=is_true(obj, ConditionType.STALLED))
+
+
+def obstacle(obj: Object) -> Progress | None:
+    """What keeps the Operator from what its spec requests, by its last report; None if nothing does, or that is not known yet."""
+    found = progress(obj)
+    if found.needs_a_person:
+        return found
+    refused = refusal(obj)
+    return Progress(refused, has_failed=True) if refused else None

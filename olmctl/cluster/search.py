@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Set
 import click
 
 from olmctl.cluster.catalog_offers import no_packages_text
+from olmctl.cluster.left_installations import left_installations, report_left_installations, with_left
 from olmctl.cluster.operator_state import text_at
 from olmctl.cluster.output import Column, print_object, print_table
 from olmctl.cluster.packages import PackageEntry, all_packages, installed_packages
@@ -44,7 +45,8 @@ async def search(session: Session, word: str | None, output: str | None, no_head
     if word and not found:
         hint = suggestion(word, {each.name for each in entries}) if entries else await no_packages_text(session)
         raise CommandError(NOT_FOUND, f"no package matches {word}: {hint}")
-    operators = await installed_packages(session)
+    left = await left_installations(session)
+    operators = with_left(await installed_packages(session), left)
     if output == "name":
         for each in found:
             print(f"{RESOURCE}/{each.obj['metadata']['name']}")
@@ -56,6 +58,8 @@ async def search(session: Session, word: str | None, output: str | None, no_head
         print_table(
             _COLUMNS, [_row(each, operators) for each in found], is_wide=output == "wide", headers=not no_headers
         )
+        names = {each.name for each in found}
+        report_left_installations(each for each in left if each.package in names)
     return 0
 
 

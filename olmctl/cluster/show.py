@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from olmctl.cluster.catalog_offers import offered_entries
+from olmctl.cluster.left_installations import LeftInstallation, left_installations, with_left
 from olmctl.cluster.operator_state import installed, part, text_at
 from olmctl.cluster.output import Column, print_object, print_table
 from olmctl.cluster.packages import PackageEntry, installed_packages, with_summary
@@ -31,15 +32,16 @@ async def show(session: Session, package: str, catalog: str | None, output: str 
         if problem:
             warn(f"{NO_SUMMARIES} {clean(problem)}")
     operators = await installed_packages(session)
+    left = [each for each in await left_installations(session) if each.package == package]
     revisions = await with_revisions(session, operators.get(package, ()))
     if output:
-        values = [_value(each, operators) for each in entries]
-        print_object({"packages": values, "operators": revisions}, output)
+        all_installed = with_left(operators, left)
+        print_object({"packages": [_value(each, all_installed) for each in entries], "operators": revisions}, output)
         return 0
     for number, entry in enumerate(entries):
         if number:
             print()
-        _print(entry, operators.get(package, ()))
+        _print(entry, operators.get(package, ()), left)
     print_revisions(revisions)
     return 0
 
@@ -50,8 +52,8 @@ def _value(entry: PackageEntry, operators: Mapping[str, list[Object]]) -> Object
     return {**value, "defaultChannel": text_at(entry.obj, "spec", "defaultChannel"), "channels": list(_channels(entry))}
 
 
-def _print(entry: PackageEntry, operators: Sequence[Object]) -> None:
-    for name, text in _facts(entry, operators):
+def _print(entry: PackageEntry, operators: Sequence[Object], left: Sequence[LeftInstallation]) -> None:
+    for name, text in _facts(entry, operators, left):
         if text:
             print(f"{name + ':':<14} {clean(text)}")
     print()
@@ -70,7 +72,9 @@ def _print(entry: PackageEntry, operators: Sequence[Object]) -> None:
         print(f"\n{description}")
 
 
-def _facts(entry: PackageEntry, operators: Sequence[Object]) -> Iterator[tuple[str, str]]:
+def _facts(
+    entry: PackageEntry, operators: Sequence[Object], left: Sequence[LeftInstallation]
+) -> Iterator[tuple[str, str]]:
     yield "Package", entry.name
     yield "Catalog", entry.catalog
     yield "Display name", text_at(entry.summary, "displayName")
@@ -82,6 +86,8 @@ def _facts(entry: PackageEntry, operators: Sequence[Object]) -> Iterator[tuple[s
     yield "Versions", text_at(entry.obj, "metadata", "annotations", VERSIONS_ANNOTATION).replace(",", ", ")
     for each in operators:
         yield "Installed", f"{installed(each) or 'nothing yet'} (Operator {each['metadata']['name']})"
+    for found in left:
+        yield "Installed", f"{installed(found.operator) or 'nothing yet'} ({found.sentence})"
 
 
 def _channels(entry: PackageEntry) -> Iterator[Object]:

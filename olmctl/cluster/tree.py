@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from olmctl.cluster.controller_state import warn_if_not_up_to_date
 from olmctl.cluster.installed_objects import InstalledObject, bundle_deployment_of, installed_objects
+from olmctl.cluster.left_installations import left_installation, report_left_installations
 from olmctl.cluster.operator_state import condition, dependencies, installed, is_true, part, state, text_at
 from olmctl.cluster.output import Column, Indented, print_object, print_table
 from olmctl.cluster.session import Session, on_cluster
@@ -15,6 +16,7 @@ from olmctl.terminal import clean
 from olmkit.api import bundledeployments, bundles, operators
 from olmkit.api.meta import Object
 from olmkit.api.operators import RequiredPackage
+from olmkit.errors import NotFound
 
 MAX_DEPTH = 50
 """Operators above one of the tree: a longer chain of dependencies is not followed."""
@@ -50,15 +52,27 @@ class Node:
 @on_cluster
 async def tree(session: Session, operator: str, output: str | None) -> int:
     """Show what belongs to OPERATOR: its dependencies, its BundleDeployment, and the objects of the bundle with their health."""
-    found = await session.client.get(operators.KIND, operator)
+    try:
+        found = await session.client.get(operators.KIND, operator)
+    except NotFound:
+        left = await left_installation(session, operator)
+        if left is None:
+            raise
+        report_left_installations([left])
+        _print(await _deployment(session, left.deployment), output)
+        return 0
     listed, _ = await session.client.list(operators.KIND)
     await warn_if_not_up_to_date(session, [found])
     root = await _Tree(session, {each["metadata"]["name"]: each for each in listed}).operator(found, 0)
+    _print(root, output)
+    return 0
+
+
+def _print(root: Node, output: str | None) -> None:
     if output:
         print_object(root.value(), output)
     else:
         print_table(_COLUMNS, root.lines())
-    return 0
 
 
 class _Tree:

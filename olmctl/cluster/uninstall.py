@@ -17,6 +17,7 @@ from olmctl.cluster.installed_objects import (
     custom_resources,
     installed_objects,
 )
+from olmctl.cluster.left_installations import operator_named
 from olmctl.cluster.list import RESOURCE
 from olmctl.cluster.operator_state import dependencies, installed, is_protected, is_true, part
 from olmctl.cluster.required_operators import RequiredOperators, Requiring
@@ -41,7 +42,7 @@ async def uninstall(
     session: Session, operator: str, is_confirmed: bool, dry_run: bool, wait: bool, seconds: float
 ) -> int:
     """Uninstall OPERATOR with all objects of its bundle, its CRDs and their custom resources, after naming them."""
-    found = await session.client.get(operators.KIND, operator)
+    found = await operator_named(session, operator)
     removal = await _removal(session, found)
     for line in removal.lines:
         click.echo(line, err=not dry_run)

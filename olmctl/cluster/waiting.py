@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 from olmctl.cluster.list import RESOURCE
-from olmctl.cluster.operator_state import Progress, condition, is_observed, is_terminating, progress, text_at
+from olmctl.cluster.operator_state import NOT_SEEN, Progress, condition, is_observed, is_terminating, progress, text_at
 from olmctl.cluster.session import Session
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
 from olmctl.terminal import ProgressLine, clean
@@ -38,28 +38,37 @@ async def versions_of(
             await asyncio.sleep(RETRY_DELAY_SECONDS)
 
 
-async def wait_for_operator(session: Session, name: str, seconds: float, version: str = "") -> int:
-    """Wait until the Operator is Ready, with that version if one is named, or cannot become so; print the outcome.
+async def wait_for_operator(
+    session: Session, name: str, seconds: float, version: str = "", before: Object | None = None
+) -> int:
+    """Wait until the Operator is Ready, with that version if one is named, or cannot become so; print the outcome. `before` is
+    the Operator if the request is no part of its spec: while it has the status of then, no controller has seen the request.
 
     Returns 0 if it is Ready. Raises CommandError with what is in the way: FAILED, REFUSED if it waits for a person, or after
     `seconds` TIMED_OUT.
     """
-    last = Progress("waiting for operator-controller")
+    last = Progress(NOT_SEEN)
 
     def message(found: Object | None) -> str | None:
         nonlocal last
         if found is None:
             raise CommandError(FAILED, f"{name} was deleted")
-        last = progress(found, version)
+        is_outdated = before is not None and found.get("status") == before.get("status")
+        last = Progress(NOT_SEEN) if is_outdated else progress(found, version)
         is_over = last.needs_a_person or (last.has_succeeded and _is_version(found, version))
         return None if is_over else last.message
 
     late = f"not within {seconds:g} seconds: {{}} (olm why {name})"
     await _follow(session, name, _deadline(seconds), message, late)
     if last.needs_a_person:
-        raise CommandError(REFUSED if last.is_held else FAILED, f"{name}: {last.message}")
+        raise ended_by(name, last)
     print(f"{RESOURCE}/{name} installed: {clean(last.message)}")
     return 0
+
+
+def ended_by(name: str, found: Progress) -> CommandError:
+    """The error with which a command ends that cannot reach what was requested of the Operator."""
+    return CommandError(REFUSED if found.is_held else FAILED, f"{name}: {clean(found.message)}")
 
 
 def _is_version(found: Object, version: str) -> bool:
@@ -74,7 +83,7 @@ async def wait_until_gone(session: Session, names: Sequence[str], seconds: float
         if found is None:
             return None
         if not is_terminating(found) or not is_observed(found):
-            return "waiting for operator-controller"
+            return NOT_SEEN
         return text_at(condition(found, "Ready"), "message")
 
     deadline = _deadline(seconds)
@@ -95,7 +104,7 @@ async def _follow(
     `deadline` is a time of the event loop: after it, raises CommandError with TIMED_OUT and `late`, which holds `{}` for the last
     message.
     """
-    line, last = ProgressLine(), "waiting for operator-controller"
+    line, last = ProgressLine(), NOT_SEEN
     try:
         async with (
             asyncio.timeout_at(deadline),

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 from olmctl.cluster import port_forward
 from olmctl.cluster.controller_state import warn_if_not_up_to_date
+from olmctl.cluster.left_installations import operator_named
 from olmctl.cluster.operator_state import (
     available_version,
     awaits_approval,
@@ -35,7 +36,7 @@ async def why(session: Session, operator: str, output: str | None, trace: bool) 
         target = f"/debug/resolutions/{quote(operator, safe='')}"
         print_object(await port_forward.get(session, port_forward.OPERATOR_CONTROLLER, target), output or "json")
         return 0
-    found = await session.client.get(operators.KIND, operator)
+    found = await operator_named(session, operator)
     await warn_if_not_up_to_date(session, [found])
     if output:
         status = found.get("status") or {}

@@ -27,6 +27,8 @@ PROTECTED = "true"
 """The value of the annotation that protects; any other is as if there was none."""
 ADOPT_ANNOTATION = "operators.operatorframework.io/adopt"
 """Annotation of a BundleDeployment that no object owns: with the value `true` the Operator of its name takes it over."""
+ADOPT = "true"
+"""The value of the annotation that asks for it; any other is as if there was none."""
 INSTALLED_FOR_LABEL = "operators.operatorframework.io/installed-for"
 """The label of an Operator that was created because another one requires its package. Nobody has taken it over."""
 MAX_DEPENDENCIES = 100

@@ -16,13 +16,10 @@ from typing import Any
 from olmkit.api import bundledeployments, operators
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION
 from olmkit.api.meta import controller_reference
-from olmkit.api.operators import ADOPT_ANNOTATION
+from olmkit.api.operators import ADOPT, ADOPT_ANNOTATION
 from olmkit.api.ownership import OPERATOR_CONTROLLER, has_applied
 from operator_controller.operator.claims import other_operator_has_package
 from operator_controller.operator.world import AdoptBundleDeployment, ObservedBundleDeployment, World
-
-REQUESTED = "true"
-"""The value of the annotation with which a person has a BundleDeployment taken over; any other is as if there was none."""
 
 
 def adoption_plan(world: World) -> AdoptBundleDeployment | None:
@@ -30,7 +27,7 @@ def adoption_plan(world: World) -> AdoptBundleDeployment | None:
     deployment = world.bundle_deployment
     if deployment is None or deployment.controller is not None or deployment.model.metadata.deleting:
         return None
-    is_requested = deployment.model.metadata.annotations.get(ADOPT_ANNOTATION) == REQUESTED
+    is_requested = deployment.model.metadata.annotations.get(ADOPT_ANNOTATION) == ADOPT
     if not is_of_package(world, deployment) or not (is_requested or _is_made_here(deployment)):
         return None
     if other_operator_has_package(world) is not None:
@@ -50,7 +47,7 @@ def is_of_package(world: World, deployment: ObservedBundleDeployment) -> bool:
 def adopt_command(name: str) -> str:
     """The command with which a person has the BundleDeployment taken over."""
     kind = bundledeployments.KIND
-    return f"kubectl annotate {kind.plural}.{kind.group} {name} {ADOPT_ANNOTATION}={REQUESTED}"
+    return f"kubectl annotate {kind.plural}.{kind.group} {name} {ADOPT_ANNOTATION}={ADOPT}"
 
 
 def _is_made_here(deployment: ObservedBundleDeployment) -> bool:

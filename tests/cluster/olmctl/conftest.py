@@ -10,7 +10,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from olmctl.main import main
-from olmkit.api.bundledeployments import OWNER_UID_LABEL
+from olmkit.api.bundledeployments import OWNER_UID_LABEL, PACKAGE_ANNOTATION
 from olmkit.api.operators import INSTALLED_FOR_LABEL
 from olmkit.api.ownership import OPERATOR_CONTROLLER, manager_name
 from olmkit.api.package_annotations import VERSIONS_ANNOTATION
@@ -131,6 +131,36 @@ class Desk:
         uid = str(self.get("bundledeployments.core.rukpak.io", operator)["metadata"]["uid"])
         self._owners[uid] = operator
         return uid
+
+    def left_installation(
+        self,
+        name: str,
+        package: str,
+        *,
+        bundle: str = "a.v1",
+        manager: str = OPERATOR_CONTROLLER,
+        owner: str = "",
+        **metadata: Any,
+    ) -> str:
+        """Create the BundleDeployment of a package that this field manager has made, with version 1.0.0 installed; returns its
+        name. `owner`: the Operator that owns it; without one it is as `--cascade=orphan` leaves it."""
+        full = f"{self.prefix}-{name}"
+        image = "example.com/a@sha256:" + "0" * 64
+        spec = {"provisionerClassName": "core-rukpak-io-registry", "source": {"type": "image", "image": {"ref": image}}}
+        template = {"metadata": {"annotations": {PACKAGE_ANNOTATION: package}}, "spec": spec}
+        if owner:
+            uid, version = self.get(OPERATORS, owner)["metadata"]["uid"], "operators.operatorframework.io/v1alpha1"
+            reference = {"apiVersion": version, "kind": "Operator", "name": owner, "uid": uid, "controller": True}
+            metadata["ownerReferences"] = [reference]
+        body = {
+            "apiVersion": "core.rukpak.io/v1alpha1",
+            "kind": "BundleDeployment",
+            "metadata": {"name": full, **metadata},
+        }
+        body["spec"] = {"provisionerClassName": "core-rukpak-io-plain", "template": template}
+        record = {"bundle": "a", "name": bundle, "version": "1.0.0", "catalog": "c", "channel": "stable", "spec": spec}
+        ready = condition("Ready", "True", "Succeeded")
+        return self.apply(body, {"installed": record, "conditions": [ready]}, manager=manager)
 
     def definition(self, uid: str, plural: str) -> str:
         """Create a CRD as an object of the BundleDeployment with that uid; returns its name when it is served."""

@@ -24,3 +24,10 @@ def test_another_operator_of_the_package_is_not_marked(desk: Desk) -> None:
     desk.operator("mine", {"installed": {**INSTALLED, "name": f"{name}.v1.0.0"}}, packageName=name)
     assert f"    {name}.v1.0.0 (head)\n" in desk.olm("graph", other)[1]
     assert desk.olm("graph", f"{desk.prefix}-x")[0] == 3
+
+
+def test_what_is_installed_without_an_operator_is_marked(desk: Desk) -> None:
+    name = desk.package("a", "stable", versions="1.0.0")
+    left = desk.left_installation("left", name, bundle=f"{name}.v1.0.0")
+    for asked in (name, left):
+        assert f"    {name}.v1.0.0 (head, running)\n" in desk.olm("graph", asked)[1]

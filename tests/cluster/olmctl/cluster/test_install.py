@@ -85,6 +85,8 @@ def test_each_field_has_an_option(desk: Desk) -> None:
         "Ignore",
         "--approval",
         "Manual",
+        "--adoption-policy",
+        "IfUnowned",
     )
     name = f"{desk.prefix}-unknown"
     status, out, _ = desk.olm("install", name, "--force", "--dry-run", "server", *options, "-o", "json")
@@ -97,6 +99,7 @@ def test_each_field_has_an_option(desk: Desk) -> None:
             "catalogSelector": {"matchLabels": {"olm.operatorframework.io/metadata.name": "c"}},
             "upgradeConstraintPolicy": "Ignore",
             "approval": "Manual",
+            "install": {"adoptionPolicy": "IfUnowned"},
         },
     )
 
@@ -218,6 +221,69 @@ def test_a_package_that_another_operator_manages_is_refused(desk: Desk) -> None:
     assert desk.olm("install", package, "--force", "--dry-run", "server")[0] == 0
 
 
+def adoption(desk: Desk, name: str) -> Any:
+    annotations = desk.get("bundledeployments.core.rukpak.io", name)["metadata"].get("annotations") or {}
+    return annotations.get("operators.operatorframework.io/adopt")
+
+
+def test_what_an_operator_has_left_is_taken_over_by_the_next_one_of_its_name(desk: Desk) -> None:
+    package = desk.package("a", "stable", versions="1.0.0")
+    protected = {"operators.operatorframework.io/deletion-protection": "true"}
+    name = desk.left_installation("left", package, annotations=protected)
+    command = f"`olm install {package} --name {name}` takes it over"
+    text = f"BundleDeployment {name} keeps package {package} 1.0.0 installed without an Operator: {command}"
+    assert desk.olm("install", package) == (5, "", f"{text}; --force installs it under another name\n")
+    assert desk.olm("install", package, "--force", "--dry-run", "server")[0] == 0
+    try:
+        status, out, err = desk.olm("install", package, "--name", name)
+        assert (status, out.endswith(f"/{name} created\n"), adoption(desk, name)) == (0, True, None)
+        kept = f"kubectl annotate {OPERATORS} {name} operators.operatorframework.io/deletion-protection=true"
+        assert err.splitlines() == [
+            f"note: BundleDeployment {name}, which keeps what it has installed, is taken over",
+            f"note: BundleDeployment {name} is protected from deletion, which ends when the Operator takes it over: `{kept}` "
+            "protects it again",
+        ]
+    finally:
+        desk.cluster.kubectl("delete", OPERATORS, name, "--ignore-not-found")
+
+
+def test_a_bundle_deployment_that_others_have_made_is_taken_over_on_request(desk: Desk) -> None:
+    package = desk.package("a", "stable", versions="1.0.0")
+    name = desk.left_installation("a", package, manager="velero")
+    text = f"BundleDeployment {name} exists, and no Operator owns it: --adopt has this one take it over, or choose another name"
+    assert desk.olm("install", package) == (5, "", f"{text} with --name\n")
+    assert desk.olm("install", package, "--adopt", "--dry-run", "server")[0] == 0
+    assert adoption(desk, name) is None
+    stalled = {
+        "conditions": [condition("Stalled", "True", "Blocked", text), condition("Ready", "False", "Blocked", text)]
+    }
+    try:
+        assert desk.olm("install", package, "--force")[0] == 0
+        desk.set_status(OPERATORS, name, stalled)
+        assert desk.olm("install", package)[0] == 1
+        status, out, err = desk.olm("install", package, "--adopt", "--wait", "--timeout", "2s")
+        assert (status, out.endswith(f"/{name} unchanged\n"), adoption(desk, name)) == (4, True, "true")
+        assert "waiting for operator-controller" in err, "what is reported is older than the request"
+        assert desk.olm("install", package, "--adopt")[0] == 0
+    finally:
+        desk.cluster.kubectl("delete", OPERATORS, name, "--ignore-not-found")
+
+
+def test_what_is_not_for_the_operator_is_not_taken_over(desk: Desk) -> None:
+    package = desk.package("a", "stable", versions="1.0.0")
+    text = f"there is no BundleDeployment {package} to take over\n"
+    assert desk.olm("install", package, "--adopt") == (3, "", text)
+    other = desk.left_installation("other", "b")
+    owned = desk.left_installation("owned", package, owner=desk.operator("theirs", packageName="c"))
+    for name, text in ((other, "is of package b"), (owned, f"belongs to Operator {desk.prefix}-theirs")):
+        for options in ([], ["--adopt"]):
+            expected = f"BundleDeployment {name} exists and {text}: choose another name with --name\n"
+            assert desk.olm("install", package, "--name", name, *options) == (5, "", expected)
+        assert adoption(desk, name) is None
+    with pytest.raises(SystemExit, match="2"):
+        desk.olm("install", package, "--adopt", "--export")
+
+
 def test_fields_that_others_manage_are_taken_over_only_by_force(desk: Desk) -> None:
     name = desk.package("a", "stable", "beta")
     body = {"apiVersion": "operators.operatorframework.io/v1alpha1", "kind": "Operator", "metadata": {"name": name}}
@@ -245,6 +311,14 @@ BUSY = {
 
 AVAILABLE = {"version": "1.1.0", "bundle": "a", "image": "i", "catalog": "c", "channel": "stable", "message": "m"}
 HELD = {**READY, "available": {**AVAILABLE, "reason": "ApprovalRequired"}}
+FIRST = {**HELD, "installed": None, "conditions": [condition("Ready", "False", "ApprovalRequired", "it waits")]}
+UNRESOLVED = {
+    "conditions": [
+        condition("Ready", "False", "NotResolved", "no"),
+        condition("Resolved", "False", "ResolutionFailed", "no"),
+        condition("Reconciling", "True", "WaitingForOperators", "no"),
+    ]
+}
 PAUSED = {**READY, "available": {**AVAILABLE, "reason": "Paused"}}
 
 
@@ -264,6 +338,28 @@ def test_waiting_ends_with_the_outcome(state: Any, expected: tuple[int, str, str
     status, out, err = desk.olm("install", "a", "--name", name, "--force", "--wait", "--timeout", seconds)
     _, out_end, err_end = expected
     assert (status, out.endswith(out_end), err.endswith(err_end.format(name))) == (expected[0], True, True)
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        pytest.param(READY, (0, ""), id="it is installed"),
+        pytest.param(HELD, (0, ""), id="it is installed, and an upgrade waits for approval"),
+        pytest.param(BUSY, (0, ""), id="it is being installed"),
+        pytest.param(BLOCKED, (1, "{}: no\n"), id="it cannot be installed"),
+        pytest.param(UNRESOLVED, (1, "{}: refused: no\n"), id="it is refused until others change"),
+        pytest.param(
+            FIRST, (5, "{0}: version 1.1.0 waits for approval (olm approve {0})\n"), id="it waits for approval"
+        ),
+    ],
+)
+def test_a_request_that_stands_already_ends_with_what_is_known_of_it(
+    state: Any, expected: tuple[int, str], desk: Desk
+) -> None:
+    name = desk.operator("a", state)
+    status, out, err = desk.olm("install", "a", "--name", name, "--force")
+    assert (status, err) == (expected[0], expected[1].format(name))
+    assert out.endswith(f"/{name} unchanged\n")
 
 
 @pytest.mark.parametrize("value", ["x", "-1s", "0", "5m3", "1h1h"])

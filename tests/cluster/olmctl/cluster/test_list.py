@@ -7,7 +7,6 @@ import json
 import pytest
 import yaml
 
-from olmkit.api.bundledeployments import PACKAGE_ANNOTATION
 from tests.cluster.olmctl.conftest import NO_CONTROLLER, NO_SUITE, OPERATORS, Desk, condition
 
 INSTALLED = {
@@ -63,23 +62,10 @@ def test_json_yaml_and_names(desk: Desk) -> None:
 
 
 def test_what_is_installed_without_an_operator_is_named(desk: Desk) -> None:
-    name, owned = desk.operator("left"), desk.operator("owned")
-    for each in (name, owned):
-        desk.bundle_deployment(each)
-        source = {"type": "image", "image": {"ref": "example.com/a@sha256:" + "0" * 64}}
-        template = {
-            "metadata": {"annotations": {PACKAGE_ANNOTATION: "a"}},
-            "spec": {"provisionerClassName": "core-rukpak-io-registry", "source": source},
-        }
-        owners = desk.get("bundledeployments.core.rukpak.io", each)["metadata"]["ownerReferences"]
-        metadata = {"name": each, "ownerReferences": owners}
-        body = {"apiVersion": "core.rukpak.io/v1alpha1", "kind": "BundleDeployment", "metadata": metadata}
-        body["spec"] = {"provisionerClassName": "core-rukpak-io-plain", "template": template}
-        arguments = ("--server-side", "--force-conflicts", "--field-manager=operator-controller", "-f", "-")
-        desk.cluster.kubectl("apply", *arguments, input=json.dumps(body))
-    patch = '--patch={"metadata":{"ownerReferences":null}}'
-    desk.cluster.kubectl("patch", "bundledeployments.core.rukpak.io", name, "--type=merge", patch)
-    text = f"BundleDeployment {name} keeps package a installed without an Operator: `olm install a --name {name}` takes it over"
+    desk.left_installation("owned", "a", owner=desk.operator("owned"))
+    left, restored = desk.left_installation("left", "a"), desk.left_installation("restored", "b", manager="velero")
+    has = "BundleDeployment {0} keeps package {1} 1.0.0 installed without an Operator"
+    text = f"{has}: `olm install {{1}} --name {{0}}{{2}}` takes it over"
     notes = [line for line in desk.olm("list")[2].splitlines() if line.startswith("note: ")]
-    assert notes == [f"note: {text}"]
+    assert notes == [f"note: {text.format(left, 'a', '')}", f"note: {text.format(restored, 'b', ' --adopt')}"]
     assert "note: " not in desk.olm("list", "-o", "json")[2]

@@ -8,6 +8,10 @@ from typing import Any
 from tests.cluster.olmctl.conftest import TIME, Desk, Object
 
 BUNDLE_DEPLOYMENTS = "bundledeployments.core.rukpak.io"
+LEFT = (
+    "BundleDeployment {name} keeps package {package} 1.0.0 installed without an Operator: `olm install {package} --name {name}` "
+    "takes it over"
+)
 
 
 def revision(number: int, version: str, outcome: str, **more: Any) -> Object:
@@ -54,3 +58,31 @@ def test_the_revisions_of_another_owner_are_not_shown(desk: Desk) -> None:
         BUNDLE_DEPLOYMENTS, theirs, {"conditions": [], "revision": 1, "history": [revision(1, "1.0.0", "Succeeded")]}
     )
     assert json.loads(desk.olm("show", package, "-o", "json")[1])["operators"] == [{"name": name}]
+
+
+def test_what_is_installed_without_an_operator_is_shown_with_the_command_that_takes_it_over(desk: Desk) -> None:
+    package = desk.package("a", "stable", versions="1.0.0")
+    name = desk.left_installation("left", package)
+    text = LEFT.format(name=name, package=package)
+    assert f"Installed:     1.0.0 from catalog c, channel stable ({text})\n" in desk.olm("show", package)[1]
+    (shown,) = json.loads(desk.olm("show", package, "-o", "json")[1])["packages"]
+    assert shown["installed"] == "1.0.0"
+    status, out, err = desk.olm("search", package)
+    assert (status, out.splitlines()[1].split()[:4]) == (0, [package, "c", "<none>", "1.0.0"])
+    assert f"note: {text}\n" in err
+    (found,) = json.loads(desk.olm("search", package, "-o", "json")[1])["packages"]
+    assert found["installed"] == "1.0.0"
+    assert f"note: {text}" not in desk.olm("search", "another", "-o", "name")[2]
+
+
+def test_a_command_that_is_given_its_name_says_so(desk: Desk) -> None:
+    package = desk.package("a", "stable", versions="1.0.0")
+    name = desk.left_installation("left", package)
+    text = LEFT.format(name=name, package=package)
+    for arguments in (["why"], ["upgrade"], ["approve"], ["uninstall", "--yes"], ["diff"]):
+        command, *more = arguments
+        assert desk.olm(command, name, *more) == (3, "", f"there is no Operator {name}, but {text}\n")
+    status, out, err = desk.olm("tree", name)
+    assert (status, err) == (0, f"note: {text}\n")
+    assert out.splitlines()[1].split() == [f"BundleDeployment/{name}", "Ready"]
+    assert json.loads(desk.olm("tree", name, "-o", "json")[1])["kind"] == "BundleDeployment"

@@ -44,7 +44,7 @@ def test_what_is_pinned_says_so(desk: Desk) -> None:
     assert "unchanged: it is pinned" in desk.olm("upgrade", name, "--version", "1.0.0")[1]
 
 
-def test_how_definitions_are_checked_is_set_beside_what_others_manage(desk: Desk) -> None:
+def test_how_it_is_installed_is_set_beside_what_others_manage(desk: Desk) -> None:
     name = desk.operator("a", install={"certificates": "None"})
     rules = ["--ignore-crd-rule", "field-removed", "--ignore-crd-rule", "enum-added"]
     out = desk.olm("upgrade", name, "--crd-policy", "Enforce", *rules)[1]
@@ -60,6 +60,13 @@ def test_how_definitions_are_checked_is_set_beside_what_others_manage(desk: Desk
     assert spec(desk, name)["install"]["crdUpgradeSafety"]["policy"] == "Enforce"
     with pytest.raises(SystemExit, match="2"):
         desk.olm("upgrade", name, "--ignore-crd-rule", "no-rule")
+    out = desk.olm("upgrade", name, "--adoption-policy", "IfUnowned", "--crd-policy", "IfUsed")[1]
+    assert out.endswith(" configured: adoptionPolicy IfUnowned, crdUpgradeSafety.policy IfUsed (before: Enforce)\n")
+    settings = {"adoptionPolicy": "IfUnowned", "crdUpgradeSafety": {"policy": "IfUsed", "ignoredRules": []}}
+    assert spec(desk, name)["install"] == {"certificates": "None", **settings}
+    out = desk.olm("upgrade", name, "--adoption-policy", "Never")[1]
+    assert out.endswith(" configured: adoptionPolicy Never (before: IfUnowned)\n")
+    assert spec(desk, name)["install"] == {"certificates": "None", **settings, "adoptionPolicy": "Never"}
 
 
 REFUSED = {**RUNS, "conditions": [condition("Resolved", "False", "ResolutionFailed", "no upgrade edge leads there")]}
@@ -92,28 +99,47 @@ STALLED = {**RUNS, "conditions": [condition("Stalled", "True", "Blocked", "it ha
         ),
     ],
 )
-def test_what_is_refused_says_so(status: Any, version: str, text: str, desk: Desk) -> None:
+def test_what_is_refused_says_so_and_fails(status: Any, version: str, text: str, desk: Desk) -> None:
     name = desk.operator("a", status, version=version)
-    assert desk.olm("upgrade", name)[1].endswith(f"/{name} {text}")
+    for options in ([], ["--version", version]):
+        assert desk.olm("upgrade", name, *options) == (1, "", f"{name} {text}")
 
 
 def test_what_upgrades_itself_says_so(desk: Desk) -> None:
     name = desk.operator("a", RUNS)
     text = "it follows its channel automatically, and has 1.0.0 from catalog c, channel stable\n"
-    assert desk.olm("upgrade", name)[1].endswith(text)
+    status, out, _ = desk.olm("upgrade", name)
+    assert (status, out.endswith(text)) == (0, True)
 
 
 def test_nothing_waits_for_approval(desk: Desk) -> None:
     name = desk.operator("a", RUNS)
-    assert desk.olm("approve", name)[1].endswith(" has no version that waits for approval\n")
+    status, out, _ = desk.olm("approve", name)
+    assert (status, out.endswith(" has no version that waits for approval\n")) == (0, True)
     status, _, err = desk.olm("approve", name, "--version", "2.0.0")
     assert (status, err) == (1, "version 2.0.0 does not wait for approval: no version does\n")
 
 
-def test_an_upgrade_that_is_refused_and_waits_for_no_approval_says_so(desk: Desk) -> None:
+def test_an_upgrade_that_is_refused_and_waits_for_no_approval_says_so_and_fails(desk: Desk) -> None:
     name = desk.operator("a", STALLED, approval="Manual")
-    out = desk.olm("approve", name)[1]
-    assert out.endswith(" has no version that waits for approval: it is stalled: it has webhooks\n")
+    text = f"{name} has no version that waits for approval: it is stalled: it has webhooks\n"
+    for options in ([], ["--wait"]):
+        assert desk.olm("approve", name, *options) == (1, "", text)
+    text = "version 2.0.0 does not wait for approval: no version does: it is stalled: it has webhooks\n"
+    assert desk.olm("approve", name, "--version", "2.0.0") == (1, "", text)
+
+
+def test_a_version_that_is_approved_already_is_not_approved_twice(desk: Desk) -> None:
+    name = desk.operator("a", available("ApprovalRequired"), approval="Manual")
+    assert desk.olm("approve", name, "--force")[0] == 0
+    for command, text in (
+        ("approve", "is approved already: version 1.1.0"),
+        ("upgrade", "unchanged: version 1.1.0 is"),
+    ):
+        status, out, _ = desk.olm(command, name)
+        assert (status, f"/{name} {text}" in out) == (0, True)
+    status, _, err = desk.olm("approve", name, "--wait", "--timeout", "2s")  # no controller reports on it
+    assert (status, "waiting for operator-controller" in err, "waits for approval" in err) == (4, True, False)
 
 
 def available(reason: str) -> Any:
@@ -132,15 +158,19 @@ def test_the_version_that_waits_is_approved(command: str, desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "text"),
+    ("reason", "status"),
     [
-        ("approve", "needs no approval: version 1.1.0 waits: for a reason"),
-        ("upgrade", "unchanged: 1.1.0 is available and not installed: for a reason"),
+        pytest.param("Paused", 5, id="the Operator is paused"),
+        pytest.param("RequirementsNotSatisfied", 1, id="its requirements conflict"),
+        pytest.param("NoUpgradeEdge", 1, id="no edge leads to it"),
     ],
 )
-def test_a_version_that_waits_for_something_else_is_not_approved(command: str, text: str, desk: Desk) -> None:
-    name = desk.operator("a", available("Paused"), paused=True)
-    assert text in desk.olm(command, name)[1]
+def test_a_version_that_waits_for_something_else_is_not_approved(reason: str, status: int, desk: Desk) -> None:
+    name = desk.operator("a", available(reason), paused=reason == "Paused")
+    text = f"{name} needs no approval: version 1.1.0 waits: for a reason\n"
+    assert desk.olm("approve", name) == (status, "", text)
+    text = f"{name} unchanged: 1.1.0 is available and not installed: for a reason\n"
+    assert desk.olm("upgrade", name) == (status, "", text)
     assert "operators.operatorframework.io/approved-version" not in desk.get(OPERATORS, name)["metadata"]["annotations"]
 
 
@@ -159,7 +189,10 @@ def test_a_version_that_waits_for_something_else_is_not_approved(command: str, t
 )
 def test_a_pin_that_keeps_out_an_upgrade_says_so(version: str, text: str, desk: Desk) -> None:
     name = desk.operator("a", available("VersionExcluded"), version=version)
-    assert f"unchanged: {text}" in desk.olm("upgrade", name)[1]
+    status, _, err = desk.olm("upgrade", name)
+    assert (status, f"unchanged: {text}" in err) == (5, True)
+    status, out, _ = desk.olm("upgrade", name, "--version", version)
+    assert (status, f"unchanged: {text}" in out) == (0, True), "it has what is asked for"
 
 
 def test_an_operator_whose_catalog_was_deleted_says_so(desk: Desk) -> None:
@@ -168,7 +201,7 @@ def test_an_operator_whose_catalog_was_deleted_says_so(desk: Desk) -> None:
     text = (
         'unchanged: it has 1.0.0 from catalog c, channel stable, and no upgrade can be found: catalog "c" was deleted: '
     )
-    assert f"{text}create it again\n" in desk.olm("upgrade", name)[1]
+    assert desk.olm("upgrade", name) == (1, "", f"{name} {text}create it again\n")
 
 
 def test_a_channel_or_version_that_the_package_does_not_have_is_set_only_by_force(desk: Desk) -> None:

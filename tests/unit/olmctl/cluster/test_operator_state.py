@@ -17,6 +17,8 @@ HELD = Progress("version 0.15.1 waits for approval (olm approve alpha)", is_held
         pytest.param("0.14.0", False, "0.15.0", "0.15.0", (False, False), id="the approved version is being installed"),
         pytest.param("0.14.0", True, "0.15.0", "0.15.1", (True, False), id="the wanted version waits itself"),
         pytest.param("0.15.0", True, "0.15.0", "", (True, False), id="no version is wanted"),
+        pytest.param("0.15.0", True, "0.15.1", "0.15.1", (False, False), id="the status is older than the approval"),
+        pytest.param("0.15.0", True, "0.15.1", "", (False, False), id="the same, and no version is wanted"),
     ],
 )
 def test_a_later_version_that_waits_does_not_hold_the_wanted_one(
@@ -37,6 +39,9 @@ def test_a_later_version_that_waits_does_not_hold_the_wanted_one(
     )
     assert (found.is_held, found.has_succeeded) == expected
     assert not found.is_held or found == HELD
+    assert approved != "0.15.1" or found == Progress("waiting for operator-controller"), (
+        "not that it waits for approval"
+    )
 
 
 @pytest.mark.parametrize(
