@@ -15,6 +15,7 @@ from olmctl.cluster.output import as_yaml
 from olmctl.diff.definitions import ConcernedObject, DefinitionChange
 from olmctl.diff.objects import Change, ObjectChange
 from olmctl.diff.permissions import Permission, sentences
+from olmctl.diff.problem_groups import problem_groups
 from olmctl.terminal import clean, coloured
 from olmkit.api.meta import Object
 from rukpak.crd_safety.problem import Problem
@@ -83,6 +84,8 @@ def _summary(found: Difference) -> Iterator[str]:
         yield f"# waits for a kind that the cluster does not have: {clean(text)}"
     for definition in found.definitions:
         yield from (f"# CustomResourceDefinition {definition.name}: {clean(text)}" for text in _facts(definition))
+    if any(map(_is_grouped, found.definitions)):
+        yield "# -o yaml names each field"
     yield from (f"# {clean(text)}" for text in found.notes)
     for sign, permissions in (("gained", found.gained), ("lost", found.lost)):
         yield from (f"# permission {sign}: {clean(text)}" for text in sentences(permissions))
@@ -93,12 +96,18 @@ def _summary(found: Difference) -> Iterator[str]:
 def _facts(definition: DefinitionChange) -> Iterator[str]:
     yield from definition.changes
     reason = f" ({definition.reason})" if definition.reason else ""
-    yield from (f"refused: {problem}{reason}" for problem in definition.refused)
+    yield from (f"refused: {each}{reason}" for each in problem_groups(definition.refused))
     yield from (f"refused: {each.rule.value}: {each.object}" for each in definition.objects)
-    yield from (f"concerns custom resources: {problem}" for problem in definition.concerning)
-    yield from (f"concerns no custom resource: {problem}" for problem in definition.noticeable)
-    yield from (f"ignored: {problem}" for problem in definition.ignored)
+    yield from (f"concerns custom resources: {each}" for each in problem_groups(definition.concerning))
+    yield from (f"concerns no custom resource: {each}" for each in problem_groups(definition.noticeable))
+    yield from (f"ignored: {each}" for each in problem_groups(definition.ignored))
     yield from (f"ignored: {each.rule.value}: {each.object}" for each in definition.permitted)
+
+
+def _is_grouped(definition: DefinitionChange) -> bool:
+    """Whether fields are counted and not named."""
+    sorts = (definition.refused, definition.concerning, definition.noticeable, definition.ignored)
+    return any(len(group.paths) > 1 for problems in sorts for group in problem_groups(problems))
 
 
 def _hunks(found: Difference) -> Iterator[str]:

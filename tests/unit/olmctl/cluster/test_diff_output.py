@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -95,6 +96,25 @@ def test_a_summary_is_followed_by_a_unified_diff(capsys: pytest.CaptureFixture[s
     print_text(CHANGED)
     assert capsys.readouterr().out == TEXT
     assert CHANGED.has_changes
+
+
+def test_the_same_change_in_several_fields_is_one_line_and_a_value_for_each(capsys: pytest.CaptureFixture[str]) -> None:
+    longer = [
+        Problem(version, path, CrdUpgradeRule.MIN_LENGTH_TIGHTENED, "none -> 1")
+        for version in ("v1", "v2")
+        for path in ("spec.git.source", "spec.source")
+    ]
+    for sort in ("refused", "ignored", "noticeable", "concerning"):
+        sorts: Any = {"refused": (), "ignored": (), sort: tuple(longer)}
+        found = replace(SAME, definitions=(DefinitionChange("boats.example.com", (), **sorts),))
+        print_text(found)
+        _, line, hint, *_ = capsys.readouterr().out.splitlines()
+        text = "v1, v2: spec.source and 1 more field that ends with source: min-length-tightened: none -> 1"
+        assert (line.endswith(f": {text}"), hint) == (True, "# -o yaml names each field")
+        (definition,) = as_value(found)["customResourceDefinitions"]
+        assert [(each["version"], each["path"]) for each in definition[sort]] == [
+            (each.version, each.path) for each in longer
+        ]
 
 
 def test_a_first_installation_begins_with_nothing(capsys: pytest.CaptureFixture[str]) -> None:
