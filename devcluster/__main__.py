@@ -276,7 +276,7 @@ def _find_or_build(*, real: bool) -> Path:
     """The folder of the programs; what a real node needs beside them is there too."""
     folder = programs.find_or_build(_print_line)
     if real:
-        real_node.find_programs(folder, _print_line)
+        real_node.find_programs(_print_line)
     return folder
 
 

@@ -1,4 +1,4 @@
-"""Builds programs with Go: those of a cluster (one multi-call Kubernetes out of binaries/, kwok, the image registry), and others.
+"""Builds programs with Go: those of a cluster (one multi-call program out of binaries/, and kwok), and others.
 
 Writes to the folder that it is given and to Go's own caches.
 """
@@ -25,24 +25,28 @@ KUBERNETES_NAMES = (
     "kube-controller-manager",
     "kube-scheduler",
     "kubectl",
+    "registry",
     "devcluster-certificates",
 )
+"""The names of the one program of a cluster. `registry` is distribution's with the storage in files alone."""
+KWOK = "sigs.k8s.io/kwok/cmd/kwok@v0.7.0"
+"""A program of its own: it does not compile with the libraries of KUBERNETES_VERSION."""
 NODE_NAMES = ("kubelet", "kube-proxy")
-"""What a real node runs of the same program."""
-INSTALLED = {
-    "kwok": "sigs.k8s.io/kwok/cmd/kwok@v0.7.0",
-    "registry": "github.com/distribution/distribution/v3/cmd/registry@v3.0.0",
-}
+"""What a real node runs of Kubernetes: programs of the same module, which no other cluster needs."""
 
 _SOURCES = Path(__file__).resolve().parent / "binaries"
 """The Go module of the cluster; its folders with a go.mod are modules of optional programs."""
 _VERSION_PACKAGE = "k8s.io/component-base/version"
 # Without a gitVersion the server reports v0.0.0-master and every minKubeVersion fails.
-_KUBERNETES_LDFLAGS = (
+KUBERNETES_LDFLAGS = (
     f"-s -w -X {_VERSION_PACKAGE}.gitVersion={KUBERNETES_VERSION} "
     f"-X {_VERSION_PACKAGE}.gitCommit=0 -X {_VERSION_PACKAGE}.gitTreeState=clean"
 )
 _PROGRESS_SECONDS = 15.0
+_EAGER_BUILD_MIB = 6 * 1024
+"""MiB of memory that have to be available for a build whose compilers collect garbage rarely."""
+_RARE_COLLECTION = "400"
+"""GOGC of such a build: the per cent by which a heap grows before it is collected."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,8 @@ class GoProgram:
 
     `version` and `go`, the oldest Go that the module accepts, are set if `go install` accepts the module. Otherwise, because its
     go.mod replaces or excludes other modules, the folder binaries/<module> has a go.mod that requires the package as a tool and
-    repeats those lines, and a go.sum; the package "." is that folder itself. `tags` are build constraints.
+    repeats those lines, and a go.sum; the package "." is that folder itself, the module "" that of the cluster's program.
+    `tags` are build constraints.
     """
 
     name: str
@@ -65,19 +70,18 @@ class GoProgram:
 
 def recipe() -> list[bytes]:
     """Everything that the result depends on, in a fixed order: sources, versions and flags."""
-    sources = [
-        path.read_bytes()
-        for path in sorted(_SOURCES.iterdir())
-        if path.name in ("go.mod", "go.sum") or path.suffix == ".go"
-    ]
-    settings = (_KUBERNETES_LDFLAGS, *KUBERNETES_NAMES, *NODE_NAMES, *INSTALLED.values())
-    return [*sources, *(text.encode() for text in settings)]
+    settings = (KUBERNETES_LDFLAGS, *KUBERNETES_NAMES, KWOK)
+    return [*_module_files(_SOURCES), *(text.encode() for text in settings)]
 
 
 def program_recipe(program: GoProgram) -> list[bytes]:
     """Everything that `build_program` depends on."""
-    files = () if program.version else sorted((_SOURCES / program.module).iterdir())
-    return [repr(program).encode(), *(file.read_bytes() for file in files)]
+    return [repr(program).encode(), *(() if program.version else _module_files(_SOURCES / program.module))]
+
+
+def _module_files(folder: Path) -> list[bytes]:
+    """The content of the files of a Go module, without the modules in its subfolders."""
+    return [path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()]
 
 
 def minimum_go(program: GoProgram | None = None) -> str:
@@ -118,18 +122,14 @@ def build_all(
 
     Raises DevclusterError with Go's output.
     """
-    total = 1 + len(INSTALLED)
-    report(
-        f"Building Kubernetes {KUBERNETES_VERSION}, kwok and the image registry with Go, once (about eight minutes)."
-    )
+    report(f"Building Kubernetes {KUBERNETES_VERSION}, the image registry and kwok with Go, once (about six minutes).")
     with tempfile.TemporaryDirectory(prefix="go-", dir=folder) as work:
         base = _go_environment(environment, Path(work))
-        command = [go, "build", "-trimpath", "-ldflags", _KUBERNETES_LDFLAGS, "-o", str(folder / "kubernetes"), "."]
-        _run(command, base, f"Kubernetes {KUBERNETES_VERSION} (1 of {total})", report)
-        for number, (name, package) in enumerate(INSTALLED.items(), start=2):
-            command = [go, "install", "-trimpath", "-ldflags", "-s -w", package]
-            _run(command, {**base, "GOBIN": str(folder)}, f"{name} ({number} of {total})", report)
-    for name in (*KUBERNETES_NAMES, *NODE_NAMES):
+        command = [go, "build", "-trimpath", "-ldflags", KUBERNETES_LDFLAGS, "-o", str(folder / "kubernetes"), "."]
+        _run(command, base, f"Kubernetes {KUBERNETES_VERSION} and the image registry", report)
+        command = [go, "install", "-trimpath", "-ldflags", "-s -w", KWOK]
+        _run(command, {**base, "GOBIN": str(folder)}, "kwok", report)
+    for name in KUBERNETES_NAMES:
         (folder / name).symlink_to("kubernetes")
 
 
@@ -158,7 +158,17 @@ def _go_environment(environment: Mapping[str, str], work: Path) -> dict[str, str
     # Without the user's settings of targets, workspaces and vendoring, which would build something else.
     kept = {name: value for name, value in environment.items() if name not in ("GOOS", "GOARCH", "GOBIN")}
     settings = {"CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": "-mod=readonly -buildvcs=false", "GOTMPDIR": str(work)}
-    return {**kept, **settings}
+    rarely = {"GOGC": _RARE_COLLECTION} if "GOGC" not in kept and _available_mib() >= _EAGER_BUILD_MIB else {}
+    return {**kept, **rarely, **settings}
+
+
+def _available_mib() -> int:
+    """The memory that is available on this machine; 0 if it does not say so."""
+    try:
+        found = re.search(r"^MemAvailable: +(\d+) kB$", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return int(found[1]) // 1024 if found else 0
 
 
 def _run(
@@ -189,9 +199,7 @@ def _run(
         output.seek(0)
         lines = [line for line in output.read().splitlines() if not line.startswith("go: downloading")]
     if process.returncode != 0:
-        raise DevclusterError(
-            f"Go could not build {title.split(' (')[0]}:\n" + "\n".join(f"  {line}" for line in lines[-12:])
-        )
+        raise DevclusterError(f"Go could not build {title}:\n" + "\n".join(f"  {line}" for line in lines[-12:]))
     report(f"  {title}: done in {_elapsed(started)}")
 
 

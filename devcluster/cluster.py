@@ -143,7 +143,7 @@ def start(options: ClusterOptions, report: Callable[[str], None]) -> Cluster:
     is_managed = options.kubeconfig is None
     folder = state.run_folder(options.name)
     where, kubectl = _programs(options, report)
-    node_programs = real_node.find_programs(where, report) if is_managed and options.real_node else None
+    node_programs = real_node.find_programs(report) if is_managed and options.real_node else None
     report(f"Starting the cluster {options.name!r} ...")
     request = Request(
         folder=str(folder),

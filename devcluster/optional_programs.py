@@ -32,6 +32,10 @@ OPTIONAL_PROGRAMS: Mapping[str, GoProgram] = {
         GoProgram("kustomize-controller", "github.com/fluxcd/kustomize-controller", module="kustomize-controller"),
         GoProgram("pause", ".", module="pause"),
         *(
+            GoProgram(name, f"k8s.io/kubernetes/cmd/{name}", ldflags=build.KUBERNETES_LDFLAGS)
+            for name in build.NODE_NAMES
+        ),
+        *(
             # Without service discovery, whose clients of all clouds would take most of the build.
             GoProgram(name, f"github.com/prometheus/prometheus/cmd/{name}", module="prometheus", tags="remove_all_sd")
             for name in ("prometheus", "promtool")

@@ -13,7 +13,7 @@ from devcluster import build
 from devcluster.cache import cache_folder, publish_once
 from devcluster.errors import DevclusterError
 
-REQUIRED = (*build.KUBERNETES_NAMES, "kwok", "registry")
+REQUIRED = (*build.KUBERNETES_NAMES, "kwok")
 
 
 def find_or_build(report: Callable[[str], None], environment: Mapping[str, str] = os.environ) -> Path:

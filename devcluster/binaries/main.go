@@ -1,12 +1,11 @@
-// Command kubernetes holds the parts of a control plane in one program and acts as the part whose name it was called by.
+// Command kubernetes holds the parts of a cluster in one program and acts as the part whose name it was called by.
 //
 // devcluster builds it once and links it under each name: etcd, kube-apiserver, kube-controller-manager, kube-scheduler,
-// kubelet, kube-proxy, kubectl, and devcluster-certificates, which makes the keys of a cluster. One program instead of
-// eight is an eighth of the linking and of the disk.
+// kubectl, the image registry, and devcluster-certificates, which makes the keys of a cluster. One program instead of
+// seven is a seventh of the linking and of the disk, and what they share is compiled once.
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,9 +19,7 @@ import (
 	kubectl "k8s.io/kubectl/pkg/cmd"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
-	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
-	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 )
 
 func main() {
@@ -43,14 +40,13 @@ func main() {
 		command = controllermanager.NewControllerManagerCommand()
 	case "kube-scheduler":
 		command = scheduler.NewSchedulerCommand()
-	case "kubelet":
-		command = kubelet.NewKubeletCommand(context.Background())
-	case "kube-proxy":
-		command = proxy.NewProxyCommand()
 	case "kubectl":
 		command = kubectl.NewDefaultKubectlCommand()
+	case "registry":
+		runRegistry()
+		return
 	default:
-		fmt.Fprintf(os.Stderr, "%s: call it as etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubelet, kube-proxy, kubectl or devcluster-certificates\n", name)
+		fmt.Fprintf(os.Stderr, "%s: call it as etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, registry or devcluster-certificates\n", name)
 		os.Exit(2)
 	}
 	os.Exit(cli.Run(command))

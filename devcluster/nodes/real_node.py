@@ -22,7 +22,6 @@ from devcluster.nodes import cluster_dns, real, sandbox
 from devcluster.nodes.network import NodeNetwork
 from devcluster.optional_programs import optional_program
 from devcluster.processes import children
-from devcluster.programs import missing
 
 _PACKAGES = {
     "containerd": "containerd",
@@ -38,17 +37,12 @@ def cgroup_of(name: str) -> str:
     return f"olm-devcluster-{name}"
 
 
-def find_programs(programs: Path, report: Callable[[str], None]) -> dict[str, str]:
-    """Find, install from Debian or build what only a real node needs: its name -> its path. Raises DevclusterError.
-
-    `programs` is the folder of the cluster's programs.
-    """
+def find_programs(report: Callable[[str], None]) -> dict[str, str]:
+    """Find, install from Debian or build what only a real node needs: its name -> its path. Raises DevclusterError."""
     if sys.platform != "linux" or os.geteuid() != 0:
         raise DevclusterError(
             "A real node runs containers, which needs Linux and root; without them use simulated nodes."
         )
-    if absent := missing(programs, NODE_NAMES):
-        raise DevclusterError(f"A real node needs {' and '.join(absent)}, which {programs} does not contain.")
     sandbox.check()
     for folder in (cache_folder(), Path(__file__)):
         if hidden := next((each for each in sandbox.HIDDEN_FOLDERS if folder.resolve().is_relative_to(each)), None):
@@ -57,7 +51,7 @@ def find_programs(programs: Path, report: Callable[[str], None]) -> dict[str, st
     for program, package in _PACKAGES.items():
         path = debian.find_or_install(program, report, package=package, folders=(real.PLUGINS, "/usr/sbin", "/sbin"))
         found[program] = str(path)
-    return found | {name: str(optional_program(name, report)) for name in ("pause", "coredns")}
+    return found | {name: str(optional_program(name, report)) for name in ("pause", "coredns", *NODE_NAMES)}
 
 
 def import_image(parent: int, archive: Path) -> None:
@@ -89,8 +83,7 @@ class RealNode:
         self._folder = layout.folder / "node"
         self._pause = Path(programs["pause"])
         self._coredns = Path(programs["coredns"])
-        self._tools = {"containerd": Path(programs["containerd"])}
-        self._tools |= {name: layout.programs / name for name in NODE_NAMES}
+        self._tools = {name: Path(programs[name]) for name in ("containerd", *NODE_NAMES)}
         self._cgroup = cgroup
         self._process = 0
 
