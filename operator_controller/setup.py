@@ -17,9 +17,8 @@ from olmkit.runtime.manager import Manager
 from olmkit.runtime.publish import ProgressRules, Publisher
 from olmkit.tls.client_tls import ClientTls
 from olmkit.tls.service import CATALOG_SERVICE
-from operator_controller.catalog_cache.cache_cleanup import clean_cache
-from operator_controller.catalog_cache.client import CatalogClient
-from operator_controller.debug.setup import serve_resolutions
+from operator_controller.catalog_cache.client import CatalogClient, clean_cache
+from operator_controller.debug.server import serve_resolutions
 from operator_controller.operator.act import OperatorActions
 from operator_controller.operator.events import EventMapper
 from operator_controller.operator.informers import Informers, packages_of_operator, taken_names

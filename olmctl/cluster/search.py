@@ -16,7 +16,7 @@ from olmctl.commands import NOT_FOUND, CommandError, warn
 from olmctl.terminal import clean, shorten
 from olmkit.api import packages
 from olmkit.api.meta import Object
-from operator_controller.resolve.explain.similar_names import MAX_SUGGESTIONS, similar_names
+from operator_controller.resolve.explain.spec_hints import MAX_SUGGESTIONS, similar_names
 from operator_controller.resolve.formatting import join_names
 
 MAX_DESCRIPTION_LENGTH = 60

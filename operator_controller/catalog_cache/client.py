@@ -18,7 +18,9 @@ from urllib.parse import quote
 import aiohttp
 
 from olmkit.api.catalogs import Catalog
+from olmkit.api.meta import Object
 from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Change, Informer
 from olmkit.tls.client_tls import ClientTls
 from operator_controller.catalog_cache.content_store import ContentNotStored, ContentStore
 from operator_controller.catalog_cache.content_writer import ContentTooLarge, InvalidContent
@@ -30,8 +32,33 @@ from operator_controller.catalog_cache.session import (
     CatalogSession,
 )
 from operator_controller.catalog_cache.stored_documents import CatalogContent
-from operator_controller.resolve.snapshot.catalog_status import not_served_message, served_digest
+from operator_controller.resolve.snapshot.cluster_snapshot import not_served_message, served_digest
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
+
+
+async def clean_cache(catalogs: Informer, catalog_client: CatalogClient) -> None:
+    """Clean up at the start, and whenever a Catalog is deleted or replaced by another one. Runs until cancelled."""
+    deleted = asyncio.Event()
+
+    def on_change(change: Change) -> None:
+        if change.new is None or (change.old is not None and _uid(change.old) != _uid(change.new)):
+            deleted.set()
+
+    catalogs.subscribe(on_change)
+    try:
+        while True:
+            await catalogs.fresh.wait()
+            await catalog_client.retain_only({raw["metadata"]["name"]: _uid(raw) for raw in catalogs.objects.values()})
+            await deleted.wait()
+            deleted.clear()
+    finally:
+        catalogs.unsubscribe(on_change)
+
+
+def _uid(raw: Object) -> str:
+    uid: str = raw["metadata"]["uid"]
+    return uid
+
 
 HINT_BY_STATUS = {
     401: ": it requires a token; start operator-controller with --catalogs-token",

@@ -15,14 +15,13 @@ Pure.
 from __future__ import annotations
 
 from olmkit.api.meta import apply_precondition
-from olmkit.api.operators import FINALIZER
+from olmkit.api.operators import FINALIZER, has_protection
 from olmkit.errors import OlmError
 from olmkit.runtime.reconciler import Decision
 from operator_controller.operator.adoption import adoption_plan
 from operator_controller.operator.bundle_deployment import with_deletion_policy
 from operator_controller.operator.dependencies import DeletionEvaluation, dependency_plan, evaluate_deletion, hold_plan
 from operator_controller.operator.evaluate import Evaluation, evaluate
-from operator_controller.operator.protection import protection_plan
 from operator_controller.operator.timing import RESOLUTION_GRACE_PERIOD
 from operator_controller.operator.world import (
     AddFinalizer,
@@ -31,11 +30,28 @@ from operator_controller.operator.world import (
     Keep,
     ObservedBundleDeployment,
     Plan,
+    ProtectDeployment,
     ReleaseBundleDeployment,
     RemoveDependencyLabel,
     RemoveFinalizer,
     World,
 )
+
+
+def protection_plan(world: World) -> ProtectDeployment | None:
+    """Add the annotation for deletion protection to the BundleDeployment, or remove it; None: it is as on its Operator.
+
+    Deleting the BundleDeployment would delete the same custom resources. rukpak answers the API server for both, and reads the
+    Operator first; the annotation of the BundleDeployment only has the API server ask.
+    """
+    deployment = world.owned_bundle_deployment
+    if deployment is None:
+        return None
+    metadata = deployment.model.metadata
+    is_protected = has_protection(world.operator.metadata.annotations)
+    if has_protection(metadata.annotations) == is_protected:
+        return None
+    return ProtectDeployment(metadata.name, metadata.uid, is_protected)
 
 
 def decide(world: World) -> Decision[Plan, Evaluation | DeletionEvaluation]:

@@ -11,9 +11,24 @@ from dataclasses import dataclass
 
 from olmkit.api.bundledeployments import OWNER_NAME_LABEL
 from olmkit.api.meta import Object
+from olmkit.api.operators import Operator
 from olmkit.runtime.informer import Change
-from operator_controller.operator.catalog_selection import pull_secret_of
 from operator_controller.operator.informers import PACKAGE_INDEX, Informers, catalog_of, packages_of
+
+
+def selected_catalogs(operator: Operator, catalogs: Iterable[Object]) -> tuple[str, ...] | None:
+    """The names of the Catalogs that are selected, sorted; None without a selector."""
+    selector = operator.spec.catalog_selector
+    if selector is None:
+        return None
+    metadata = (raw["metadata"] for raw in catalogs)
+    return tuple(sorted(each["name"] for each in metadata if selector.matches(each.get("labels") or {})))
+
+
+def pull_secret_of(catalog: Object) -> str:
+    """The Secret that the image of a Catalog is pulled with, "" for none. The images of its bundles are pulled with it, too."""
+    image = catalog["spec"]["source"].get("image") or {}
+    return image.get("pullSecret") or ""
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from olmkit.runtime.informer import Change
 from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Reconciler
 from operator_controller.operator.act import OperatorActions
-from operator_controller.operator.catalog_selection import pull_secret_of, selected_catalogs
 from operator_controller.operator.decide import decide
 from operator_controller.operator.dependencies import DeletionEvaluation, is_unused
 from operator_controller.operator.evaluate import Evaluation
+from operator_controller.operator.events import pull_secret_of, selected_catalogs
 from operator_controller.operator.informers import PACKAGE_INDEX, Informers, packages_of
 from operator_controller.operator.metrics import count_installation
 from operator_controller.operator.planned_bundle import read_record

@@ -7,6 +7,7 @@ Pure.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -27,7 +28,6 @@ from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
 from olmkit.gocompat.text import one_line
 from operator_controller.operator.approval import kept_out, requested_version
 from operator_controller.operator.dependencies import DeletionEvaluation
-from operator_controller.operator.deprecation_conditions import deprecation_conditions
 from operator_controller.operator.evaluate import Evaluation, WaitingUnreported
 from operator_controller.operator.planned_bundle import NOT_INSTALLABLE
 from operator_controller.operator.world import (
@@ -38,7 +38,27 @@ from operator_controller.operator.world import (
     ObservedBundleDeployment,
     World,
 )
+from operator_controller.resolve.answers.deprecations import Deprecations
 from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES
+
+_TYPES = (
+    ConditionType.DEPRECATED,
+    ConditionType.PACKAGE_DEPRECATED,
+    ConditionType.CHANNEL_DEPRECATED,
+    ConditionType.BUNDLE_DEPRECATED,
+)
+
+
+def deprecation_conditions(known: Deprecations | None, before: Sequence[Condition]) -> list[DesiredCondition]:
+    """One for each part that is deprecated, and Deprecated with all messages; those of before if nothing is known."""
+    if known is None:
+        return [DesiredCondition(one.type, one.status, one.reason, one.message) for one in before if one.type in _TYPES]
+    messages = (known.package, known.channel, known.bundle)
+    found = [(kind, message) for kind, message in zip(_TYPES[1:], messages, strict=True) if message]
+    if found:
+        found.insert(0, (ConditionType.DEPRECATED, "; ".join(dict.fromkeys(message for _, message in found))))
+    return [DesiredCondition(kind, "True", Reason.DEPRECATED, message) for kind, message in found]
+
 
 STATUS_UNKNOWN = "bundledeployment status is unknown"
 NOT_ATTEMPTED_DEPENDENCIES = "installation has not been attempted as dependencies are not installed"

@@ -1,4 +1,4 @@
-"""All delays of the reconciler of Operators. Imported by evaluate.py and claims.py. Pure."""
+"""All delays of the reconciler of Operators. Pure."""
 
 from __future__ import annotations
 

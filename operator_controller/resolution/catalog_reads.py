@@ -16,8 +16,7 @@ from olmkit.api.catalogs import Catalog, ConditionType, Reason
 from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.api.meta import Object
 from operator_controller.catalog_cache.client import CatalogContentResult
-from operator_controller.resolve.snapshot.catalog_status import package_names, served_digest
-from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource
+from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource, package_names, served_digest
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 
 CATALOG_RETRY_DELAY = timedelta(seconds=10)

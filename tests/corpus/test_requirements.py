@@ -16,8 +16,7 @@ from olmkit.fbc.resolution_document import ResolutionBlobs, build_document, bund
 from operator_controller.resolve.documents.parsed_document_reader import read_package
 from operator_controller.resolve.package.package_content import DEPENDENCY_TYPES, PackageContent
 from operator_controller.resolve.requirements.bundle_constraints import BundleConstraints, read_constraints
-from operator_controller.resolve.requirements.cluster_requirements import KnownCluster, unmet_cluster_requirement
-from operator_controller.resolve.requirements.constraints import describe
+from operator_controller.resolve.requirements.constraints import KnownCluster, describe, unmet_cluster_requirement
 
 pytestmark = pytest.mark.corpus
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 PRODUCTS = ("olmkit", "catalogd", "rukpak", "operator_controller", "olmctl")
 TOOLS = ("devcluster", "release")
 """Never shipped."""
-MAX_FILE_LINES = 400
+MAX_FILE_LINES = 600
 MAX_TEST_FILE_LINES = 850
 """Tables of cases are data, and longer."""
 MAX_FUNCTION_LINES = 40

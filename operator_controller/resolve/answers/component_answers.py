@@ -6,14 +6,16 @@ get without them, from a second solve; operator/approval.py holds it back. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from operator_controller.resolve.answers.answer import Answer
+from olmkit.api.conditions import truncate
+from olmkit.gocompat.text import quoted
+from operator_controller.resolve.answers.answer import Answer, AnswerKind
 from operator_controller.resolve.answers.answer_maker import AnswerMaker, ExplainedChoices
-from operator_controller.resolve.answers.relaxed_requests import with_other_versions
 from operator_controller.resolve.documents.catalog_documents import Documents, ParsedDocuments
+from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES
 from operator_controller.resolve.package.package_content import GroupKind, PackageContent
 from operator_controller.resolve.requirements.rule_evaluations import RuleEvaluations
 from operator_controller.resolve.selection.component_part import ComponentPart
@@ -38,6 +40,46 @@ from operator_controller.resolve.snapshot.package_snapshot import (
 from operator_controller.resolve.solver.budget import FIRST_ATTEMPT_BUDGET, SUGGESTION_BUDGET, Budget
 from operator_controller.resolve.solver.optimum import Optimizer, Solution
 from operator_controller.resolve.solver.problem import Goal
+
+MAX_RELAXED_REQUESTS = 3
+"""Refused Operators of one component for which another version is looked for, the senior ones first."""
+EVERY_VERSION = "*"
+"""Without a channel, this range is searched in all channels; prereleases are not in it."""
+
+SelectVersion = Callable[[ComponentPart, str], Chosen | None]
+"""The bundle that is selected for a package when the part is solved; None if none is, or if what runs stays."""
+
+
+def with_other_versions(answers: Iterable[Answer], part: ComponentPart, select: SelectVersion) -> list[Answer]:
+    """The answers; the first refusals with the version that would fit and the field of the spec that keeps it out.
+
+    Each is a solve of its own, so only a few are asked for.
+    """
+    by_operator = {each.operator: each for each in answers}
+    refused = [each for each in part.operators if _is_relaxable(each, by_operator.get(each.name))]
+    for each in refused[:MAX_RELAXED_REQUESTS]:
+        answer, relaxed = by_operator[each.name], replace(each, version=EVERY_VERSION, channel="", planned=None)
+        operators = tuple(relaxed if one is each else one for one in part.operators)
+        choice = select(replace(part, operators=operators), each.held_package)
+        if choice is not None:
+            by_operator[each.name] = replace(answer, text=_with_note(answer, each, choice))
+    return list(by_operator.values())
+
+
+def _is_relaxable(operator: OperatorRequest, answer: Answer | None) -> bool:
+    is_refused = answer is not None and answer.kind is AnswerKind.CONFLICT
+    return is_refused and operator.is_resolvable and bool(operator.version or operator.channel)
+
+
+def _with_note(answer: Answer, operator: OperatorRequest, choice: Chosen) -> str:
+    candidate = choice.candidate
+    fields = [f"version {quoted(operator.version)}"] if operator.version else []
+    fields += [f"channel {quoted(operator.channel)}"] if operator.channel else []
+    verb = "are" if len(fields) > 1 else "is"
+    note = f"{candidate.version} of channel {candidate.channel} would fit, but {' and '.join(fields)} {verb} requested"
+    rest = answer.text.removeprefix(answer.message)
+    return truncate(f"{answer.message}; {note}{rest}", MAX_EXPLANATION_BYTES)
+
 
 BUDGET = Budget()
 """The limits of each level of one solve."""

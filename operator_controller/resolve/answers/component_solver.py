@@ -3,6 +3,10 @@
 Operators that may affect each other form a component; each component is solved by itself, from the part of the Snapshot that it
 depends on, and only if that part has changed since the last call. Never raises for what a catalog or a bundle contains. Pure: the
 same Snapshot and documents give the same answers, in whatever order they are listed.
+
+A component that exceeds a limit is solved with the catalogs alone that its Operators come from, so that a catalog of which nobody
+has requested a package cannot keep others from being resolved; the Operators that this satisfies are answered. For the others
+nothing is decided. Who needs an installed package is known from recorded requirements, so that its Operator can be deleted.
 """
 
 from __future__ import annotations
@@ -12,17 +16,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+from olmkit.api.conditions import truncate
 from operator_controller.resolve.answers import component_answers
-from operator_controller.resolve.answers.answer import Answer, AnswerKind
+from operator_controller.resolve.answers.answer import Answer, AnswerKind, Member
 from operator_controller.resolve.answers.answer_maker import ExplainedChoices
-from operator_controller.resolve.answers.component_limits import (
-    accepted_answers,
-    exceeded_answers,
-    exceeded_message,
-    home_catalogs,
-)
+from operator_controller.resolve.answers.deletion_answers import deletion_answers
 from operator_controller.resolve.documents.catalog_documents import Documents, ParsedDocuments
 from operator_controller.resolve.documents.catalog_index import CatalogIndex, CatalogLost
+from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES
+from operator_controller.resolve.formatting import join_names, plain_value
 from operator_controller.resolve.requirements.rule_evaluations import RulesTooCostly
 from operator_controller.resolve.selection.component_part import (
     ComponentPart,
@@ -32,9 +34,75 @@ from operator_controller.resolve.selection.component_part import (
 )
 from operator_controller.resolve.selection.components import find_components
 from operator_controller.resolve.selection.package_domain import DomainCache
-from operator_controller.resolve.snapshot.cluster_snapshot import ClusterSnapshot, OperatorRequest
+from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource, ClusterSnapshot, OperatorRequest
 from operator_controller.resolve.solver.optimum import Optimizer
 from operator_controller.resolve.solver.pausable_call import PausableCall
+
+_ACCEPTED = (AnswerKind.CHOSEN, AnswerKind.DELETING)
+MAX_PACKAGES_SHOWN = 5
+"""Packages with an Operator in one message."""
+
+
+def exceeded_answers(part: ComponentPart, reason: str) -> Iterable[Answer]:
+    """The answers for the Operators of a component; `reason` says which limit it exceeds."""
+    message = part.unsolved or exceeded_message(part, reason)
+    yield from deletion_answers(part.operators)
+    for each in part.operators:
+        if each.is_resolvable and not each.is_deleting:
+            yield unsolved_answer(each.name, each.uid, message)
+
+
+def unsolved_answer(operator: str, uid: str, message: str, members: tuple[Member, ...] = ()) -> Answer:
+    """The answer for an Operator of such a component, for which nothing changes. Its digest is set by component_solver.py."""
+    text = truncate(message, MAX_EXPLANATION_BYTES)
+    return Answer(operator, uid, "", AnswerKind.UNDECIDED, False, message, text, members=members)
+
+
+def exceeded_message(part: ComponentPart, reason: str) -> str:
+    """The message for the Operators of a component that exceeds a limit."""
+    names = [plain_value(each.held_package) for each in part.operators]
+    if len(names) > MAX_PACKAGES_SHOWN:
+        names[MAX_PACKAGES_SHOWN:] = [f"{len(names) - MAX_PACKAGES_SHOWN:,} more"]
+    subject = f"package{'s' if len(names) > 1 else ''} {join_names(names, 'and')}"
+    return (
+        f"the resolution of {subject} was ended: {reason}; nothing changes, and it is not repeated until a catalog or an "
+        "Operator changes that it depends on; set spec.version or spec.channel to leave fewer choices, or "
+        "spec.catalogSelector to leave out a catalog"
+    )
+
+
+def home_catalogs(part: ComponentPart) -> frozenset[str]:
+    """The catalogs that the Operators come from, or will by their priority; empty if these are all that offer anything."""
+    offering = {(catalog, package) for catalog, package, _ in part.documents}
+    names = frozenset(name for each in part.operators for name in _homes(each, part.catalogs, offering))
+    return names if any(catalog not in names for catalog, _ in offering) else frozenset()
+
+
+def _homes(
+    operator: OperatorRequest, catalogs: Iterable[CatalogSource], offering: set[tuple[str, str]]
+) -> Iterable[str]:
+    if operator.running is not None and operator.running.catalog:
+        return [operator.running.catalog]
+    if operator.preferred_catalog:
+        return [operator.preferred_catalog]
+    found = [
+        each
+        for each in catalogs
+        if (operator.catalogs is None or each.name in operator.catalogs) and (each.name, operator.package) in offering
+    ]
+    highest = max((each.priority for each in found), default=0)
+    return [each.name for each in found if each.priority == highest]
+
+
+def accepted_answers(part: ComponentPart, answers: Iterable[Answer]) -> tuple[Answer, ...]:
+    """The answers of a part with fewer catalogs: a refusal by these alone is none."""
+    return tuple(
+        each
+        if each.kind in _ACCEPTED and not each.clauses
+        else unsolved_answer(each.operator, each.uid, part.unsolved, each.members)
+        for each in answers
+    )
+
 
 _NO_REFUSALS = (AnswerKind.CHOSEN, AnswerKind.UNNEEDED, AnswerKind.DELETING)
 MAX_PAUSES = 120

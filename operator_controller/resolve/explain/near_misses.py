@@ -10,7 +10,7 @@ from functools import cached_property
 
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import BlangRange, Version
-from operator_controller.resolve.explain.similar_names import similar_names
+from operator_controller.resolve.explain.spec_hints import similar_names
 from operator_controller.resolve.formatting import format_versions, join_names, plain_value, quoted_value
 from operator_controller.resolve.package.package_content import Bundle, GroupVersionKind
 from operator_controller.resolve.requirements.constraints import (

@@ -10,8 +10,7 @@ from typing import Any
 
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import Version
-from operator_controller.resolve.explain.similar_names import similar_names
-from operator_controller.resolve.explain.spec_hints import unselected_catalogs
+from operator_controller.resolve.explain.spec_hints import similar_names, unselected_catalogs
 from operator_controller.resolve.explain.unread_catalogs import unread_note
 from operator_controller.resolve.formatting import (
     MAX_CHANNELS_SHOWN,

@@ -12,7 +12,7 @@ from olmkit.gocompat.versions import Version
 from operator_controller.resolve.package.bundle_identity import is_same_image
 from operator_controller.resolve.package.package_content import Bundle, Channel, PackageContent
 from operator_controller.resolve.requirements.bundle_constraints import constraints_of
-from operator_controller.resolve.requirements.cluster_requirements import KnownCluster, unmet_cluster_requirement
+from operator_controller.resolve.requirements.constraints import KnownCluster, unmet_cluster_requirement
 from operator_controller.resolve.snapshot.package_snapshot import CatalogOffer, PackageRequest, RunningBundle
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple, overload
 from olmkit.gocompat.versions import Order, Precedence
 from operator_controller.resolve.documents.document_reader import TextBundles
 from operator_controller.resolve.package.package_content import PackageContent
-from operator_controller.resolve.requirements.cluster_requirements import KnownCluster, known_cluster
+from operator_controller.resolve.requirements.constraints import KnownCluster, known_cluster
 from operator_controller.resolve.selection.candidates import (
     Candidate,
     default_channel,

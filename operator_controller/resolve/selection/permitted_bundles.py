@@ -15,7 +15,7 @@ from typing import Any
 from olmkit.gocompat.versions import Version
 from operator_controller.resolve.package.bundle_identity import BundleIdentity, channels_with, identity_in
 from operator_controller.resolve.package.upgrade_graph import UpgradeGraph, UpgradeStart, direct_upgrades
-from operator_controller.resolve.requirements.cluster_requirements import known_cluster
+from operator_controller.resolve.requirements.constraints import known_cluster
 from operator_controller.resolve.selection.candidates import Candidate, CatalogCandidates, candidates_of, is_same_bundle
 from operator_controller.resolve.selection.package_resolution import (
     AmbiguousCatalogs,

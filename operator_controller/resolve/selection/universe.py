@@ -33,7 +33,11 @@ from operator_controller.resolve.requirements.constraints import (
     scope_of,
 )
 from operator_controller.resolve.requirements.rule_evaluations import WHAT_RUNS, RuleEvaluations, RulesTooCostly
-from operator_controller.resolve.selection.package_domain import PackageDomain, intervals_of, recorded_bundle
+from operator_controller.resolve.selection.package_domain import (
+    PackageDomain,
+    intervals_of,
+    recorded_bundle,
+)
 from operator_controller.resolve.selection.package_version import PackageVersion
 from operator_controller.resolve.selection.withheld_packages import WithheldPackages
 from operator_controller.resolve.solver.problem import Asked, Exclusion, Goal, Interval, Requirement, VersionSet

@@ -8,7 +8,7 @@ from devcluster.cluster import Cluster
 from olmkit.api import catalogs
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
-from operator_controller.catalog_cache.cache_cleanup import clean_cache
+from operator_controller.catalog_cache.client import clean_cache
 from operator_controller.setup import make_informers
 from tests.cluster.olmkit.conftest import until
 from tests.integration.operator_controller.catalog_cache.test_client import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operator_controller.resolve.explain.similar_names import MAX_SUGGESTIONS, similar_names
+from operator_controller.resolve.explain.spec_hints import MAX_SUGGESTIONS, similar_names
 
 
 @pytest.mark.parametrize(

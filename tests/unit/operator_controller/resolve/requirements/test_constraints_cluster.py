@@ -7,7 +7,7 @@ import pytest
 from olmkit.gocompat.versions import parse_version
 from operator_controller.resolve.package.package_content import Bundle, GroupVersionKind
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
-from operator_controller.resolve.requirements.cluster_requirements import known_cluster, unmet_cluster_requirement
+from operator_controller.resolve.requirements.constraints import known_cluster, unmet_cluster_requirement
 
 POD, ROUTE = GroupVersionKind("", "v1", "Pod"), GroupVersionKind("route.openshift.io", "v1", "Route")
 

@@ -29,7 +29,7 @@ from olmkit.runtime.manager import Manager, Settings
 from olmkit.tls.client_tls import client_context
 from olmkit.tls.managed_certificate import SECRET
 from olmkit.tls.service import CA_KEY, CONFIG_MAP, OPERATOR_SERVICE
-from operator_controller.debug.setup import serve_resolutions
+from operator_controller.debug.server import serve_resolutions
 from operator_controller.resolve.answers.answer import Answer, AnswerKind
 from tests.cluster.olmkit.conftest import NAMESPACE, until_allowed
 from tests.cluster.operator_controller.conftest import Scene

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from olmkit.api.operators import Operator
-from operator_controller.operator.catalog_selection import selected_catalogs
+from operator_controller.operator.events import selected_catalogs
 from tests.unit.operator_controller.operator.worlds import catalog, operator
 
 
