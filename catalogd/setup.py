@@ -6,7 +6,7 @@ Imports everything; what must start quickly comes before it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from catalogd.catalog import package_diff
 from catalogd.catalog.act import FIELD_MANAGER, CatalogActions
@@ -21,11 +21,13 @@ from catalogd.http.compression import CompressedFiles
 from catalogd.http.server import CatalogServer
 from catalogd.ingest.load_request import LOAD, LOAD_LIMITS, LoadResult
 from catalogd.ingest.load_tasks import LoadTaskFactory
-from catalogd.replication import setup as replicas
-from catalogd.replication.server import ReplicationRoutes
+from catalogd.replication.client import PeerRequestOptions
+from catalogd.replication.follower import Follower, Leader
+from catalogd.replication.server import ADDRESS_ANNOTATION, ReplicationRoutes
 from catalogd.storage.catalog_store import CatalogStore
 from catalogd.storage.startup_verifier import StartupVerifier
 from olmkit.api import catalogs
+from olmkit.api.catalogs import Availability
 from olmkit.errors import OlmError
 from olmkit.jobs import Jobs, MemoryBudget, Sandbox
 from olmkit.jobs.memory_budget import job_memory_budget
@@ -39,7 +41,34 @@ from olmkit.sources.access import Access
 from olmkit.sources.errors import quoted
 from olmkit.sources.oci.reference import is_host
 from olmkit.tls import setup
-from olmkit.tls.service import CATALOG_SERVICE
+from olmkit.tls.service import CATALOG_SERVICE, netloc
+
+
+def _replicate(
+    manager: Manager, catalog_store: CatalogStore, catalogs: Informer, address: str, peers: PeerRequestOptions
+) -> None:
+    """Fill the store from the leader while another replica leads. `catalogs` is the informer of Catalogs."""
+
+    def leader() -> Leader | None:
+        if manager.is_leading:
+            return None
+        return Leader(manager.leader_annotations.get(ADDRESS_ANNOTATION, ""), manager.lease_term)
+
+    manager.lease_annotations[ADDRESS_ANNOTATION] = netloc(address)
+    manager.add_runnable(Follower(catalog_store, leader, lambda: _served_catalogs(catalogs), peers).run)
+
+
+def _served_catalogs(catalogs: Informer) -> Mapping[str, str] | None:
+    """The uids of the Catalogs that should be served, by name; None until the informer has synced."""
+    if not catalogs.synced.is_set():
+        return None
+    return {obj["metadata"]["name"]: obj["metadata"]["uid"] for obj in catalogs.objects.values() if _is_desired(obj)}
+
+
+def _is_desired(obj: dict[str, object]) -> bool:
+    metadata, spec = obj.get("metadata"), obj.get("spec")
+    is_deleting = isinstance(metadata, dict) and "deletionTimestamp" in metadata
+    return not is_deleting and isinstance(spec, dict) and spec.get("availability") != Availability.UNAVAILABLE
 
 
 async def build(manager: Manager, startup_verifier: StartupVerifier | None = None) -> None:
@@ -74,7 +103,7 @@ async def _serve(manager: Manager, store: CatalogStore, catalog_informer: Inform
     port = await server.start(flags.catalogs_server_addr, serving.context, serving.authorize)
     if serving.peers:
         address = flags.replica_address or _local_address(flags.catalogs_server_addr, port)
-        replicas.setup(manager, store, catalog_informer, address, serving.peers)
+        _replicate(manager, store, catalog_informer, address, serving.peers)
     return f"{serving.scheme}://{flags.external_address or _local_address(flags.catalogs_server_addr, port)}"
 
 

@@ -24,7 +24,7 @@ from catalogd.catalog.world import (
 from olmkit.api.catalogs import CatalogSource, Reason
 from olmkit.api.content import SourceType
 from olmkit.errors import Blocked, Waiting
-from olmkit.gocompat.durations import parse_duration
+from olmkit.gocompat.text import parse_duration
 from olmkit.sources.errors import BadContent, BadReference
 from olmkit.sources.oci.reference import parse
 from olmkit.stored_times import time_left

@@ -1,6 +1,7 @@
-"""Sends one response of catalogd: ranges of a file, under the conditions of the request, or an error as JSON.
+"""Sends one response of catalogd: ranges of a file, under the conditions of the request, or an error as JSON; and negotiates
+media type and encoding (RFC 9110 sections 12.4.2, 12.5.1 and 12.5.3): invalid members of a header are ignored.
 
-Used by catalogd.http.server, which selects the file; nothing here knows about catalogs. Memory is bounded however many clients
+Nothing here knows about catalogs. Memory is bounded however many clients
 read however slowly: the more there are, the smaller the chunks. A file that is shorter than expected ends the connection.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,9 +21,76 @@ from aiohttp import web
 from prometheus_client import Counter
 
 from catalogd.http.conditional_requests import Representation, evaluate_preconditions
-from catalogd.http.content_negotiation import IDENTITY
 from catalogd.ingest.blob_index import ByteRange
 from olmkit.runtime.listener.http_errors import HTTPError
+
+IDENTITY = "identity"
+_ALIASES = {"x-gzip": "gzip"}
+_QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
+
+
+def select_encoding(accept_encoding: str | None, offered: Sequence[str]) -> str | None:
+    """Select one of `offered` (best first, without identity) or IDENTITY; None when the client accepts none of them.
+
+    Without the header, IDENTITY is selected: such clients seldom decompress. Another encoding with the same weight is
+    preferred to identity. Identity is excluded only by `identity;q=0`, or by `*;q=0` without a member for identity.
+    """
+    if accept_encoding is None:
+        return IDENTITY
+    weights = {_ALIASES.get(name, name): weight for name, weight in _members(accept_encoding)}
+    others = weights.get("*", 0.0)
+    best, most = None, 0.0
+    for each in offered:
+        if (weight := weights.get(each, others)) > most:
+            best, most = each, weight
+    plain = weights.get(IDENTITY, weights.get("*"))
+    if best is not None and (plain is None or most >= plain):
+        return best
+    return None if plain == 0 else IDENTITY
+
+
+def accepts_media_type(accept: str | None, media_type: str) -> bool:
+    """Whether this Accept header allows the media type. The most specific range decides."""
+    if accept is None or not accept.strip():
+        return True
+    kind = media_type.partition("/")[0]
+    weights = {name: weight for name, weight in _members(accept)}
+    for range_ in (media_type, f"{kind}/*", "*/*"):
+        if range_ in weights:
+            return weights[range_] > 0
+    return False
+
+
+def _members(header: str) -> Iterator[tuple[str, float]]:
+    """Yields each member in lower case without its parameters, and its weight (default 1)."""
+    for member in header.lower().split(","):
+        name, *parameters = (part.strip() for part in member.split(";"))
+        weights = [
+            value.strip() for key, _, value in (each.partition("=") for each in parameters) if key.strip() == "q"
+        ]
+        if name and all(_QUALITY.fullmatch(weight) for weight in weights):
+            yield name, float(weights[0]) if weights else 1.0
+
+
+_RASTER_IMAGES = frozenset(
+    f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "avif", "bmp", "x-icon", "vnd.microsoft.icon")
+)
+"""Images that cannot contain scripts."""
+_SVG = "image/svg+xml"
+_BINARY = "application/octet-stream"
+
+
+def safe_icon_headers(media_type: str) -> tuple[str, dict[str, str]]:
+    """The media type and headers with which an icon of this media type is sent."""
+    headers = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
+    base_type = media_type.partition(";")[0].strip().lower()
+    if base_type in _RASTER_IMAGES:
+        return base_type, headers
+    if base_type == _SVG:
+        headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+        return _SVG, headers
+    return _BINARY, {**headers, "Content-Disposition": "attachment"}
+
 
 MAX_WRITE_BYTES = 256 * 1024
 """The largest write. Larger ones are no faster, and TLS keeps a buffer of the largest one per connection."""

@@ -6,25 +6,33 @@ catalogd.http.compression; the path of a request never becomes a path on disk. E
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 import ssl
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import orjson
 from aiohttp import web
-from aiohttp.typedefs import Middleware
-from prometheus_client import Gauge
+from aiohttp.typedefs import Handler, Middleware
+from prometheus_client import Gauge, Histogram
 
 from catalogd.http import openapi
 from catalogd.http.compression import CompressedFile, CompressedFiles
 from catalogd.http.conditional_requests import Representation
-from catalogd.http.content_negotiation import IDENTITY, accepts_media_type, select_encoding
-from catalogd.http.icon_headers import safe_icon_headers
-from catalogd.http.middlewares import errors_middleware, metrics_middleware
-from catalogd.http.responses import OpenFiles, ResponseBody, TruncatedFile, respond
+from catalogd.http.responses import (
+    IDENTITY,
+    OpenFiles,
+    ResponseBody,
+    TruncatedFile,
+    accepts_media_type,
+    respond,
+    safe_icon_headers,
+    select_encoding,
+)
 from catalogd.http.routes import ALL_PATTERN, NO_ICON, PROVIDES_PATTERN, ROUTES, Route
 from catalogd.http.selection import (
     check_selected,
@@ -43,16 +51,51 @@ from olmkit.runtime.listener.connections import (
     connection_limit_middleware,
     connection_tracking_middleware,
 )
-from olmkit.runtime.listener.http_errors import RETRY_AFTER_HEADER, HTTPError
+from olmkit.runtime.listener.http_errors import RETRY_AFTER_HEADER, HTTPError, json_errors_middleware
 from olmkit.runtime.listener.listener import default_max_connections
 from olmkit.sources.errors import quoted
+
+REQUEST_DURATION = Histogram(
+    "catalogd_http_request_duration_seconds",
+    "Duration of requests for catalogs until their last byte.",
+    ["code"],
+    buckets=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.6, 2.0, 2.4, 2.8, 3.2, 3.6, 4.0, 10.0),
+)
+REQUESTS_IN_FLIGHT = Gauge("catalogd_http_requests_in_flight", "Requests for catalogs that are being answered.")
+
+errors_middleware = json_errors_middleware(
+    "catalogd",
+    {
+        "Not Found": "no such path; /openapi.json lists the paths",
+        "Method Not Allowed": "only GET and HEAD are supported",
+    },
+)
+"""With messages instead of the bare reason phrases of aiohttp's router."""
+
+
+@web.middleware
+async def metrics_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Count requests and measure their duration."""
+    started = time.monotonic()
+    code = "500"
+    REQUESTS_IN_FLIGHT.inc()
+    try:
+        response = await handler(request)
+        code = str(response.status)
+    except (asyncio.CancelledError, ConnectionError):
+        code = "499"  # the client disconnected
+        raise
+    finally:
+        REQUESTS_IN_FLIGHT.dec()
+        REQUEST_DURATION.labels(code).observe(time.monotonic() - started)
+    return response
+
 
 SHUTDOWN_GRACE_SECONDS = 3.0
 """How long requests in progress may continue when the server ends."""
 
 OPEN_CONNECTIONS = Gauge("catalogd_http_connections", "Open connections of clients of catalogs.")
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 SelectBody = Callable[[ServedCatalog], ResponseBody]
 
 

@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from catalogd.ingest.yaml_worker_limits import YAML_WORKER_COUNT, YAML_WORKER_MEMORY_BYTES
 from olmkit.jobs import Job, Limits
 from olmkit.sources.access import Access
 from olmkit.sources.errors import BadContent
 from olmkit.sources.source import Source
+
+YAML_WORKER_COUNT = 2
+YAML_WORKER_MEMORY_BYTES = 256 * 1024 * 1024
+"""The memory limit of each worker. Documents are small (catalog_files.MAX_WORKER_DOCUMENT_BYTES), and the data in flight is
+bounded."""
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from typing import Final, Self
 import msgspec
 
 from catalogd.ingest import yaml_worker
+from catalogd.ingest.load_request import YAML_WORKER_COUNT, YAML_WORKER_MEMORY_BYTES
 from catalogd.ingest.yaml_worker import DocumentBatch, FileBlobs, Frame
-from catalogd.ingest.yaml_worker_limits import YAML_WORKER_COUNT, YAML_WORKER_MEMORY_BYTES
 from olmkit.fbc.documents import RawDocument
 
 DOCUMENT_BATCH_BYTES = 128 * 1024

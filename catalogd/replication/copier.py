@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from catalogd.replication.client import Interrupted, LeaderClient, ReplicationError
-from catalogd.storage.completion import run_to_completion
+from catalogd.storage.disk import run_to_completion
 from olmkit.store.checksums import Checksums
 from olmkit.store.store import Store
 

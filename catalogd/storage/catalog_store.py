@@ -21,8 +21,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from catalogd.ingest.content import Content
-from catalogd.storage.completion import run_to_completion
-from catalogd.storage.disk import StoreDisk, log
+from catalogd.storage.disk import StoreDisk, log, run_to_completion
 from catalogd.storage.record import Record
 from catalogd.storage.startup_verifier import CONTENT_FOLDER, MAX_CONCURRENT_VERIFICATIONS, StartupVerifier
 from catalogd.storage.state_file import RetainedRecord, ServingState

@@ -6,11 +6,13 @@ so that it is loaded again. Content that cannot be read at the moment is neither
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Coroutine, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
+from typing import Any, TypeVar
 
 from catalogd.ingest.content import Content
 from catalogd.storage.record import Record
@@ -19,6 +21,24 @@ from catalogd.storage.state_file import RetainedRecord, ServingState, dump, pars
 from olmkit.errors import OlmError
 from olmkit.store.checksums import CORRUPTION_ERRNOS, Integrity, IntegrityCheck
 from olmkit.store.store import Store, StoreReason
+
+Value = TypeVar("Value")
+
+
+async def run_to_completion(work: Coroutine[Any, Any, Value]) -> Value:
+    """Await `work`. If the caller is cancelled, the cancellation is raised once `work` has ended.
+
+    A thread that writes cannot be stopped, and must not run at the same time as whatever the caller does next.
+    """
+    task = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()  # marks the exception as retrieved
+        raise
+
 
 UNREFERENCED_CONTENT_AGE = timedelta(minutes=10)
 """The age at which unreferenced content is removed. Younger content may be the result of a job that has just ended."""

@@ -29,8 +29,8 @@ from operator_controller.resolve.package.package_content import PackageTooLarge
 from rukpak.format import Bundle
 from rukpak.render.cluster_info import ClusterInfo
 from rukpak.render.install_options import InstallOptions
-from rukpak.render.installation import Installation, installation
 from rukpak.render.namespaces import SUITE_NAMESPACES
+from rukpak.render.renderer import Installation, installation
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The HTTPS server that answers the API server's AdmissionReviews, one path per webhook.
 
-Started by olmkit.admission.setup on every replica: whoever leads, each one answers. Knows no kind; the validators decide what is
+Runs on every replica: whoever leads, each one answers. Knows no kind; the validators decide what is
 allowed. It asks for no client certificate, as the API server shows none by default: a validator must not tell more than every
 pod of the cluster may know. Never writes.
 """
@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from aiohttp import web
 
+from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS, CaBundleWriter
 from olmkit.admission.review import AdmissionRequest, BadReview, Denial, answer, parse_review
 from olmkit.runtime.listener.application_server import ApplicationServer
 from olmkit.runtime.listener.connections import (
@@ -22,6 +23,31 @@ from olmkit.runtime.listener.connections import (
     connection_tracking_middleware,
 )
 from olmkit.runtime.listener.http_errors import HTTPError, body_too_long, json_errors_middleware
+from olmkit.runtime.manager import Manager
+from olmkit.runtime.probes import DISABLED_ADDRESS
+from olmkit.tls.service import TlsService
+from olmkit.tls.setup import webhook_serving
+
+
+async def serve_webhooks(
+    manager: Manager, service: TlsService, configuration: str, webhooks: Mapping[str, Validate]
+) -> None:
+    """Answer on every replica, before it is ready, unless webhooks are disabled. Raises OlmError.
+
+    `configuration` is the name of the ValidatingWebhookConfiguration that names the paths of `webhooks`.
+    """
+    address = manager.settings.webhook_bind_address
+    if address == DISABLED_ADDRESS:
+        return
+    context, certificate = webhook_serving(manager, service, address)
+    informer = manager.informer(WEBHOOK_CONFIGURATIONS, field_selector=f"metadata.name={configuration}")
+    writer = CaBundleWriter(manager.client, informer, configuration, service.manager, lambda: certificate.ca_bundle)
+    certificate.publish_to(writer.write)
+    manager.add_runnable(writer.run, every_replica=False)
+    server = AdmissionServer(manager.name, webhooks)
+    manager.on_close(server.close)
+    await server.start(address, context)
+
 
 MAX_REVIEW_BYTES = 4 * 1024 * 1024
 """Bytes of a review: the object before and after a change, each of which etcd limits to 1.5 MiB."""

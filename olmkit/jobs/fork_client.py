@@ -10,7 +10,8 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+import tempfile
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,11 +19,66 @@ from typing import Any
 
 import orjson
 
-from olmkit.jobs import codec, environment, protocol, sandbox
+from olmkit.jobs import codec, protocol, sandbox
 from olmkit.jobs.job import Limits, Role, Task
 from olmkit.jobs.protocol import ChildSpec
 from olmkit.jobs.sandbox import Sandbox
-from olmkit.jobs.scratch import ScratchFolder
+from olmkit.store.folders import create_locked_folder, remove_if_unlocked, remove_tree
+
+FOLDER_PREFIX = "olm-suite-jobs-"
+
+
+class ScratchFolder:
+    """A new folder for this process alone, until close(). Raises OSError."""
+
+    def __init__(self) -> None:
+        parent = Path(tempfile.gettempdir())
+        _remove_abandoned(parent)
+        self.folder, self._lock = create_locked_folder(parent, FOLDER_PREFIX)
+
+    def close(self) -> None:
+        """Remove the folder."""
+        remove_tree(self.folder)
+        os.close(self._lock)
+
+
+def _remove_abandoned(parent: Path) -> None:
+    for folder in parent.glob(f"{FOLDER_PREFIX}*"):
+        with suppress(OSError):  # locked, owned by another user, or already gone
+            remove_if_unlocked(folder)
+
+
+PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+"""Passed in upper and in lower case."""
+ALLOWED_VARIABLES = frozenset(
+    {
+        *PROXY_VARIABLES,
+        *map(str.lower, PROXY_VARIABLES),
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "OPENSSL_CONF",
+        "LANG",
+        "LC_ALL",
+        "LC_CTYPE",
+        "TZ",
+        "RES_OPTIONS",
+        "LOCALDOMAIN",
+        "LD_LIBRARY_PATH",
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHONHASHSEED",
+        "PYTHONUNBUFFERED",
+        "PYTHONUTF8",
+        "PYTHONWARNINGS",
+    }
+)
+FIXED_VARIABLES = {"HOME": "/nonexistent", "USER": "olm-suite"}
+"""Variables that are set because libraries would otherwise look their values up on the machine."""
+
+
+def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a controller's environment that its jobs get."""
+    return {**{name: value for name, value in environment.items() if name in ALLOWED_VARIABLES}, **FIXED_VARIABLES}
+
 
 SERVER_EXIT_TIMEOUT_SECONDS = 10.0
 """The fork server has this long to end after the controller closed the socket; then it is killed."""
@@ -173,7 +229,7 @@ class ForkServerClient:
                 process_group=0,  # a Ctrl-C in a terminal is for the controller alone
                 cwd="/",
                 env={
-                    **environment.filter_environment(os.environ),
+                    **filter_environment(os.environ),
                     "PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in sys.path if path),
                     "TMPDIR": str(scratch.folder),
                 },

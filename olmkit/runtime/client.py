@@ -22,8 +22,7 @@ from olmkit.errors import Unavailable, api_error
 from olmkit.runtime import metrics
 from olmkit.runtime.discovery import Discovery, DiscoveryCache, parse_discovery
 from olmkit.runtime.kubeconfig import ApiCredentials, load, load_kubernetes_asyncio
-from olmkit.runtime.responses import abort, read_body
-from olmkit.runtime.wire import apply_body, lines, parse_event, parse_items, parse_object
+from olmkit.runtime.wire import abort, apply_body, lines, parse_event, parse_items, parse_object, read_body
 
 __all__ = ["Client", "Discovery", "DiscoveryCache"]
 

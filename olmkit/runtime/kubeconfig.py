@@ -7,19 +7,39 @@ watch and its leader election are not used (docs/decisions/0010). Sends no reque
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import logging
 import os
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from yaml import YAMLError
 
 from olmkit.errors import OlmError
-from olmkit.runtime.partial_import import package_without_init
+
+
+def package_without_init(name: str) -> ModuleType:
+    """The package as an empty module in sys.modules, or unchanged if it is imported already. Its submodules are imported as
+    usual.
+
+    Its parent package must be imported, or made by this function. Raises ModuleNotFoundError.
+    """
+    spec = importlib.util.find_spec(name) if name not in sys.modules else None
+    if spec is not None:
+        package = sys.modules.setdefault(name, importlib.util.module_from_spec(spec))
+        above, _, own = name.rpartition(".")
+        if above:
+            setattr(sys.modules[above], own, package)
+    if name not in sys.modules:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    return sys.modules[name]
+
 
 MAX_CREDENTIALS_AGE_SECONDS = 60.0
 """Token files are read and exec plugins are run again after this time; mounted tokens are replaced an hour before they expire."""

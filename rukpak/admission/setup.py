@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.admission.review import AdmissionRequest, Denial
-from olmkit.admission.setup import serve_webhooks
+from olmkit.admission.server import serve_webhooks
 from olmkit.api import bundledeployments
 from olmkit.api.label_policy import BINDINGS, POLICIES
 from olmkit.runtime.manager import Manager

@@ -43,7 +43,7 @@ from rukpak.bundledeployment.rest_mapper import RestMapper
 from rukpak.bundledeployment.shared_namespaces import namespace_body
 from rukpak.bundledeployment.template import foreign_annotations
 from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, LastApplied, World
-from rukpak.certificates.injection import inject
+from rukpak.certificates.secrets import inject
 from rukpak.format.objects import ObjectKey
 
 LABEL_REMOVED = f"others had removed its label {OWNER_UID_LABEL}"

@@ -22,7 +22,7 @@ from rukpak.bundledeployment.plan import CertificateWrite, WriteCertificates
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle, RenderedObject
 from rukpak.bundledeployment.waiting import SYNC_POLL_DELAY, WATCHED_RETRY_DELAY, describe_deleting
 from rukpak.bundledeployment.world import BriefWait, World
-from rukpak.certificates.injection import injected_digest
+from rukpak.certificates.secrets import injected_digest
 from rukpak.certificates.serving_certificate import Rollout, ServingCertificate, Step, next_step
 from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names

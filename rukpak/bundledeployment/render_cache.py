@@ -34,10 +34,10 @@ from rukpak.format import BadBundle, Bundle
 from rukpak.format.objects import BundleObject, ObjectKey
 from rukpak.render.cluster_info import ClusterInfo
 from rukpak.render.install_options import InstallOptions
-from rukpak.render.installation import installation
 from rukpak.render.namespaces import namespace_error
 from rukpak.render.phases import NAMESPACES, phases
 from rukpak.render.preflight import Preflight
+from rukpak.render.renderer import installation
 from rukpak.render.scopes import Scopes
 
 MAX_BODIES_BYTES = 32 * 1024 * 1024

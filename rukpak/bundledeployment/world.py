@@ -27,7 +27,7 @@ from olmkit.api.install_settings import DeletionPolicy
 from olmkit.api.meta import Kind
 from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, Waiting
-from olmkit.gocompat.durations import parse_duration
+from olmkit.gocompat.text import parse_duration
 from rukpak.bundledeployment.bundle_info import BundleInfo, record_of
 from rukpak.bundledeployment.health_result import Health
 from rukpak.bundledeployment.namespace_blockers import NamespaceBlockers

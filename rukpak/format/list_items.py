@@ -1,7 +1,7 @@
 """Items that a list of an object has twice although their key identifies one: made one, or refused by name.
 
 A plain create takes most of them; a server-side apply, by which rukpak installs, takes none, and says so only after other
-objects were applied. Called for each rendered object by rukpak.render.installation and olmctl.bundle.render, and for the
+objects were applied. Called for each rendered object by rukpak.render.renderer and olmctl.bundle.render, and for the
 files of a bundle by rukpak.bundle.unpack_job. The keys of lists are those that the API server publishes
 (rukpak.format.list_types). Pure.
 """

@@ -11,11 +11,11 @@ import hashlib
 import io
 import os
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
 from olmkit.errors import Waiting
 from olmkit.sources.credential_rules import split_port
@@ -25,11 +25,49 @@ from olmkit.sources.oci.manifests import Descriptor, InvalidManifest, Manifest
 from olmkit.sources.oci.reference import Reference, parse
 from olmkit.sources.oci.registries_conf import Registries
 from olmkit.sources.oci.registry_client import MAX_MANIFEST_BYTES, RegistryClient
-from olmkit.sources.oci.section_reader import sections
 from olmkit.sources.transport import Transport
 from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits, Tree, TreeError
 from olmkit.sources.tree_storage import TreeStorage
 from olmkit.store.disk_errors import UNPACKED_CONTENT, disk_errors_as_waiting
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+BUFFER_BYTES = 256 * 1024
+
+
+class _Section(io.RawIOBase):
+    def __init__(self, descriptor: int, start: int, size: int) -> None:
+        self._descriptor = descriptor
+        self._start = start
+        self._size = size
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        self._position = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
+        return self._position
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        view = memoryview(buffer)[: max(0, self._size - self._position)]
+        count = os.preadv(self._descriptor, [view], self._start + self._position)
+        self._position += count
+        return count
+
+
+def sections(file: IO[bytes], sizes: Iterable[int]) -> Iterator[IO[bytes]]:
+    """The consecutive sections of `file` with these sizes, each as a file. `file` has to stay open."""
+    start = 0
+    for size in sizes:
+        with io.BufferedReader(_Section(file.fileno(), start, size), BUFFER_BYTES) as section:
+            yield cast("IO[bytes]", section)
+        start += size
+
 
 __all__ = [
     "FetchedImage",

@@ -173,7 +173,7 @@ async def test_deeply_nested_temporary_folders_do_not_affect_other_jobs(
 
 
 async def test_temporary_files_of_a_killed_controller_are_removed_by_the_next_one(tmp_path: Path) -> None:
-    imports = "import os, signal; from olmkit.jobs.scratch import ScratchFolder"
+    imports = "import os, signal; from olmkit.jobs.fork_client import ScratchFolder"
     text = f"{imports}; ScratchFolder(); os.kill(os.getpid(), signal.SIGKILL)"
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     for _ in range(2):

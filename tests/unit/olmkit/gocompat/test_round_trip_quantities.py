@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olmkit.gocompat.quantity import canonical
+from olmkit.gocompat.round_trip import canonical
 
 
 @pytest.mark.parametrize(

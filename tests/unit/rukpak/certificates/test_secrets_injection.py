@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from olmkit.api.bundledeployments import CERTIFICATE_ANNOTATION
-from rukpak.certificates.injection import inject, injected_digest
+from rukpak.certificates.secrets import inject, injected_digest
 from rukpak.certificates.serving_certificate import ServingCertificate
 
 CERTIFICATE = ServingCertificate(digest="abc", authorities="PEM")

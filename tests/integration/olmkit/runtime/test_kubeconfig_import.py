@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from olmkit.runtime.partial_import import package_without_init
+from olmkit.runtime.kubeconfig import package_without_init
 
 
 def fresh(code: str) -> list[str]:
@@ -19,7 +19,7 @@ def fresh(code: str) -> list[str]:
 def test_a_module_is_imported_without_the_init_of_its_packages() -> None:
     code = """
 import sys
-from olmkit.runtime.partial_import import package_without_init
+from olmkit.runtime.kubeconfig import package_without_init
 package_without_init("xml")
 package_without_init("xml.etree")
 import xml.etree.ElementPath

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from olmkit.sources.oci.read_ahead import BLOCK_BYTES, MAX_QUEUED_BLOCKS, read_ahead
+from olmkit.sources.oci.layers import BLOCK_BYTES, MAX_QUEUED_BLOCKS, read_ahead
 
 
 def test_all_blocks_are_returned_in_order() -> None:

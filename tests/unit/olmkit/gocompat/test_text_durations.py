@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from olmkit.gocompat.durations import parse_duration
+from olmkit.gocompat.text import parse_duration
 
 
 @pytest.mark.parametrize(

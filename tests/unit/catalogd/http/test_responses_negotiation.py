@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalogd.http.content_negotiation import IDENTITY, accepts_media_type, select_encoding
+from catalogd.http.responses import IDENTITY, accepts_media_type, select_encoding
 
 BOTH = ("zstd", "gzip")
 

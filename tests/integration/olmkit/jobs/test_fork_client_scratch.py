@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from olmkit.jobs import scratch
-from olmkit.jobs.scratch import ScratchFolder
+from olmkit.jobs import fork_client
+from olmkit.jobs.fork_client import ScratchFolder
 
 
 @pytest.fixture(autouse=True)
@@ -55,14 +55,14 @@ def test_another_process_starts_concurrently(
     monkeypatch.setattr(module, name, disturbed)
     made = ScratchFolder()
     assert list(parent.iterdir()) == [made.folder]
-    scratch._remove_abandoned(parent)
+    fork_client._remove_abandoned(parent)
     assert made.folder.is_dir(), "it is locked"
     made.close()
     assert list(parent.iterdir()) == []
 
 
 def test_folders_of_killed_processes_are_removed(parent: Path) -> None:
-    (parent / f"{scratch.FOLDER_PREFIX}left" / "1").mkdir(parents=True)
+    (parent / f"{fork_client.FOLDER_PREFIX}left" / "1").mkdir(parents=True)
     made = ScratchFolder()
     assert list(parent.iterdir()) == [made.folder]
     made.close()
