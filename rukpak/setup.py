@@ -12,6 +12,7 @@ from olmkit.api.meta import Kind
 from olmkit.jobs import Jobs, Sandbox
 from olmkit.jobs.memory_budget import MemoryBudget, job_memory_budget
 from olmkit.runtime.api_server_addresses import ApiServerAddresses
+from olmkit.runtime.client import Client
 from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import ConsecutivePasses, Controller
 from olmkit.runtime.informer import Informer
@@ -40,6 +41,7 @@ from rukpak.bundledeployment.events import UID_INDEX, EventMapper
 from rukpak.bundledeployment.existing_objects import ExistingObjectsChecker
 from rukpak.bundledeployment.informers import Informers
 from rukpak.bundledeployment.inventory import Inventory
+from rukpak.bundledeployment.observe import Observer
 from rukpak.bundledeployment.pod_watch import PodWatch
 from rukpak.bundledeployment.reconciler import BundleDeploymentReconciler
 from rukpak.bundledeployment.refusal_watch import RefusalWatch
@@ -127,7 +129,7 @@ def bundle_deployment_controller(
     event_mapper = EventMapper(informers.deployments, informers.crds, informers.namespaces)
     rest_mapper = RestMapper(manager.client, informers.crds, api_services, event_mapper.remover_of)
     suite_namespaces = (manager.settings.system_namespace, manager.settings.keys_namespace)
-    render_cache = RenderCache(store, rest_mapper, suite_namespaces, on_missing_content)
+    render_cache = RenderCache(store, rest_mapper, suite_namespaces)
     reconciler = _reconciler(
         manager,
         informers,
@@ -138,6 +140,7 @@ def bundle_deployment_controller(
         admission,
         lambda name: controller.enqueue(name),
         lambda name, delay: controller.enqueue_after(name, delay),
+        on_missing_content,
     )
     controller = Controller(
         BUNDLE_DEPLOYMENT_CONTROLLER,
@@ -183,6 +186,7 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
     admission: AdmissionProbe | None,
     enqueue: Callable[[str], None],
     enqueue_after: Callable[[str, timedelta], None],
+    on_missing_content: Callable[[str], None],
 ) -> BundleDeploymentReconciler:
     client, limit = manager.client, asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
 
@@ -192,32 +196,49 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
     usage = UsageReader(client, rest_mapper, informers.crds, limit)
     checker = ExistingObjectsChecker(client, render_cache, memory, enqueue)
     manager.on_close(checker.close)
+    actions = BundleDeploymentActions(
+        Applier(client, rest_mapper, render_cache, inventory, informers, event_mapper.name_of, checker.confirm, limit),
+        CertificateSecrets(client, inventory, event_mapper.name_of, limit),
+        Deleter(client, rest_mapper, informers, limit, usage),
+        usage,
+        inventory,
+        event_mapper,
+        ConflictWatch(manager, enqueue),
+        RefusalWatch(manager, enqueue_after),
+        ConversionWatch(manager, enqueue),
+        render_cache,
+        PodWatch(manager, client, enqueue),
+        checker,
+    )
+    observer = _observer(actions, client, informers, rest_mapper, limit, admission)
     return BundleDeploymentReconciler(
+        observer, actions, rest_mapper, render_cache, event_mapper, publisher, enqueue_after, on_missing_content
+    )
+
+
+def _observer(
+    actions: BundleDeploymentActions,
+    client: Client,
+    informers: Informers,
+    rest_mapper: RestMapper,
+    limit: asyncio.Semaphore,
+    admission: AdmissionProbe | None,
+) -> Observer:
+    """Reads from the caches and watches that the actions keep."""
+    return Observer(
         client,
         informers,
         rest_mapper,
-        render_cache,
-        inventory,
-        event_mapper,
-        usage,
-        CrdChangeReader(client, render_cache, limit),
+        actions.render_cache,
+        actions.inventory,
+        actions.event_mapper,
+        actions.usage,
+        CrdChangeReader(client, actions.render_cache, limit),
         EndpointProbe(client),
-        BundleDeploymentActions(
-            Applier(
-                client, rest_mapper, render_cache, inventory, informers, event_mapper.name_of, checker.confirm, limit
-            ),
-            CertificateSecrets(client, inventory, event_mapper.name_of, limit),
-            Deleter(client, rest_mapper, informers, limit, usage),
-            inventory,
-            event_mapper,
-            ConflictWatch(manager, enqueue),
-            RefusalWatch(manager, enqueue_after),
-            ConversionWatch(manager, enqueue),
-            render_cache,
-            PodWatch(manager, client, enqueue),
-            checker,
-        ),
-        publisher,
-        enqueue_after,
+        actions.certificates,
+        actions.conversions,
+        actions.pods,
+        actions.existing_objects,
+        actions.memories,
         admission,
     )

@@ -66,7 +66,7 @@ class Controller:
         cost: Callable[[str], int] = no_cost,
     ) -> None:
         self.name = name
-        self._reconcile = reconcile
+        self.reconcile = reconcile
         self._workers = workers
         self._deadline = deadline
         self._resync = resync
@@ -244,7 +244,7 @@ class Controller:
     async def _make_passes(self, queue: Queue, key: str) -> timedelta | None:
         """One pass, and those that follow at once; returns the result of the last one."""
         rules = self._consecutive
-        after = await self._reconcile(key)
+        after = await self.reconcile(key)
         if rules is None:
             return after
         loop = asyncio.get_running_loop()
@@ -255,7 +255,7 @@ class Controller:
             if after and not (await queue.wait_added(key, until - loop.time()) and queue.may_continue(key)):
                 return after
             queue.take_added(key)
-            after = await self._reconcile(key)
+            after = await self.reconcile(key)
         return after
 
     def _failed(self, error: Exception, *, timed_out: bool, failures: int) -> None:

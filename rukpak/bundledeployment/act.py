@@ -1,19 +1,21 @@
 """Carries out one Plan of a BundleDeployment. Decides nothing.
 
-Requests are sent by applier and deleter; what this process has to remember of them is kept in a Memory.
+Requests are sent by applier and deleter. What they have done is recorded in the Memory while they work: a pass may be cut short.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from olmkit.errors import ApiError
 from rukpak.bundledeployment.applier import Applier
-from rukpak.bundledeployment.certificate_secrets import CertificateSecrets, Known
+from rukpak.bundledeployment.certificate_secrets import CertificateSecrets
 from rukpak.bundledeployment.conflict_watch import ConflictWatch
 from rukpak.bundledeployment.conversion_watch import ConversionWatch
+from rukpak.bundledeployment.count_schedule import CustomResourceCounts
 from rukpak.bundledeployment.deleter import Deleter
-from rukpak.bundledeployment.endpoint_probe import Refusals
 from rukpak.bundledeployment.events import EventMapper
 from rukpak.bundledeployment.existing_objects import ExistingObjectsChecker
 from rukpak.bundledeployment.inventory import Inventory
@@ -30,8 +32,10 @@ from rukpak.bundledeployment.plan import (
     ForgetNotes,
     Keep,
     LeaveNamespaces,
+    ListForeignObjects,
     Plan,
     Prune,
+    ReadUsage,
     RecordNamespaces,
     Release,
     RemoveFinalizer,
@@ -42,13 +46,14 @@ from rukpak.bundledeployment.plan import (
 from rukpak.bundledeployment.pod_watch import PodWatch
 from rukpak.bundledeployment.refusal_watch import RefusalWatch
 from rukpak.bundledeployment.render_cache import RenderCache
+from rukpak.bundledeployment.usage import UsageReader
 from rukpak.bundledeployment.waiting import MAX_RETRY_DELAY
 from rukpak.bundledeployment.world import (
     ApplyRejected,
-    CustomResourceCounts,
     DeletedWorld,
     ForeignObjects,
     LastApplied,
+    Usage,
     World,
 )
 from rukpak.format.objects import ObjectKey
@@ -83,26 +88,30 @@ class Rejection:
 class Memory:
     """What this process knows of the BundleDeployment of that uid in addition to the cluster.
 
-    It may be lost at any time: it only saves writes and requests.
+    It may be lost at any time: it only saves writes and requests. The first part is recorded by `act` while it works, because a
+    pass may be cut short, the second one by `publish`.
     """
 
     uid: str
     last_applied: dict[ObjectKey, LastApplied] = field(default_factory=dict)
-    certificates: Known = field(default_factory=dict)
-    refusals: Refusals = field(default_factory=Refusals)
     failed_deletions: dict[str, int] = field(default_factory=dict)
     """How often the API server refused to delete an object, by its uid, while the BundleDeployment is being deleted."""
-    foreign_objects: dict[str, ForeignObjects] = field(default_factory=dict)
+    rejection: Rejection | None = None
+    usage: Mapping[str, Usage | ApiError] = field(default_factory=dict)
+    """The usage that was read for the next pass, by uid; publish drops it after that."""
+    foreign_objects: Mapping[str, ForeignObjects] = field(default_factory=dict)
     """The objects of others in the Namespaces whose objects have been listed, by uid, while the BundleDeployment is being
     deleted."""
+
     custom_resource_counts: CustomResourceCounts | None = None
     """The last count of the custom resources of its CRDs."""
     has_no_custom_resources: bool = False
     """Whether the last list found no custom resources of its CRDs, while the BundleDeployment is being deleted."""
+    refused_since: Mapping[str, datetime] = field(default_factory=dict)
+    """Since when a Deployment has refused connections."""
     brief_wait_since: datetime | None = None
     unhealthy_since: datetime | None = None
     """The time since which a workload has not been healthy; None: all are."""
-    rejection: Rejection | None = None
     cost: int = 0
     """What was left to apply after the last pass."""
 
@@ -114,6 +123,7 @@ class BundleDeploymentActions:
     applier: Applier
     certificates: CertificateSecrets
     deleter: Deleter
+    usage: UsageReader
     inventory: Inventory
     event_mapper: EventMapper
     conflicts: ConflictWatch
@@ -129,7 +139,8 @@ class BundleDeploymentActions:
         if isinstance(world, DeletedWorld) or isinstance(plan, Release):
             await self._release(world.name)
             return Done(plan, NO_DELAY)
-        memory = self.memories[world.name]
+        memory = self.memory(world)
+        memory.last_applied = dict(world.last_applied)  # what is applied is added to it, never to the World
         try:
             done = await self._act(world, plan, memory)
         except ApplyRejected as error:
@@ -143,10 +154,14 @@ class BundleDeploymentActions:
         await self.refusals.forget(world.name)
         return done
 
+    def memory(self, world: World) -> Memory:
+        """The Memory of a BundleDeployment, to record something in it."""
+        return self.memories.setdefault(world.name, Memory(world.uid))
+
     async def _release(self, name: str) -> None:
         memory = self.memories.pop(name, None)
         self.event_mapper.interests.pop(name, None)
-        self.render_cache.drop_bodies(name)
+        self.render_cache.forget(name)
         self.existing_objects.forget(name)
         await self.conflicts.forget(name)
         await self.refusals.forget(name)
@@ -162,11 +177,11 @@ class BundleDeploymentActions:
             case ApplyBundle():
                 return await self.applier.apply_bundle(world, plan)
             case WriteCertificates():
-                return await self.certificates.write(world, plan, memory.last_applied, memory.certificates)
+                return await self.certificates.write(world, plan, memory.last_applied)
             case Apply():
                 return await self.applier.apply(world, plan, memory.last_applied)
-            case CheckExistingObjects():
-                await self.existing_objects.start(world, plan)
+            case CheckExistingObjects() | ListForeignObjects() | ReadUsage():
+                await self._read(world, plan, memory)
                 return Done(plan, NO_DELAY)
             case Activate() | Announce() | BeginRevision() | ForgetNotes() | RecordNamespaces() | RollBack():
                 return Done(plan, NO_DELAY)  # only the status changes
@@ -180,6 +195,19 @@ class BundleDeploymentActions:
             case _:
                 await self._delete(world, plan, memory)
                 return Done(plan, RECHECK_DELAY)
+
+    async def _read(
+        self, world: World, plan: CheckExistingObjects | ListForeignObjects | ReadUsage, memory: Memory
+    ) -> None:
+        """Read what the next decision depends on, or begin to."""
+        match plan:
+            case CheckExistingObjects():
+                await self.existing_objects.start(world, plan)
+            case ListForeignObjects():
+                listed = {entry.uid: await self.usage.foreign_objects(world, entry.name) for entry in plan.namespaces}
+                memory.foreign_objects = {**world.foreign_objects, **listed}
+            case ReadUsage():
+                memory.usage = await self.usage.usage(plan)
 
     async def _delete(
         self, world: World, plan: DeleteBundles | Prune | DeleteObjects | LeaveNamespaces, memory: Memory

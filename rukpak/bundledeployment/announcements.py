@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 
 from olmkit.api.deployed_objects import Announcement
-from rukpak.bundledeployment.evaluate import Evaluation
+from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.plan import Done
 from rukpak.bundledeployment.ready_message import Outcome
 from rukpak.bundledeployment.world import World

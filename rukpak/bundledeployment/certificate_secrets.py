@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL, Reason
@@ -32,8 +33,11 @@ from rukpak.certificates.serving_certificate import ServingCertificate, Step
 from rukpak.format.objects import ObjectKey
 from rukpak.render.endpoints import Endpoint
 
-Known = dict[ObjectKey, tuple[tuple[str, str], ServingCertificate]]
-"""Secret -> its uid and resourceVersion, and what was in it then."""
+MAX_KEPT = 4096
+"""Secrets of which it is kept what was in them."""
+
+_Identity = tuple[str, str, tuple[str, ...]]
+"""uid and resourceVersion of a Secret, and the host names that its certificate is for."""
 
 log = logging.getLogger(__name__)
 
@@ -47,51 +51,54 @@ class CertificateSecrets:
     name_of: Callable[[str], str]
     """The name of the BundleDeployment of a uid, empty when there is none."""
     limit: asyncio.Semaphore
+    _known: OrderedDict[_Identity, ServingCertificate] = field(default_factory=OrderedDict)
 
-    async def read(
-        self, world: World, contents: Iterable[Content], known: Known
-    ) -> dict[ObjectKey, ServingCertificate]:
+    async def read(self, world: World, contents: Iterable[Content]) -> dict[ObjectKey, ServingCertificate]:
         """What is in the Secrets of the bundles, without those that do not exist or cannot be read now."""
         rendered = [content for content in contents if isinstance(content, RenderedBundle)]
         endpoints = {endpoint.secret_key: endpoint for content in rendered for endpoint in content.own_endpoints}
-        for key in known.keys() - endpoints.keys():
-            del known[key]
-        for key, endpoint in endpoints.items():
-            entry = world.owned.get(key)
-            if entry is None:
-                known.pop(key, None)
-            elif key not in known or known[key][0] != (entry.uid, entry.resource_version):
-                await self._read(endpoint, known)
-        return {key: certificate for key, (_, certificate) in known.items()}
+        found = {key: await self._read(world, endpoint) for key, endpoint in endpoints.items()}
+        return {key: certificate for key, certificate in found.items() if certificate is not None}
 
-    async def _read(self, endpoint: Endpoint, known: Known) -> None:
+    async def _read(self, world: World, endpoint: Endpoint) -> ServingCertificate | None:
         key = endpoint.secret_key
-        known.pop(key, None)
+        entry = world.owned.get(key)
+        if entry is None:
+            return None
+        known = self._known.get((entry.uid, entry.resource_version, endpoint.host_names))
+        if known is not None:
+            return known
         try:
             async with self.limit:
                 live = await self.client.get(SECRETS, key.name, key.namespace)
         except ApiError:
-            return  # the next pass tries again
-        known[key] = _identity(live), secrets.read(live, endpoint.host_names)
+            return None  # the next pass tries again
+        return self._keep(live, endpoint)
 
-    async def write(
-        self, world: World, plan: WriteCertificates, last_applied: dict[ObjectKey, LastApplied], known: Known
-    ) -> Done:
+    def _keep(self, live: Object, endpoint: Endpoint) -> ServingCertificate:
+        """What is in a Secret, kept until it is another version of it."""
+        identity = (*_identity(live), endpoint.host_names)
+        certificate = self._known[identity] = secrets.read(live, endpoint.host_names)
+        while len(self._known) > MAX_KEPT:
+            self._known.popitem(last=False)
+        return certificate
+
+    async def write(self, world: World, plan: WriteCertificates, last_applied: dict[ObjectKey, LastApplied]) -> Done:
         """Take a step with each of the certificates. Raises ApplyRejected, Waiting, BriefWait, or the ApiError of a request that
         may yet succeed."""
-        changes = [await self._write(world, write, last_applied, known) for write in plan.writes]
+        changes = [await self._write(world, write, last_applied) for write in plan.writes]
         return Done(plan, timedelta(), changes=tuple(changes))
 
     async def _write(
-        self, world: World, write: CertificateWrite, last_applied: dict[ObjectKey, LastApplied], known: Known
+        self, world: World, write: CertificateWrite, last_applied: dict[ObjectKey, LastApplied]
     ) -> ObjectChange:
         endpoint, key = write.endpoint, write.endpoint.secret_key
         result = await self._apply(world, write, await self._observed(world, endpoint), adopts=world.adopts)
         self.inventory.record_write(SECRETS, result)
-        known[key] = _identity(result), secrets.read(result, endpoint.host_names)
+        certificate = self._keep(result, endpoint)
         last = last_applied.get(key)
         entry = transforms.applied_fields(result).get(manager_name(world.name), "")
-        last_applied[key] = next_applied(last, known[key][1].digest, entry, datetime.now(UTC))
+        last_applied[key] = next_applied(last, certificate.digest, entry, datetime.now(UTC))
         change = _change(write, world, is_known=last is not None)
         log.info("%s", change)
         return change

@@ -1,6 +1,6 @@
 """Watches the Services of conversion webhooks, so that the status says when nobody converts custom resources.
 
-Called by rukpak.bundledeployment.reconciler for the CustomResourceDefinitions of a BundleDeployment whose custom resources have
+Called by rukpak.bundledeployment.observe for the CustomResourceDefinitions of a BundleDeployment whose custom resources have
 several versions and a webhook at a Service. Whoever brings the Service, it is watched by its name, with its EndpointSlices, as
 long as the definition is installed. Whether the webhook answers as it should is not known. Never writes.
 """

@@ -5,11 +5,16 @@ A BundleDeployment for which nobody requests a count causes no request to the AP
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from olmkit.api.bundledeployments import COUNT_ANNOTATION, MAX_COUNT_REQUEST_LENGTH, BundleDeployment
+from olmkit.api.bundledeployments import (
+    COUNT_ANNOTATION,
+    MAX_COUNT_REQUEST_LENGTH,
+    BundleDeployment,
+    CustomResourceCount,
+)
 from olmkit.stored_times import time_left
-from rukpak.bundledeployment.world import CustomResourceCounts
 
 MIN_COUNT_INTERVAL = timedelta(minutes=1)
 """The shortest time between two counts, except that the first one of a deletion is not delayed."""
@@ -19,6 +24,18 @@ MAX_WATCHED_CUSTOM_RESOURCES = 500
 """As long as there are some, and no more than these, which one request lists, they are counted each MIN_COUNT_INTERVAL: who
 requested the count waits for the deletion of the last one."""
 NO_DELAY = timedelta(0)
+
+
+@dataclass(frozen=True)
+class CustomResourceCounts:
+    """The last count of the custom resources of its CRDs, one entry per CRD."""
+
+    request: str
+    """The value of the annotation that requests a count; empty: there is none."""
+    at: datetime
+    is_deleting: bool
+    """Whether the BundleDeployment was being deleted."""
+    counts: tuple[CustomResourceCount, ...]
 
 
 def count_request(deployment: BundleDeployment) -> str:

@@ -1,6 +1,6 @@
 """Reads the CustomResourceDefinitions that a bundle is about to replace, and compares them with those of the bundle.
 
-Called by rukpak.bundledeployment.reconciler, only for those that differ: informers hold no schemas; existing_objects uses
+Called by rukpak.bundledeployment.observe, only for those that differ: informers hold no schemas; existing_objects uses
 `definition_body`. A result is kept until one of the two changes. Never writes; what cannot be read is part of the answer.
 """
 

@@ -10,7 +10,7 @@ evidence of that: labels are copied, and who may patch a Namespace can apply as 
     the first member leaves when another one has recorded it: rukpak.bundledeployment.retention
 
 So a process that is killed between any two writes leaves a record from which the next one continues. Called by
-rukpak.bundledeployment.reconciler (`observed`), decide (`is_recorded`) and report (`reported`). docs/decisions/0056. Pure.
+rukpak.bundledeployment.observe (`observed`), decide (`is_recorded`) and report (`reported`). docs/decisions/0056. Pure.
 """
 
 from __future__ import annotations

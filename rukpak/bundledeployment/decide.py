@@ -6,7 +6,7 @@ from which the same rules continue. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from olmkit.api import bundles
@@ -19,7 +19,8 @@ from rukpak.bundledeployment.certificates import rotate, until_rotation
 from rukpak.bundledeployment.crd_gate import next_check
 from rukpak.bundledeployment.created_namespaces import is_recorded
 from rukpak.bundledeployment.drift import backs_off_until, is_contested
-from rukpak.bundledeployment.evaluate import Evaluation, evaluate
+from rukpak.bundledeployment.evaluate import evaluate
+from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.finalize import finalize
 from rukpak.bundledeployment.history import begins
 from rukpak.bundledeployment.install import apply_objects, prepare, require_synced
@@ -40,7 +41,7 @@ from rukpak.bundledeployment.plan import (
     UpdateInventory,
 )
 from rukpak.bundledeployment.progress import next_deadline
-from rukpak.bundledeployment.prune import Candidates, candidates, obsolete_objects, prune
+from rukpak.bundledeployment.prune import obsolete_objects, prune
 from rukpak.bundledeployment.ready_message import is_under_way
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.template import desired_bundle_body, differs, recorded_bundle_body
@@ -62,35 +63,18 @@ def decide(world: World | DeletedWorld) -> Decision[Plan | Release, Evaluation]:
     """The next step, or the error (Blocked, Waiting, BriefWait) for which none can be taken."""
     if isinstance(world, DeletedWorld):
         return Decision(Release(), Evaluation())
-    evaluation = evaluate(world)
+    evaluation = world.evaluation or evaluate(world)
     try:
         return Decision(_plan(world, evaluation), evaluation)
     except OlmError as error:
         return Decision(error, evaluation)
 
 
-def prune_candidates(world: World) -> Candidates:
-    """CustomResourceDefinitions and Namespaces whose usage `decide` needs: empty unless pruning is the next step."""
-    content = world.content
-    if not world.is_target_active or not isinstance(content, RenderedBundle):
-        return Candidates()
-    found = candidates(world, content)
-    try:
-        is_next = bool(found) and _first(RULES[: RULES.index(_prune)], world, evaluate(world)) is None
-    except OlmError:
-        is_next = False
-    return found if is_next else Candidates()
-
-
 def _plan(world: World, evaluation: Evaluation) -> Plan:
     if world.deployment.metadata.deleting:
         return finalize(world, evaluation)
-    return _first(RULES, world, evaluation) or Keep()
-
-
-def _first(rules: Sequence[Rule], world: World, evaluation: Evaluation) -> Plan | None:
-    plans = (rule(world, evaluation) for rule in rules)
-    return next((plan for plan in plans if plan is not None), None)
+    plans = (rule(world, evaluation) for rule in RULES)
+    return next((plan for plan in plans if plan is not None), Keep())
 
 
 # --- the Bundle

@@ -11,8 +11,9 @@ import asyncio
 import ssl
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError
@@ -33,30 +34,36 @@ MAX_ADDRESSES = 3
 """Addresses of one endpoint that are tried."""
 
 
-@dataclass
-class Refusals:
-    """Since when connections to the endpoints of one BundleDeployment have been refused, by the name of the Deployment."""
+class EndpointState(NamedTuple):
+    """Whether an endpoint can be called, as it was found."""
 
-    since: dict[str, datetime] = field(default_factory=dict)
+    problem: str
+    """Why it cannot; empty: it can."""
+    refused_since: datetime | None = None
+    """Since when it has refused connections; None: it does not."""
 
 
 @dataclass(frozen=True)
 class EndpointProbe:
-    """Asks the endpoints of all BundleDeployments."""
+    """Asks the endpoints of all BundleDeployments. Keeps nothing."""
 
     client: Client
 
-    async def problem(
-        self, endpoint: Endpoint, certificate: ServingCertificate | None, refusals: Refusals, now: datetime
-    ) -> str:
-        """Why the endpoint cannot be called, empty if it can. Without a certificate any one is accepted: another issues it."""
+    async def state(
+        self, endpoint: Endpoint, certificate: ServingCertificate | None, refused_since: datetime | None, now: datetime
+    ) -> EndpointState:
+        """Whether the endpoint can be called. Without a certificate any one is accepted: another issues it. `refused_since`: that
+        of the state before."""
         try:
             selector = f"{SERVICE_LABEL}={endpoint.service}"
             slices, _ = await self.client.list(ENDPOINT_SLICES, endpoint.namespace, selector)
         except ApiError as error:
-            return f"the endpoints of Service {endpoint.service} cannot be read: {error.message}"
-        problem = await problem_of(slices, endpoint, certificate, refusals, now)
-        return problem + await self._why_no_pod(endpoint) if problem == _no_pod(endpoint) else problem
+            text = f"the endpoints of Service {endpoint.service} cannot be read: {error.message}"
+            return EndpointState(text, refused_since)
+        state = await state_of(slices, endpoint, certificate, refused_since, now)
+        if state.problem != _no_pod(endpoint):
+            return state
+        return EndpointState(state.problem + await self._why_no_pod(endpoint))
 
     async def _why_no_pod(self, endpoint: Endpoint) -> str:
         try:
@@ -67,27 +74,31 @@ class EndpointProbe:
         return f": it {failure}" if failure else ""
 
 
-async def problem_of(
-    slices: list[Object], endpoint: Endpoint, certificate: ServingCertificate | None, refusals: Refusals, now: datetime
-) -> str:
+async def state_of(
+    slices: list[Object],
+    endpoint: Endpoint,
+    certificate: ServingCertificate | None,
+    refused_since: datetime | None,
+    now: datetime,
+) -> EndpointState:
     """The same for these EndpointSlices."""
     addresses = list(dict.fromkeys(_addresses(slices, endpoint)))[:MAX_ADDRESSES]
     if not addresses:
-        refusals.since.pop(endpoint.deployment, None)
-        return _no_pod(endpoint)
+        return EndpointState(_no_pod(endpoint))
     context = _context(certificate)
     results = await asyncio.gather(*(_handshake(*address, endpoint, context) for address in addresses))
     if not all(results):
-        refusals.since.pop(endpoint.deployment, None)
-        return ""
+        return EndpointState("")
     untrusted = [result for result in results if isinstance(result, ssl.SSLError)]
     if untrusted:
-        return (
+        text = (
             f"the certificate that Deployment {endpoint.deployment} serves is not the one of Secret {endpoint.certificate} "
             f"({_reason(untrusted[0])}): if it brings its own, set certificates to None"
         )
-    since = refusals.since.setdefault(endpoint.deployment, now)
-    return "" if has_passed(since, REFUSAL_PATIENCE, now) else f"Deployment {endpoint.deployment} refuses connections"
+        return EndpointState(text, refused_since)
+    since = refused_since or now
+    is_patient = not has_passed(since, REFUSAL_PATIENCE, now)
+    return EndpointState(f"Deployment {endpoint.deployment} refuses connections" if is_patient else "", since)
 
 
 def _no_pod(endpoint: Endpoint) -> str:

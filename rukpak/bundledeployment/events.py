@@ -18,29 +18,21 @@ from olmkit.runtime.informer import Change, Informer
 from rukpak.bundledeployment import transforms
 from rukpak.bundledeployment.crd_removal import removes_custom_resources
 from rukpak.bundledeployment.inventory import OWNER_INDEX
-from rukpak.bundledeployment.rest_mapper import GroupKind
+from rukpak.bundledeployment.world import Interests
 
 UID_INDEX, CREATED_INDEX = "uid", "created"
 
 
 @dataclass
-class Interests:
-    """What one BundleDeployment depends on, in addition to its own objects."""
-
-    kinds: frozenset[GroupKind] = frozenset()
-    """Group-kinds of its objects, and those that it needs and the cluster does not serve."""
-    namespaces: frozenset[str] = frozenset()
-    crds: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
 class EventMapper:
-    """`interests` by name, updated by rukpak.bundledeployment.reconciler in each pass."""
+    """`interests` by name, recorded at the end of each pass."""
 
     deployments: Informer
     crds: Informer
     namespaces: Informer
     interests: dict[str, Interests] = field(default_factory=dict)
+    changes: int = 0
+    """How many changes have been mapped by the interests."""
     _removing: dict[str, str] = field(default_factory=dict)
     """uid -> name of the BundleDeployments that are removing their CRDs with all custom resources."""
 
@@ -62,6 +54,13 @@ class EventMapper:
         name = self._removing.get(crd.owner_uid, "")
         return name if name and crd.is_applied_by(crd.owner_uid, name) else ""
 
+    def record(self, name: str, interests: Interests, changes_before: int) -> bool:
+        """Record what a BundleDeployment depends on, as the pass has observed it that began after `changes_before` changes.
+        Returns whether one may have been missed: it was mapped by another record."""
+        is_another = self.interests.get(name, Interests()) != interests
+        self.interests[name] = interests
+        return is_another and self.changes != changes_before
+
     def _note_removal(self, change: Change) -> None:
         for obj in filter(None, (change.old, change.new)):  # with the name, another one may have come
             self._removing.pop(obj["metadata"]["uid"], None)
@@ -78,6 +77,7 @@ class EventMapper:
         yield from self._predecessors(change)
         removals = [each for each in filter(None, (change.old, change.new)) if removes_custom_resources(each)]
         if len(removals) == 1:
+            self.changes += 1
             found = map(definition_of, self.crds.by_index(OWNER_INDEX, removals[0]["metadata"]["uid"]))
             kinds = {crd.group_kind for crd in found if crd is not None}
             yield from (name for name, known in list(self.interests.items()) if known.kinds & kinds)
@@ -117,6 +117,7 @@ class EventMapper:
             managers = {manager for manager, _ in old.applied_fields.items() ^ new.applied_fields.items()}
             yield from (manager.removeprefix(MANAGER_PREFIX) for manager in sorted(managers))
             return
+        self.changes += 1
         for namespace in filter(None, (old, new)):
             yield from self.names_of(namespace.members)
             yield from (name for name, known in list(self.interests.items()) if namespace.name in known.namespaces)
@@ -128,6 +129,7 @@ class EventMapper:
         crd = new or old
         if crd is None:
             return
+        self.changes += 1
         owners = {uid for obj in (change.old, change.new) if obj for uid in transforms.owner_uid_index(obj)}
         yield from self.names_of(owners)
         is_kind_news = _served(old) != _served(new)
@@ -142,6 +144,7 @@ class EventMapper:
         before, after = transforms.remote_of(change.old), transforms.remote_of(change.new)
         if before == after:
             return
+        self.changes += 1
         groups = {group for group, _ in filter(None, (before, after))}
         for name, known in list(self.interests.items()):
             if any(group in groups for group, _ in known.kinds):

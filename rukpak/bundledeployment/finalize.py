@@ -23,22 +23,23 @@ from datetime import datetime, timedelta
 from http import HTTPStatus
 
 from olmkit.api.bundledeployments import ABANDON_ANNOTATION, FINALIZER, Reason
-from olmkit.errors import ApiError, OlmError, Unavailable, Waiting
+from olmkit.errors import ApiError, Unavailable, Waiting
 from olmkit.stored_times import has_passed
 from rukpak.bundledeployment.announcements import is_announced
-from rukpak.bundledeployment.evaluate import Evaluation
+from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.plan import (
     Announce,
     DeleteObjects,
     Keep,
     LeaveNamespaces,
+    ListForeignObjects,
     Plan,
     Prune,
     RemoveFinalizer,
 )
 from rukpak.bundledeployment.prune import prune_namespaces, release_namespaces, require_settled
-from rukpak.bundledeployment.retention import Retention, finalized_namespace_retention, is_only_member
+from rukpak.bundledeployment.retention import Retention, finalized_namespace_retention
 from rukpak.bundledeployment.waiting import (
     SYNC_POLL_DELAY,
     UNREACHABLE_RETRY_DELAY,
@@ -80,29 +81,6 @@ def finalize(world: World, evaluation: Evaluation) -> Plan:
     _require_known(world)
     objects = _delete_objects(world) or _release_objects(world)
     return objects or _remove_namespaces(world, evaluation) or RemoveFinalizer()
-
-
-def kept_namespaces(world: World) -> tuple[NamespaceInfo, ...]:
-    """Namespaces that are deleted next if they are not in use; none while other objects remain."""
-    if world.deletion_policy != "KeepCRDs" or not _are_objects_removed(world):
-        return ()
-    return tuple(entry for entry in _members(world) if is_only_member(entry))
-
-
-def unlisted_namespaces(world: World) -> tuple[NamespaceInfo, ...]:
-    """Namespaces that are deleted next and whose objects have not been listed; none while other objects remain."""
-    if world.deletion_policy != "Cascade" or not _are_objects_removed(world):
-        return ()
-    to_delete = _remaining_namespaces(world, Retention.DELETE)
-    return tuple(namespace for namespace in to_delete if namespace.uid not in world.foreign_objects)
-
-
-def _are_objects_removed(world: World) -> bool:
-    try:
-        _require_known(world)
-        return (_delete_objects(world) or _release_objects(world)) is None
-    except OlmError:
-        return False
 
 
 def _require_no_hold(evaluation: Evaluation) -> None:
@@ -226,16 +204,15 @@ def abandon_hint(world: World, errors: Iterable[ApiError] = ()) -> str:
 
 
 def _remove_namespaces(world: World, evaluation: Evaluation) -> Plan | None:
-    """Leave, release or delete the Namespaces; foreign objects are reported before they are deleted with a Namespace."""
+    """Leave, release or delete the Namespaces; foreign objects are listed and reported before they are deleted with a
+    Namespace."""
     if world.deletion_policy == "Orphan":
         return release_namespaces(world, _members(world))
     if world.deletion_policy == "KeepCRDs":
         return prune_namespaces(world, _members(world))
     delete, leave = (_remaining_namespaces(world, retention) for retention in (Retention.DELETE, Retention.LEAVE))
-    unlisted = [f"Namespace {namespace.name}" for namespace in delete if namespace.uid not in world.foreign_objects]
-    if unlisted:
-        text = f"listing what is in {list_names(unlisted)}"
-        raise BriefWait(Reason.OBJECT_LOOKUP_FAILURE, text, SYNC_POLL_DELAY)
+    if unlisted := tuple(namespace for namespace in delete if namespace.uid not in world.foreign_objects):
+        return ListForeignObjects(unlisted)
     if not is_announced(world, evaluation):
         return Announce()
     if leave or delete:

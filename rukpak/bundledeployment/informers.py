@@ -1,6 +1,6 @@
 """The informers that BundleDeployments are observed with, and deletions that they do not show yet.
 
-Filled by rukpak.bundledeployment.reconciler, read by it, applier, deleter and usage.
+Read by rukpak.bundledeployment.observe, applier, deleter and usage.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from olmkit.api.conditions import PendingEvent
 from olmkit.api.deployed_objects import ObjectReference
-from rukpak.bundledeployment.evaluate import Evaluation
+from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.plan import Announce, BeginRevision, Done
 from rukpak.bundledeployment.ready_message import Outcome
 from rukpak.bundledeployment.repairs import repairs

@@ -128,6 +128,26 @@ class Activate:
 
 
 @dataclass(frozen=True)
+class ReadUsage:
+    """Read whether CustomResourceDefinitions and Namespaces are in use, which decides whether they are deleted."""
+
+    crds: tuple[LabeledObject, ...] = ()
+    namespaces: tuple[NamespaceInfo, ...] = ()
+
+    @property
+    def uids(self) -> frozenset[str]:
+        """The uids of all of them."""
+        return frozenset([*(entry.uid for entry in self.crds), *(entry.uid for entry in self.namespaces)])
+
+
+@dataclass(frozen=True)
+class ListForeignObjects:
+    """List the objects of others in Namespaces that are deleted with the BundleDeployment."""
+
+    namespaces: tuple[NamespaceInfo, ...]
+
+
+@dataclass(frozen=True)
 class NamespaceRemoval:
     """A Namespace that is no longer in the bundle, and what becomes of it."""
 
@@ -198,6 +218,8 @@ Plan = (
     | Apply
     | WriteCertificates
     | Activate
+    | ReadUsage
+    | ListForeignObjects
     | Prune
     | DeleteObjects
     | LeaveNamespaces

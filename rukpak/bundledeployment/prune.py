@@ -1,34 +1,22 @@
 """Which objects that are no longer in the bundle are removed next. Pure.
 
 Objects come first, then Namespaces. Whether a CustomResourceDefinition or a Namespace is deleted is decided by
-rukpak.bundledeployment.retention, from the usage that rukpak.bundledeployment.usage has read of the `candidates`.
+rukpak.bundledeployment.retention, from its usage: the Plan before reads it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import ApiError, Waiting
 from rukpak.bundledeployment.namespace_info import NamespaceInfo
-from rukpak.bundledeployment.plan import NamespaceRemoval, Prune
+from rukpak.bundledeployment.plan import NamespaceRemoval, Prune, ReadUsage
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.retention import Retention, crd_retention, is_only_member, namespace_retention, unsettled
 from rukpak.bundledeployment.waiting import SYNC_POLL_DELAY, UNREACHABLE_RETRY_DELAY
 from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, LabeledObject, Usage, World
 from rukpak.format.text import list_names
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """CustomResourceDefinitions and Namespaces whose usage determines whether they are deleted."""
-
-    crds: tuple[LabeledObject, ...] = ()
-    namespaces: tuple[NamespaceInfo, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.crds or self.namespaces)
 
 
 def obsolete_objects(world: World, content: RenderedBundle) -> list[LabeledObject]:
@@ -37,30 +25,18 @@ def obsolete_objects(world: World, content: RenderedBundle) -> list[LabeledObjec
     return [entry for key, entry in entries if key not in content.keys and not world.is_left(key)]
 
 
-def candidates(world: World, content: RenderedBundle) -> Candidates:
-    """The CustomResourceDefinitions and Namespaces whose usage `prune` needs to know."""
-    obsolete = obsolete_objects(world, content)
-    if obsolete:
-        return Candidates(crds=() if _other_objects(obsolete) else tuple(_remaining(obsolete)))
-    namespaces = _obsolete_namespaces(world, content)
-    return Candidates(namespaces=tuple(entry for entry in namespaces if is_only_member(entry)))
-
-
-def prune(world: World, content: RenderedBundle) -> Prune | None:
-    """The next removal; None when all objects that are not in the bundle are removed or being deleted.
+def prune(world: World, content: RenderedBundle) -> ReadUsage | Prune | None:
+    """The next removal, or what has to be read before; None when all objects that are not in the bundle are removed or being
+    deleted.
 
     Raises Waiting when nothing can be removed because usage cannot be read.
     """
     obsolete = obsolete_objects(world, content)
-    plan = (
-        _prune_objects(world, obsolete) if obsolete else _prune_namespaces(world, _obsolete_namespaces(world, content))
-    )
-    if plan.is_empty:
-        _raise_unread(world, candidates(world, content))
-        if not obsolete:
-            require_settled(world, _obsolete_namespaces(world, content))
-        return None
-    return plan
+    if not obsolete:
+        return prune_namespaces(world, _obsolete_namespaces(world, content))
+    if others := _other_objects(obsolete):
+        return Prune(delete=others)
+    return _prune_crds(world, _remaining(obsolete))
 
 
 def require_settled(world: World, namespaces: Iterable[NamespaceInfo]) -> None:
@@ -70,18 +46,23 @@ def require_settled(world: World, namespaces: Iterable[NamespaceInfo]) -> None:
         raise BriefWait(Reason.REMOVING, text, SYNC_POLL_DELAY)
 
 
-def _prune_objects(world: World, obsolete: list[LabeledObject]) -> Prune:
+def _prune_crds(world: World, remaining: list[LabeledObject]) -> ReadUsage | Prune | None:
     """The other objects are deleted before the usage of CustomResourceDefinitions is read: custom resources that were in the
     bundle do not count as usage.
     """
-    if others := _other_objects(obsolete):
-        return Prune(delete=others)
+    needed = ReadUsage(crds=tuple(remaining))
+    if not needed.uids <= world.usage.keys():
+        return needed
     crds: dict[Retention, list[LabeledObject]] = {Retention.DELETE: [], Retention.RELEASE: []}
-    for crd in _remaining(obsolete):
+    for crd in remaining:
         usage = world.usage.get(crd.uid)
         if isinstance(usage, Usage):
             crds[crd_retention(usage)].append(crd)
-    return Prune(delete_crds=tuple(crds[Retention.DELETE]), release=tuple(crds[Retention.RELEASE]))
+    plan = Prune(delete_crds=tuple(crds[Retention.DELETE]), release=tuple(crds[Retention.RELEASE]))
+    if plan.is_empty:
+        _raise_unread(world, needed)
+        return None
+    return plan
 
 
 def _remaining(obsolete: list[LabeledObject]) -> list[LabeledObject]:
@@ -90,16 +71,6 @@ def _remaining(obsolete: list[LabeledObject]) -> list[LabeledObject]:
 
 def _other_objects(obsolete: list[LabeledObject]) -> tuple[LabeledObject, ...]:
     return tuple(entry for entry in _remaining(obsolete) if not _is_crd(entry))
-
-
-def _prune_namespaces(world: World, obsolete: list[NamespaceInfo]) -> Prune:
-    removals: list[NamespaceRemoval] = []
-    for namespace in obsolete:
-        usage = world.usage.get(namespace.uid)
-        retention = namespace_retention(namespace, usage if isinstance(usage, Usage) else None)
-        if retention is not None:
-            removals.append(NamespaceRemoval(namespace, retention))
-    return Prune(namespaces=tuple(removals))
 
 
 def _obsolete_namespaces(world: World, content: RenderedBundle) -> list[NamespaceInfo]:
@@ -111,17 +82,25 @@ def _obsolete_namespaces(world: World, content: RenderedBundle) -> list[Namespac
     ]
 
 
-def prune_namespaces(world: World, namespaces: list[NamespaceInfo]) -> Prune | None:
-    """What becomes of Namespaces of a BundleDeployment that is being deleted and keeps its CRDs; None if there are none left.
+def prune_namespaces(world: World, namespaces: list[NamespaceInfo]) -> ReadUsage | Prune | None:
+    """What becomes of Namespaces that are not needed any more, or what has to be read before; None if there are none left.
 
     Raises Waiting when nothing can be removed because usage cannot be read.
     """
-    plan = _prune_namespaces(world, namespaces)
-    if plan.is_empty:
-        _raise_unread(world, Candidates(namespaces=tuple(filter(is_only_member, namespaces))))
-        require_settled(world, namespaces)
-        return None
-    return plan
+    needed = ReadUsage(namespaces=tuple(filter(is_only_member, namespaces)))
+    if not needed.uids <= world.usage.keys():
+        return needed
+    removals: list[NamespaceRemoval] = []
+    for namespace in namespaces:
+        usage = world.usage.get(namespace.uid)
+        retention = namespace_retention(namespace, usage if isinstance(usage, Usage) else None)
+        if retention is not None:
+            removals.append(NamespaceRemoval(namespace, retention))
+    if removals:
+        return Prune(namespaces=tuple(removals))
+    _raise_unread(world, needed)
+    require_settled(world, namespaces)
+    return None
 
 
 def release_namespaces(world: World, namespaces: list[NamespaceInfo]) -> Prune | None:
@@ -133,7 +112,7 @@ def release_namespaces(world: World, namespaces: list[NamespaceInfo]) -> Prune |
     return Prune(namespaces=removals) if removals else None
 
 
-def _raise_unread(world: World, unread: Candidates) -> None:
+def _raise_unread(world: World, unread: ReadUsage) -> None:
     texts = [_unread(world, str(entry.key), entry.uid) for entry in unread.crds]
     texts += [_unread(world, f"Namespace {entry.name}", entry.uid) for entry in unread.namespaces]
     if texts:

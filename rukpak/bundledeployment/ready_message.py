@@ -11,7 +11,7 @@ from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, ConditionType, 
 from olmkit.api.conditions import DesiredCondition, find_condition
 from olmkit.errors import Blocked, OlmError, Waiting
 from rukpak.bundledeployment.drift import is_up_to_date
-from rukpak.bundledeployment.evaluate import Evaluation
+from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.plan import Apply, Done
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.shared_namespaces import namespace_warnings

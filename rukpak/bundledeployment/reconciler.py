@@ -1,116 +1,67 @@
-"""Reconciles BundleDeployments: observes the World of one from informers and rendered content, and runs the five steps.
+"""Reconciles BundleDeployments: the five steps in order, and the last of them.
 
-Changes nothing but the status; what a Plan changes is in rukpak.bundledeployment.act. A pass over an unchanged object sends no
-request: the API server is read only for facts that the next decision depends on and no informer has.
+Changes nothing but the status; what a Plan changes is in rukpak.bundledeployment.act, what is observed in
+rukpak.bundledeployment.observe. A pass over an unchanged object sends no request.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from olmkit.api import bundles, operators
-from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment
-from olmkit.api.customresourcedefinitions import definition_of
-from olmkit.api.meta import Object
-from olmkit.errors import ApiError, NotFound
-from olmkit.runtime.client import Client
 from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Reconciler
 from olmkit.stored_times import time_left
-from rukpak.admission.probe import AdmissionProbe
-from rukpak.bundledeployment import crd_gate, inventory, transforms
 from rukpak.bundledeployment.act import BundleDeploymentActions, Memory
-from rukpak.bundledeployment.adoption import described
-from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
-from rukpak.bundledeployment.certificates import with_certificates
 from rukpak.bundledeployment.cost import remaining_cost
-from rukpak.bundledeployment.count_schedule import NO_DELAY, count_request, is_count_wanted, time_to_count
-from rukpak.bundledeployment.crd_changes import CrdChangeReader
-from rukpak.bundledeployment.created_namespaces import observed
-from rukpak.bundledeployment.decide import decide, prune_candidates
-from rukpak.bundledeployment.endpoint_probe import EndpointProbe
-from rukpak.bundledeployment.evaluate import Evaluation, evaluate
-from rukpak.bundledeployment.events import (
-    CREATED_INDEX,
-    UID_INDEX,
-    EventMapper,
-    Interests,
-    controller_references,
-    recorded_namespaces,
+from rukpak.bundledeployment.count_schedule import (
+    NO_DELAY,
+    time_to_count,
 )
-from rukpak.bundledeployment.finalize import kept_namespaces, unlisted_namespaces
-from rukpak.bundledeployment.held_definitions import with_held_definitions
+from rukpak.bundledeployment.decide import decide
+from rukpak.bundledeployment.evaluation import Evaluation
+from rukpak.bundledeployment.events import (
+    EventMapper,
+)
 from rukpak.bundledeployment.history import time_to_deadline
-from rukpak.bundledeployment.informers import MEMBER_INDEX, ORPHAN_INDEX, RELEASED_INDEX, Informers
-from rukpak.bundledeployment.install import awaited_endpoints
-from rukpak.bundledeployment.inventory import OWNER_INDEX, Inventory
-from rukpak.bundledeployment.namespace_blockers import NamespaceBlockers
-from rukpak.bundledeployment.namespace_info import NamespaceInfo
-from rukpak.bundledeployment.namespace_reader import read_blockers
-from rukpak.bundledeployment.notes import restored
-from rukpak.bundledeployment.owner_lookup import observed_definition
+from rukpak.bundledeployment.observe import PODS_READ_AFTER, Observer
 from rukpak.bundledeployment.plan import Done, Plan, Release
 from rukpak.bundledeployment.render_cache import RenderCache
-from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle
 from rukpak.bundledeployment.report import BundleDeploymentReport, report
 from rukpak.bundledeployment.rest_mapper import RestMapper
-from rukpak.bundledeployment.target import options_of
-from rukpak.bundledeployment.template import derive_record
-from rukpak.bundledeployment.usage import UsageReader, installed_definitions
 from rukpak.bundledeployment.waiting import SYNC_POLL_DELAY
-from rukpak.bundledeployment.webhook_endpoints import webhooks_without_endpoints
 from rukpak.bundledeployment.world import (
-    CRD,
-    NAMESPACE,
-    CustomResource,
-    CustomResourceCounts,
     DeletedWorld,
-    ListFailure,
-    Usage,
     World,
 )
-from rukpak.format.objects import ObjectKey
-from rukpak.render.install_options import InstallOptions
-
-PODS_READ_AFTER = timedelta(seconds=5)
-"""How long a workload has to be unhealthy before its pods are read: most rollouts have ended by then."""
-
-MAX_FAILED_DELETIONS = 3
-"""An object whose deletion the API server refused that often is left behind, if the abandon annotation allows it."""
 
 
 @dataclass(frozen=True)
 class BundleDeploymentReconciler:
-    """Observes and publishes; `actions` carries out Plans."""
+    """Publishes; `observer` observes, and `actions` carries out Plans."""
 
-    client: Client
-    informers: Informers
+    observer: Observer
+    actions: BundleDeploymentActions
     rest_mapper: RestMapper
     render_cache: RenderCache
-    inventory: Inventory
     event_mapper: EventMapper
-    usage: UsageReader
-    crd_changes: CrdChangeReader
-    endpoint_probe: EndpointProbe
-    actions: BundleDeploymentActions
     publisher: Publisher
     enqueue_after: Callable[[str, timedelta], None]
     """Called with a key and the time to its next pass, in addition to what the pass returns."""
-    admission: AdmissionProbe | None = None
-    """Whether the webhook of Bundles is asked before one is created; None: there is none."""
+    on_missing_content: Callable[[str], None]
+    """Called with the name of a Bundle whose content is missing or damaged."""
 
     @property
     def memories(self) -> dict[str, Memory]:
-        """The Memory of each BundleDeployment by its name; shared with act."""
+        """The Memory of each BundleDeployment by its name: of those that a pass has acted on or published."""
         return self.actions.memories
 
     def steps(
         self,
     ) -> Reconciler[World | DeletedWorld, Plan | Release, Evaluation, Done, BundleDeploymentReport | None]:
         """The pass over one BundleDeployment."""
-        return Reconciler(self.observe, decide, self.actions.act, report, self.publish)
+        return Reconciler(self.observer.observe, decide, self.actions.act, report, self.publish)
 
     def cost(self, key: str) -> int:
         """What is left to apply of a BundleDeployment, as far as this process knows."""
@@ -122,272 +73,42 @@ class BundleDeploymentReconciler:
         self.publisher.reset()
         self.memories.update({key: Memory(memory.uid) for key, memory in self.memories.items()})
 
-    async def observe(self, key: str) -> World | DeletedWorld | None:
-        """None: the BundleDeployment does not exist, and this process has no Memory of it. Raises ApiError only when the API
-        server does not report which kinds it serves.
-        """
-        raw, memory = self.informers.deployments.get(key), self.memories.get(key)
-        uid = raw["metadata"]["uid"] if raw is not None else None
-        if memory is not None and memory.uid != uid:
-            return DeletedWorld(key)
-        if raw is None:
-            return None
-        await self.rest_mapper.refresh()
-        deployment = BundleDeployment.load(raw)
-        memory = self.memories.setdefault(key, Memory(deployment.metadata.uid))
-        world = World(
-            now=datetime.now(UTC),
-            raw=raw,
-            deployment=deployment,
-            inventory=inventory.parse_annotation(deployment.metadata.annotations.get(INVENTORY_ANNOTATION, "")),
-            last_applied=dict(memory.last_applied),  # as observed: a pass adds to the Memory, never to its World
-            brief_wait_since=memory.brief_wait_since,
-        )
-        if deployment.metadata.deleting:
-            return await self._with_counts(await self._with_removal(await self._with_objects(world), memory), memory)
-        world = await self._with_objects(await self._with_record(await self._with_bundles(world)))
-        world = await self._with_certificates(world, memory)
-        if not memory.last_applied:
-            memory.last_applied.update(restored(world))
-            world = replace(world, last_applied=dict(memory.last_applied))
-        world = await self._with_endpoints(await self._with_pods(await self._with_crds(world), memory), memory)
-        return await self._with_counts(replace(world, usage=await self._usage(world)), memory)
-
     async def publish(self, world: World | DeletedWorld, status_report: BundleDeploymentReport | None) -> None:
-        """Write the report, if there is one, and remember what the next pass need not read again."""
+        """Record what was observed for the passes to come, and what wakes them; then write the report, if there is one."""
         if isinstance(world, DeletedWorld):
             return
-        memory = self.memories[world.name]
-        memory.cost = remaining_cost(world, memory.last_applied)
-        memory.brief_wait_since = status_report.brief_wait_since if status_report is not None else None
-        memory.foreign_objects |= world.foreign_objects
-        memory.has_no_custom_resources = world.custom_resources == () and world.deletion_policy == "Cascade"
-        memory.custom_resource_counts = world.custom_resource_counts
-        until_count = time_to_count(world.deployment, world.custom_resource_counts, datetime.now(UTC))
-        history = status_report.status.history if status_report is not None else None
-        until_deadline = time_to_deadline(history or (), world.progress_deadline, datetime.now(UTC))
-        for until in filter(None, (until_count, until_deadline)):  # also when the outcome is Blocked
-            self.enqueue_after(world.name, max(until, SYNC_POLL_DELAY))
+        self._remember(world, status_report)
+        self._schedule(world, status_report)
         if status_report is not None:
             await self.publisher(status_report.raw, status_report)
 
-    async def _with_bundles(self, world: World) -> World:
-        own = {obj["metadata"]["name"]: obj for obj in self.informers.bundles.by_index(OWNER_INDEX, world.uid)}
-        without_owner = self.informers.bundles.by_index(ORPHAN_INDEX, world.name)
-        orphans = {obj["metadata"]["name"] for obj in without_owner} - own.keys()
-        own |= {name: obj for name in orphans if (obj := self.informers.bundles.get(name)) is not None}
-        other = self.informers.bundles.get(world.target_bundle) if world.target_bundle not in own else None
-        owner = _owner_of(other) if other else ""
-        is_left = owner == described(world.name)
-        active = world.active_bundle if not world.is_target_active else None
-        known = {name: replace(self._bundle(obj), is_orphan=name in orphans) for name, obj in own.items()}
-        needed = (world.target_bundle, active, world.fallback.bundle if world.fallback else None)
-        is_complete = all(name in own for name in needed if name is not None)
-        return replace(
-            world,
-            bundles=known,
-            bundle_owner=owner,
-            left_bundle=self._bundle(other) if other and is_left else None,
-            content=await self._content(world, known.get(world.target_bundle), world.target.options),
-            active_content=await self._content(world, known.get(active or ""), world.installed_options),
-            fallback_content=await self._fallback_content(world, known),
-            admission_problem=await self.admission.problem() if self.admission and not is_complete else "",
-            is_active_name_taken=active is not None
-            and active not in own
-            and self.informers.bundles.get(active) is not None,
-        )
+    def _remember(self, world: World, status_report: BundleDeploymentReport | None) -> None:
+        """Record what the next pass need not read again."""
+        memory = self.actions.memory(world)
+        memory.last_applied = memory.last_applied or dict(world.last_applied)  # restored, and nothing was done
+        memory.cost = remaining_cost(world, memory.last_applied)
+        memory.brief_wait_since = status_report.brief_wait_since if status_report is not None else None
+        memory.unhealthy_since, memory.refused_since = world.unhealthy_since, world.refused_since
+        if memory.usage is world.usage:  # what a pass has decided from is read again
+            memory.usage = {}
+        memory.has_no_custom_resources = world.custom_resources == () and world.deletion_policy == "Cascade"
+        memory.custom_resource_counts = world.custom_resource_counts
 
-    async def _fallback_content(self, world: World, known: Mapping[str, BundleInfo]) -> Content:
-        good = world.fallback
-        return await self._content(world, known.get(good.bundle), options_of(good)) if good else MissingContent()
-
-    async def _with_record(self, world: World) -> World:
-        """The World with the record from the Operator's status, if the active Bundle is missing and was never recorded."""
-        active = world.active_bundle
-        is_known = active is None or active in world.bundles or world.record(active) is not None
-        owners = world.deployment.metadata.owner_references
-        owner = next((one for one in owners if one.controller and one.kind == operators.KIND.kind), None)
-        if is_known or owner is None:
-            return world
-        try:
-            operator = operators.Operator.load(await self.client.get(operators.KIND, owner.name))
-        except ApiError:
-            return world
-        is_owner = operator.metadata.uid == owner.uid
-        return replace(world, derived_record=derive_record(world, operator.status) if is_owner else None)
-
-    async def _content(self, world: World, bundle: BundleInfo | None, options: InstallOptions) -> Content:
-        """The content of a Bundle, if it is unpacked, as it is to be installed."""
-        digest = bundles.digest_of_reference(bundle.image) if bundle is not None else ""
-        if bundle is None or not digest or bundle.unpack_state is not UnpackState.DONE:
-            return MissingContent()
-        content = await self.render_cache.rendered(bundle.name, world.name, digest, options)
-        if isinstance(content, RenderedBundle) and (content.missing_kinds or content.too_old):
-            self.rest_mapper.expect_changes()
-        return content
-
-    async def _with_objects(self, world: World) -> World:
-        interests = self.event_mapper.interests[world.name] = self._interests(world)
-        owned = await self.inventory.list(world.uid, world.inventory)
-        namespaces = self._namespaces(world, interests.namespaces)
-        definitions = filter(None, (definition_of(self.informers.crds.get(name)) for name in interests.crds))
-        name_of = self.event_mapper.name_of
-        crds = {crd.name: await observed_definition(self.client, crd, name_of, world.name) for crd in definitions}
-        return replace(
-            world,
-            labeled={key: self.informers.pending_deletions.applied_to(entry) for key, entry in owned.labeled.items()},
-            taken=self._taken(world),
-            unsynced=owned.unsynced,
-            unreachable_kinds=owned.unreachable,
-            namespaces=namespaces,
-            crds=crds,
-            namespace_blockers=await self._namespace_blockers(namespaces.values()),
-        )
-
-    async def _with_crds(self, world: World) -> World:
-        """The World with what the CustomResourceDefinitions break that are about to be replaced, and who converts for them."""
-        return replace(
-            world,
-            crd_problems=await self.crd_changes.problems(world, crd_gate.candidates(world)),
-            conversion_problems=await self.actions.conversions.problems(world),
-            existing_objects=self.actions.existing_objects.state(world.name),
-        )
-
-    def _taken(self, world: World) -> frozenset[ObjectKey]:
-        if world.is_target_active or not isinstance(world.content, RenderedBundle):
-            return frozenset()
-        return self.inventory.taken(world.uid, (item.key for item in world.content.objects()))
-
-    async def _with_certificates(self, world: World, memory: Memory) -> World:
-        """The World with the serving certificates of its bundles, on which the digests of objects depend."""
-        contents = (world.content, world.active_content)
-        known = await self.actions.certificates.read(world, contents, memory.certificates)
-        content, active = (
-            with_certificates(each, known) if isinstance(each, RenderedBundle) else each for each in contents
-        )
-        return replace(world, certificates=known, content=with_held_definitions(world, content), active_content=active)
-
-    async def _with_endpoints(self, world: World, memory: Memory) -> World:
-        """The World with the endpoints that the next phase waits for."""
-        applied = world.content if evaluate(world).blocker is None else world.active_content
-        awaited = awaited_endpoints(world, applied) if isinstance(applied, RenderedBundle) else ()
-        problems = {
-            endpoint.deployment: await self.endpoint_probe.problem(
-                endpoint, world.certificates.get(endpoint.secret_key), memory.refusals, world.now
-            )
-            for endpoint in awaited
-        }
-        return replace(world, endpoint_problems=problems)
-
-    def _interests(self, world: World) -> Interests:
-        seen = (world.content, world.active_content, world.fallback_content)
-        contents = [content for content in seen if isinstance(content, RenderedBundle)]
-        keys = [item.key for content in contents for item in content.objects()]
-        released_namespaces, released_crds = (
-            {obj["metadata"]["name"] for obj in informer.by_index(RELEASED_INDEX, world.name)}
-            for informer in (self.informers.namespaces, self.informers.crds)
-        )
-        return Interests(
-            kinds=world.inventory.union(*(content.absent_kinds for content in contents)),
-            namespaces=frozenset(
-                released_namespaces.union(
-                    (key.name for key in keys if key[:2] == NAMESPACE), recorded_namespaces(world.raw)
-                )
-            ),
-            crds=frozenset(released_crds.union(key.name for key in keys if key[:2] == CRD)),
-        )
-
-    def _namespaces(self, world: World, names: Iterable[str]) -> dict[str, NamespaceInfo]:
-        """The Namespaces with these names, and those that the BundleDeployment is a member of."""
-        found = [transforms.namespace_info_of(self.informers.namespaces.get(name)) for name in names]
-        found += map(transforms.namespace_info_of, self.informers.namespaces.by_index(MEMBER_INDEX, world.uid))
-        known = (self.informers.pending_deletions.applied_to(entry) for entry in found if entry is not None)
-        return {entry.name: observed(entry, world.raw, self._others(world, entry)) for entry in known}
-
-    def _others(self, world: World, namespace: NamespaceInfo) -> list[Object]:
-        """The other BundleDeployments that its labels name, and those that have recorded a Namespace of its name."""
-        found = [raw for uid in namespace.members for raw in self.informers.deployments.by_index(UID_INDEX, uid)]
-        found += self.informers.deployments.by_index(CREATED_INDEX, namespace.name)
-        by_uid = {raw["metadata"]["uid"]: raw for raw in found}
-        return [raw for uid, raw in by_uid.items() if uid != world.uid]
-
-    async def _namespace_blockers(self, namespaces: Iterable[NamespaceInfo]) -> dict[str, NamespaceBlockers]:
-        deleting = [namespace.name for namespace in namespaces if namespace.deletion_timestamp is not None]
-        kinds = self.rest_mapper.listable_kinds() if deleting else ()
-        return {name: await read_blockers(self.client, kinds, name) for name in deleting}
-
-    def _bundle(self, raw: Object) -> BundleInfo:
-        bundle = transforms.bundle_info(raw)
-        is_deleting = bundle.is_deleting or bundle.uid in self.informers.pending_deletions
-        return replace(bundle, is_deleting=is_deleting)
-
-    async def _usage(self, world: World) -> dict[str, Usage | ApiError]:
-        """The usage of the objects that are pruned next, by uid."""
-        found = prune_candidates(world)
-        usage = {crd.uid: await self.usage.crd(crd.key.name) for crd in found.crds}
-        return usage | {namespace.uid: await self.usage.namespace(namespace.name) for namespace in found.namespaces}
-
-    async def _with_pods(self, world: World, memory: Memory) -> World:
-        """The World with the problems of pods, read only of workloads that have been unhealthy for a while."""
-        unhealthy = {key: entry.pod_selector for key, entry in world.owned.items() if entry.pod_selector}
-        if not unhealthy:
-            memory.unhealthy_since = None
-            await self.actions.pods.forget(world.name)
-            return world
-        memory.unhealthy_since = memory.unhealthy_since or world.now
-        remaining = time_left(memory.unhealthy_since, PODS_READ_AFTER, world.now)
-        if remaining:
+    def _schedule(self, world: World, status_report: BundleDeploymentReport | None) -> None:
+        """Enqueue the passes that are due at a time, whatever the outcome; record which changes enqueue others."""
+        now = datetime.now(UTC)
+        until_count = time_to_count(world.deployment, world.custom_resource_counts, now)
+        history = status_report.status.history if status_report is not None else None
+        until_deadline = time_to_deadline(history or (), world.progress_deadline, now)
+        for until in filter(None, (until_count, until_deadline)):
+            self.enqueue_after(world.name, max(until, SYNC_POLL_DELAY))
+        if world.unhealthy_since is not None and (
+            remaining := time_left(world.unhealthy_since, PODS_READ_AFTER, world.now)
+        ):
             self.enqueue_after(world.name, remaining)
-            return world
-        return replace(world, pod_problems=await self.actions.pods.problems(world.name, unhealthy))
-
-    async def _with_counts(self, world: World, memory: Memory) -> World:
-        """The World with the number of custom resources, if it is wanted; counted when it is due and the CRDs are known."""
-        last, deployment = memory.custom_resource_counts, world.deployment
-        if not is_count_wanted(deployment):
-            return world
-        if time_to_count(deployment, last, world.now) != NO_DELAY:
-            return replace(world, custom_resource_counts=last)
-        counts = await self.usage.custom_resources(world.uid, world.name)
-        request, is_deleting = count_request(deployment), deployment.metadata.deleting
-        return replace(world, custom_resource_counts=CustomResourceCounts(request, world.now, is_deleting, counts))
-
-    async def _with_removal(self, world: World, memory: Memory) -> World:
-        """The World with what a deletion needs; unchanged while it is held: what is read now may have changed by then."""
-        if world.deletion_hold:
-            return world
-        remaining = [key for key, entry in world.owned.items() if entry.deletion_timestamp is None]
-        failed = memory.failed_deletions.items()
-        world = replace(
-            await self._with_custom_resources(world, memory),
-            webhooks_without_endpoints=await webhooks_without_endpoints(self.client, remaining),
-            foreign_objects=dict(memory.foreign_objects),
-            undeletable=frozenset(uid for uid, times in failed if times >= MAX_FAILED_DELETIONS),
-        )
-        world = replace(world, usage={one.uid: await self.usage.namespace(one.name) for one in kept_namespaces(world)})
-        unlisted = unlisted_namespaces(world)
-        listed = {entry.uid: await self.usage.foreign_objects(world, entry.name) for entry in unlisted}
-        return replace(world, foreign_objects={**world.foreign_objects, **listed})
-
-    async def _with_custom_resources(self, world: World, memory: Memory) -> World:
-        """The World with the custom resources of its CRDs that are deleted with it, listed in each pass until there are none."""
-        if memory.has_no_custom_resources or world.deletion_policy != "Cascade":
-            return replace(world, custom_resources=())
-        found: list[CustomResource] = []
-        for crd in installed_definitions(self.informers.crds, world.uid, world.name):
-            kind = self.rest_mapper.storage_kind(crd.group_kind)
-            if kind is None:
-                continue
-            try:
-                objects, _ = await self.client.list(kind, metadata_only=True)
-            except NotFound:
-                continue
-            except ApiError as error:
-                return replace(world, custom_resources=None, list_failure=ListFailure(crd, error))
-            found += map(transforms.custom_resource, objects)
-        return replace(world, custom_resources=tuple(found))
-
-
-def _owner_of(bundle: Object) -> str:
-    owners = controller_references(bundle)
-    return described(owners[0]["name"]) if owners else "an unknown owner"
+        if self.event_mapper.record(world.name, world.interests, world.changes_before):
+            self.enqueue_after(world.name, NO_DELAY)
+        if any(content.missing_kinds or content.too_old for content in world.contents):
+            self.rest_mapper.expect_changes()
+        for bundle in self.render_cache.take_missing(world.name):
+            self.on_missing_content(bundle)

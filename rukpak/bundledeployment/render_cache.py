@@ -1,8 +1,8 @@
 """The content of bundles, rendered for this cluster: once, and kept as keys and hashes.
 
 Bodies are kept as JSON up to a number of bytes, and only while some of them are to be applied; after that they are rendered again
-from the store. Reading and rendering run in threads. Never fetches anything: missing or damaged content is reported to the
-controller of Bundles, which fetches it.
+from the store. Reading and rendering run in threads. Never fetches anything: which content is missing or damaged is noted, for
+reconciler, which has the controller of Bundles fetch it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -75,22 +75,22 @@ class _Entry:
 
 
 class RenderCache:
-    """All rendered bundles. `store` holds the unpacked ones; `on_missing` is called with a Bundle whose content is not in it."""
+    """All rendered bundles. `store` holds the unpacked ones."""
 
     def __init__(
         self,
         store: Store,
         rest_mapper: RestMapper,
         suite_namespaces: Collection[str],
-        on_missing: Callable[[str], None],
     ) -> None:
         self._store = store
         self._rest_mapper = rest_mapper
         self._suite_namespaces = suite_namespaces
-        self._on_missing = on_missing
         self._remembered: OrderedDict[_Identity, _Entry] = OrderedDict()
         self._bodies: OrderedDict[_Identity, Bodies] = OrderedDict()
         self._bytes = 0
+        self._missing: dict[str, set[str]] = {}
+        """The Bundles whose content is not in the store, by BundleDeployment."""
         # One at a time: threads share one processor, and reading a bundle takes many times its size in memory.
         self._render_limit = asyncio.Semaphore(1)
 
@@ -110,6 +110,15 @@ class RenderCache:
             await self._render(identity)
         self._bodies.move_to_end(identity)
         return self._bodies[identity]
+
+    def take_missing(self, deployment: str) -> frozenset[str]:
+        """The Bundles whose content was missing or damaged when it was read for the BundleDeployment, since the last call."""
+        return frozenset(self._missing.pop(deployment, ()))
+
+    def forget(self, deployment: str) -> None:
+        """The BundleDeployment is deleted."""
+        self.drop_bodies(deployment)
+        self._missing.pop(deployment, None)
 
     def drop_bodies(self, deployment: str) -> None:
         """Free the memory of a BundleDeployment of which nothing is to be applied."""
@@ -137,7 +146,7 @@ class RenderCache:
         async with self._render_limit:
             content, bodies = await asyncio.to_thread(render_work)
         if isinstance(content, MissingContent):
-            self._on_missing(identity.bundle)
+            self._missing.setdefault(identity.deployment, set()).add(identity.bundle)
             return content
         if isinstance(content, Waiting):
             return content

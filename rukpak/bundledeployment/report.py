@@ -19,7 +19,8 @@ from olmkit.stored_times import has_passed
 from rukpak.bundledeployment import announcements, created_namespaces
 from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.count_schedule import is_count_wanted
-from rukpak.bundledeployment.evaluate import Evaluation, evaluate
+from rukpak.bundledeployment.evaluate import evaluate
+from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.history import next_history
 from rukpak.bundledeployment.install import has_pending
 from rukpak.bundledeployment.notes import reported
@@ -34,7 +35,9 @@ from rukpak.bundledeployment.plan import (
     Done,
     ForgetNotes,
     Keep,
+    ListForeignObjects,
     Prune,
+    ReadUsage,
     RecordNamespaces,
     RemoveFinalizer,
     RollBack,
@@ -86,7 +89,7 @@ def report(
     """
     if isinstance(world, DeletedWorld) or (isinstance(outcome, Done) and isinstance(outcome.plan, RemoveFinalizer)):
         return None
-    evaluation = evaluation or evaluate(world)
+    evaluation = evaluation or world.evaluation or evaluate(world)
     written = outcome.written if isinstance(outcome, Done) else None
     return replace(_report(world, evaluation, outcome), raw=written or world.raw)
 
@@ -147,7 +150,7 @@ def _is_passing(world: World, outcome: Outcome) -> bool:
     if isinstance(outcome, Done) and isinstance(outcome.plan, DeleteBundles):
         return any(bundle in (*world.changed_bundles, world.left_bundle) for bundle in outcome.plan.bundles)
     return isinstance(outcome, Done) and isinstance(
-        outcome.plan, UpdateInventory | CheckExistingObjects | WriteCertificates
+        outcome.plan, UpdateInventory | CheckExistingObjects | WriteCertificates | ReadUsage | ListForeignObjects
     )
 
 

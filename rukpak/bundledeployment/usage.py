@@ -1,7 +1,7 @@
 """Reads whether CustomResourceDefinitions and Namespaces are in use, how many custom resources there are, and which foreign
 objects are in a Namespace.
 
-Called by rukpak.bundledeployment.reconciler when it observes, for what prune and finalize name, and by deleter right before a
+Called by rukpak.bundledeployment.act, for what prune and finalize name, by observe, which counts, and by deleter right before a
 deletion; rukpak.admission.deletions has one that counts when it is asked. Never writes; what cannot be read is part of the
 answer.
 """
@@ -27,6 +27,7 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from rukpak.bundledeployment import transforms
 from rukpak.bundledeployment.inventory import OWNER_INDEX
+from rukpak.bundledeployment.plan import ReadUsage
 from rukpak.bundledeployment.rest_mapper import RestMapper
 from rukpak.bundledeployment.world import ForeignObjects, Usage, World
 from rukpak.format.objects import group_of
@@ -62,6 +63,11 @@ class UsageReader:
     """Custom resources of one kind that are counted."""
     count_seconds: float = COUNT_TIMEOUT_SECONDS
     """Seconds for the count of all custom resources of a BundleDeployment."""
+
+    async def usage(self, plan: ReadUsage) -> dict[str, Usage | ApiError]:
+        """The usage of each of them, by uid."""
+        found = {entry.uid: await self.crd(entry.key.name) for entry in plan.crds}
+        return found | {entry.uid: await self.namespace(entry.name) for entry in plan.namespaces}
 
     async def crd(self, name: str) -> Usage | ApiError:
         """The usage of a CustomResourceDefinition, or the error when it cannot be read."""

@@ -18,7 +18,6 @@ from olmkit.api.bundledeployments import (
     DELETION_HOLD_ANNOTATION,
     BundleDeployment,
     BundleRecord,
-    CustomResourceCount,
     Revision,
 )
 from olmkit.api.bundles import BundleSpec
@@ -29,10 +28,12 @@ from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, Waiting
 from olmkit.gocompat.text import parse_duration
 from rukpak.bundledeployment.bundle_info import BundleInfo, record_of
+from rukpak.bundledeployment.count_schedule import CustomResourceCounts
+from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.health_result import Health
 from rukpak.bundledeployment.namespace_blockers import NamespaceBlockers
 from rukpak.bundledeployment.namespace_info import NamespaceInfo
-from rukpak.bundledeployment.rendered_bundle import Content, MissingContent
+from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle
 from rukpak.bundledeployment.target import Target, fallback_of, options_of, revisions_of, target_of
 from rukpak.certificates.serving_certificate import ServingCertificate
 from rukpak.crd_safety.evidence import Evidence, Form
@@ -115,18 +116,6 @@ class CustomResource:
     finalizers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class CustomResourceCounts:
-    """The last count of the custom resources of its CRDs, one entry per CRD."""
-
-    request: str
-    """The value of the annotation that requests a count; empty: there is none."""
-    at: datetime
-    is_deleting: bool
-    """Whether the BundleDeployment was being deleted."""
-    counts: tuple[CustomResourceCount, ...]
-
-
 class Usage(StrEnum):
     """Whether a CustomResourceDefinition or a Namespace that is no longer in its bundle is in use."""
 
@@ -178,6 +167,16 @@ class ExistingObjects:
 
 
 @dataclass(frozen=True)
+class Interests:
+    """What one BundleDeployment depends on, in addition to its own objects."""
+
+    kinds: frozenset[tuple[str, str]] = frozenset()
+    """Group-kinds of its objects, and those that it needs and the cluster does not serve."""
+    namespaces: frozenset[str] = frozenset()
+    crds: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
 class DeletedWorld:
     """The World of a BundleDeployment that does not exist, and that this process still watches objects for."""
 
@@ -219,6 +218,10 @@ class World:
     """The content of the revision that is brought back if the target fails."""
     inventory: frozenset[tuple[str, str]] = frozenset()
     """Group-kinds of the annotation."""
+    interests: Interests = field(default_factory=Interests)
+    """What it depends on: changes of these enqueue it as soon as the pass has published."""
+    changes_before: int = 0
+    """How many changes had been mapped to keys before this pass read anything."""
     labeled: Mapping[ObjectKey, LabeledObject] = field(default_factory=dict)
     taken: frozenset[ObjectKey] = frozenset()
     """Keys of objects of the desired bundle that other BundleDeployments have, while it is being installed."""
@@ -257,13 +260,19 @@ class World:
     """What is in the Secrets with its serving certificates, as far as they exist and were read."""
     endpoint_problems: Mapping[str, str] = field(default_factory=dict)
     """Deployment -> why the API server cannot call it yet, empty if it can; of those that the next phase waits for."""
+    refused_since: Mapping[str, datetime] = field(default_factory=dict)
+    """Deployment -> since when it has refused connections."""
     last_applied: Mapping[ObjectKey, LastApplied] = field(default_factory=dict)
+    unhealthy_since: datetime | None = None
+    """The time since which a workload has not been healthy; None: all are."""
     pod_problems: Mapping[ObjectKey, str] = field(default_factory=dict)
     """Why pods of a workload do not run, one sentence for each workload that has been unhealthy for a while."""
     custom_resource_counts: CustomResourceCounts | None = None
     """The last count, made in this pass if it was due; None: this process has made none."""
     brief_wait_since: datetime | None = None
     """The time since which every pass has ended with a BriefWait; None: the last one did not."""
+    evaluation: Evaluation | None = None
+    """The evaluation that what was read last depends on; None: nothing did, and it has not been made."""
 
     @property
     def name(self) -> str:
@@ -274,6 +283,12 @@ class World:
     def uid(self) -> str:
         """The uid of the BundleDeployment."""
         return self.deployment.metadata.uid
+
+    @cached_property
+    def contents(self) -> tuple[RenderedBundle, ...]:
+        """The contents that are known."""
+        seen = (self.content, self.active_content, self.fallback_content)
+        return tuple(content for content in seen if isinstance(content, RenderedBundle))
 
     @cached_property
     def target(self) -> Target:

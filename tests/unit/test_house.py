@@ -249,3 +249,74 @@ def test_no_decision_reads_a_message(folder: str) -> None:
         found += [f"{relative(path)}: {ast.unparse(node)}" for node in read]
     assert len(deciding) >= 2
     assert sorted(found) == sorted(name for name in MESSAGES_ALLOWED if name.startswith(f"{folder}/"))
+
+
+# --- observe only reads, act and publish record
+
+
+RECORDS = re.compile(
+    r"(add|append|clear|discard|ensure|extend|insert|popitem|pop|remove|setdefault|sort|start|update)"
+    r"|(cancel|drop|enqueue|expect|forget|mark|note|on|record|report|reset|take|wake|write)(_\w+)?"
+)
+"""Methods that change what they belong to, or tell somebody something."""
+PUBLISHES = ("publish", "start_leading")
+
+
+def functions(path: Path) -> dict[str, Function]:
+    """All functions and methods of a module by name."""
+    return {node.name: node for node in ast.walk(tree(path)) if isinstance(node, Function)}
+
+
+def reached(path: Path, *names: str) -> dict[str, Function]:
+    """These functions of a module, and those of the same module that they call."""
+    known, found, remaining = functions(path), dict[str, Function](), list(names)
+    while remaining:
+        name = remaining.pop()
+        if name not in known or name in found:
+            continue
+        found[name] = known[name]
+        calls = (node.func for node in ast.walk(known[name]) if isinstance(node, ast.Call))
+        remaining += [ast.unparse(func).removeprefix("self.") for func in calls]
+    return found
+
+
+def changes(function: Function) -> Iterator[str]:
+    """What it assigns to or changes, but its own variables, and values that it has made itself."""
+    made = {
+        ast.unparse(target)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        and isinstance(node.value, ast.Dict | ast.List | ast.Set | ast.DictComp | ast.ListComp | ast.SetComp)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    }
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            changed: ast.expr = node.value
+        elif isinstance(node, ast.AugAssign):
+            changed = node.target
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and RECORDS.fullmatch(node.func.attr):
+            changed = node.func.value
+        else:
+            continue
+        if ast.unparse(changed) not in made and ast.unparse(changed) != "world":  # which is frozen
+            yield ast.unparse(node)
+
+
+@pytest.mark.parametrize("folder", CONTROLLERS)
+def test_observe_only_reads(folder: str) -> None:
+    """What a pass finds out and a later one needs is part of the World: an observation can be cut short, and repeated."""
+    observing = [path for path in files(folder) if "observe" in functions(path)]
+    assert len(observing) == 1
+    found = reached(observing[0], "observe")
+    assert {f"{name}: {each}" for name, function in found.items() for each in changes(function)} == set()
+
+
+@pytest.mark.parametrize("folder", CONTROLLERS)
+def test_what_is_kept_between_passes_is_recorded_by_act_and_publish(folder: str) -> None:
+    found = set[str]()
+    for path in files(folder):
+        recording = reached(path, *PUBLISHES)
+        for name, function in functions(path).items():
+            if path.stem != "act" and name not in recording:
+                found |= {f"{relative(path)}: {each}" for each in changes(function) if "memor" in each}
+    assert found == set()

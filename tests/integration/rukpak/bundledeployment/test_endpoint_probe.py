@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rukpak.bundledeployment.endpoint_probe import REFUSAL_PATIENCE, Refusals, problem_of
+from rukpak.bundledeployment.endpoint_probe import REFUSAL_PATIENCE, state_of
 from rukpak.certificates import secrets
 from rukpak.certificates.serving_certificate import ServingCertificate, Step
 from rukpak.render.endpoints import CertificateMode, Endpoint, Port
@@ -53,9 +53,12 @@ def endpoint(port: int = 443) -> Endpoint:
 
 
 async def asked(
-    found: list[dict[str, Any]], certificate: ServingCertificate | None, refusals: Refusals | None = None, **later: Any
+    found: list[dict[str, Any]],
+    certificate: ServingCertificate | None,
+    refused_since: datetime | None = None,
+    now: datetime = NOW,
 ) -> str:
-    return await problem_of(found, endpoint(), certificate, refusals or Refusals(), later.get("now", NOW))
+    return (await state_of(found, endpoint(), certificate, refused_since, now)).problem
 
 
 @pytest.mark.parametrize("ready", [True, None], ids=["ready", "nothing is said"])
@@ -72,10 +75,9 @@ async def test_a_pod_that_is_not_ready_is_not_asked(tmp_path: Path) -> None:
 
 async def test_a_server_with_another_certificate_is_never_called(tmp_path: Path) -> None:
     other = secrets.read({"data": secrets.encoded(secrets.changed(None, Step.ISSUE, NAMES, NOW))}, NAMES)
-    refusals = Refusals()
     async with listening(tmp_path) as (port, _):
         for now in (NOW, NOW + REFUSAL_PATIENCE):
-            why = await asked(slices(port), other, refusals, now=now)
+            why = await asked(slices(port), other, NOW, now)
             assert "is not the one of Secret web-service-cert" in why
             assert "set certificates to None" in why
         assert await asked(slices(port), None) == "", "who issues it knows which is right"
@@ -89,9 +91,12 @@ async def test_a_server_that_does_not_answer_a_handshake_may_be_out_of_reach(tmp
 async def test_a_refused_connection_is_waited_for_a_while() -> None:
     with socket.socket() as taken:
         taken.bind((LOOPBACK, 0))  # bound and not listening: nobody else can listen there
-        found, refusals = slices(taken.getsockname()[1]), Refusals()
-        assert await asked(found, None, refusals) == "Deployment web refuses connections"
-        assert await asked(found, None, refusals, now=NOW + REFUSAL_PATIENCE / 2) != ""
-        assert await asked(found, None, refusals, now=NOW + REFUSAL_PATIENCE) == ""
-        await asked([], None, refusals)
-        assert await asked(found, None, refusals, now=NOW + REFUSAL_PATIENCE) != "", "it begins again with another pod"
+        found, text = slices(taken.getsockname()[1]), "Deployment web refuses connections"
+        since, later = None, NOW + REFUSAL_PATIENCE / 2
+        for now, problem in ((NOW, text), (later, text), (NOW + REFUSAL_PATIENCE, "")):
+            state = await state_of(found, endpoint(), None, since, now)
+            since = state.refused_since
+            assert (state.problem, since) == (problem, NOW)
+        assert (await state_of([], endpoint(), None, since, later)).refused_since is None, (
+            "it begins again with another pod"
+        )

@@ -28,14 +28,13 @@ SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "log", "nam
 
 
 class Shelf:
-    """A store with one bundle, and the Bundles whose content was reported missing."""
+    """A store with one bundle."""
 
     def __init__(self, root: Path, *objects: Mapping[str, Any]) -> None:
         self.store = Store(root)
-        self.lost: list[str] = []
         nobody = cast(Client, None)  # kinds are read from the informers only
         kinds = RestMapper(nobody, Informer(nobody, CRDS), Informer(nobody, API_SERVICES))
-        self.contents = RenderCache(self.store, kinds, ("olm-suite-system",), self.lost.append)
+        self.contents = RenderCache(self.store, kinds, ("olm-suite-system",))
         with self.store.publish(DIGEST) as staging:
             (staging / BUNDLE_FILE).write_bytes(to_json(PlainBundle(tuple(objects))))
             (staging / TYPE_FILE).write_text(f"{PLAIN} {FORMAT_VERSION}")
@@ -62,7 +61,8 @@ async def test_content_that_is_missing_or_damaged_is_asked_for_again_and_not_rem
     whole = shelf.file.read_bytes()
     shelf.file.write_bytes(whole[:-1])
     assert await shelf.rendered() == MissingContent()
-    assert shelf.lost == ["ship-a"]
+    assert shelf.contents.take_missing("ship") == {"ship-a"}
+    assert shelf.contents.take_missing("ship") == frozenset()
     shelf.file.write_bytes(whole)
     content = await shelf.rendered()
     assert isinstance(content, RenderedBundle)
@@ -70,7 +70,7 @@ async def test_content_that_is_missing_or_damaged_is_asked_for_again_and_not_rem
     shelf.store.remove(DIGEST)
     with pytest.raises(KeyError):
         await shelf.contents.bodies(content, "ship")
-    assert shelf.lost == ["ship-a", "ship-a"]
+    assert shelf.contents.take_missing("ship") == {"ship-a"}
 
 
 async def test_bodies_are_kept_of_few_bundles_and_rendered_again_for_others(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ async def test_a_kind_that_is_being_removed_counts_as_not_served_and_the_message
     crds = Informer(nobody, CRDS)
     shelf = Shelf(tmp_path, boat)
     kinds = RestMapper(nobody, crds, Informer(nobody, API_SERVICES), lambda _: remover[0])
-    contents = RenderCache(shelf.store, kinds, (), shelf.lost.append)
+    contents = RenderCache(shelf.store, kinds, ())
     definition = CustomResourceDefinition(
         "boats.example.com",
         uid="1",

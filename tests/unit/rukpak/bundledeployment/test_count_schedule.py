@@ -8,8 +8,13 @@ from typing import Any
 import pytest
 
 from olmkit.api.bundledeployments import COUNT_ANNOTATION, BundleDeployment, CustomResourceCount
-from rukpak.bundledeployment.count_schedule import COUNT_INTERVAL, MIN_COUNT_INTERVAL, NO_DELAY, time_to_count
-from rukpak.bundledeployment.world import CustomResourceCounts
+from rukpak.bundledeployment.count_schedule import (
+    COUNT_INTERVAL,
+    MIN_COUNT_INTERVAL,
+    NO_DELAY,
+    CustomResourceCounts,
+    time_to_count,
+)
 from tests.unit.rukpak.bundledeployment.worlds import NOW, deleting, installed
 
 

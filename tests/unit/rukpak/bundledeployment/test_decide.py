@@ -17,9 +17,10 @@ from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Waiting
 from olmkit.runtime.reconciler import Decision
 from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
-from rukpak.bundledeployment.decide import decide, prune_candidates
+from rukpak.bundledeployment.decide import decide
 from rukpak.bundledeployment.drift import is_up_to_date
-from rukpak.bundledeployment.evaluate import Evaluation, evaluate
+from rukpak.bundledeployment.evaluate import evaluate
+from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.health_result import Health
 from rukpak.bundledeployment.plan import (
     Activate,
@@ -31,6 +32,7 @@ from rukpak.bundledeployment.plan import (
     Keep,
     NamespaceRemoval,
     Prune,
+    ReadUsage,
     RecordNamespaces,
     Release,
     UpdateInventory,
@@ -652,13 +654,13 @@ def test_a_namespace_that_left_the_bundle_is_removed_last() -> None:
     seen = installed()
     old = namespace("old-system")
     seen = replace(seen, namespaces={**seen.namespaces, "old-system": old})
-    assert prune_candidates(seen).namespaces == (old,)
+    assert plan_of(seen) == ReadUsage(namespaces=(old,))
     seen = replace(seen, usage={old.uid: Usage.UNUSED})
     assert plan_of(seen) == Prune(namespaces=(NamespaceRemoval(old, Retention.DELETE),))
     inside = ObjectKey("", "Secret", "old-system", "key")
     seen = replace(seen, labeled={**seen.labeled, inside: member(inside)})
     assert plan_of(seen) == Prune((seen.labeled[inside],)), "what is in it goes first"
-    assert not prune_candidates(seen)
+    assert plan_of(replace(seen, usage={})) == plan_of(seen), "and is not looked at before"
 
 
 def test_the_inventory_shrinks_after_the_removal_but_for_what_cannot_be_read() -> None:
@@ -718,7 +720,6 @@ def test_every_step_leads_on_until_nothing_is_to_be_done(start: World) -> None:
         if isinstance(plan, Keep):
             break
         seen = brought_about(seen, plan)
-        seen = replace(seen, usage={crd.uid: Usage.UNUSED for crd in prune_candidates(seen).crds})
     assert plans[-1] is Keep
     if Prune in plans:
         assert plans.index(Prune) > plans.index(Activate)
@@ -747,6 +748,8 @@ def brought_about(seen: World, plan: object) -> World:
             return active(seen)
         case RecordNamespaces():
             return recorded(seen)
+        case ReadUsage():
+            return replace(seen, usage=dict.fromkeys(plan.uids, Usage.UNUSED))
         case Prune():
             gone = {entry.key for entry in plan.objects}
             return replace(seen, labeled={key: known for key, known in seen.labeled.items() if key not in gone})

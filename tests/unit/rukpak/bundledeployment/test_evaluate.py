@@ -1,10 +1,70 @@
 """What an upgrade changes for good. Blockers of an upgrade are tested with decisions and reports."""
 
-from dataclasses import replace
+import ast
+import inspect
+import textwrap
+from dataclasses import fields, replace
+from typing import Any
 
+import pytest
+
+from rukpak.bundledeployment.decide import decide
 from rukpak.bundledeployment.evaluate import evaluate
-from rukpak.bundledeployment.rendered_bundle import MissingContent
-from tests.unit.rukpak.bundledeployment.worlds import DEFINITION, crd, rendered, upgrading
+from rukpak.bundledeployment.install import awaited_endpoints
+from rukpak.bundledeployment.observe import Observer
+from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
+from rukpak.bundledeployment.world import World
+from tests.unit.rukpak.bundledeployment.worlds import (
+    DEFINITION,
+    crd,
+    installed,
+    inventoried,
+    rendered,
+    unpacked,
+    upgrading,
+    world,
+)
+
+
+def observed_last() -> set[str]:
+    """The fields of the World that are read after it was evaluated."""
+    method = ast.parse(textwrap.dedent(inspect.getsource(Observer._with_state)))
+    calls = (node for node in ast.walk(method) if isinstance(node, ast.Call) and ast.unparse(node.func) == "replace")
+    return {keyword.arg for call in calls for keyword in call.keywords if keyword.arg is not None}
+
+
+OBSERVED_LAST = observed_last()
+
+
+class Early(World):
+    """A World that is not complete: whoever reads what is observed last fails."""
+
+    def __getattribute__(self, name: str) -> Any:
+        assert name not in OBSERVED_LAST
+        return super().__getattribute__(name)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        pytest.param(world(), id="nothing is done yet"),
+        pytest.param(inventoried(unpacked()), id="it is being installed"),
+        pytest.param(installed(), id="it is installed"),
+        pytest.param(upgrading(), id="it is being upgraded"),
+        pytest.param(replace(upgrading(), content=MissingContent()), id="its content is missing"),
+    ],
+)
+def test_what_is_observed_last_depends_on_the_evaluation_and_not_the_other_way_round(seen: World) -> None:
+    assert len(OBSERVED_LAST) >= 4
+    early = Early(**{each.name: getattr(seen, each.name) for each in fields(seen)})
+    evaluation = evaluate(early)
+    assert repr(evaluation) == repr(evaluate(seen)), "an error equals no other one"
+    for content in (early.content, early.active_content):
+        if isinstance(content, RenderedBundle):
+            assert awaited_endpoints(early, content) == awaited_endpoints(seen, content)
+    complete = replace(seen, evaluation=evaluation)
+    assert decide(complete).evaluation is evaluation, "it is made once"
+    assert repr(decide(complete).plan) == repr(decide(seen).plan)
 
 
 def test_a_crd_of_others_moves_no_storage_version_of_ours() -> None:

@@ -11,7 +11,7 @@ import pytest
 from olmkit.api.bundledeployments import ABANDON_ANNOTATION, DELETION_HOLD_ANNOTATION, MAX_DELETION_HOLD_LENGTH, Reason
 from olmkit.api.customresourcedefinitions import NO_WEBHOOK, Conversion, CustomResourceDefinition
 from olmkit.errors import Waiting, api_error
-from rukpak.bundledeployment.finalize import DELETE_BATCH, STUCK_AFTER, unlisted_namespaces
+from rukpak.bundledeployment.finalize import DELETE_BATCH, STUCK_AFTER
 from rukpak.bundledeployment.namespace_blockers import NamespaceBlockers
 from rukpak.bundledeployment.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.plan import (
@@ -20,6 +20,7 @@ from rukpak.bundledeployment.plan import (
     Done,
     Keep,
     LeaveNamespaces,
+    ListForeignObjects,
     RemoveFinalizer,
 )
 from rukpak.bundledeployment.world import BriefWait, ForeignObjects, LabeledObject, ListFailure, World
@@ -95,7 +96,6 @@ def held(seen: World, text: str, **metadata: Any) -> World:
 )
 def test_a_held_deletion_deletes_nothing_and_reports_why(seen: World) -> None:
     seen = held(seen, "party needs it")
-    assert unlisted_namespaces(seen) == ()
     with pytest.raises(Waiting) as caught:
         plan_of(seen)
     assert (caught.value.reason, caught.value.message) == (Reason.DELETION_HELD, "deletion is held: party needs it")
@@ -209,11 +209,8 @@ def test_a_namespace_goes_with_its_last_member_if_rukpak_made_it(facts: Namespac
 def test_what_else_is_in_a_namespace_is_said_before_it_goes() -> None:
     ours, other = namespace(), namespace("other", created=False)
     seen = having(namespaces=(ours, other))
-    assert unlisted_namespaces(seen) == (ours,)
-    with pytest.raises(BriefWait, match="listing what is in Namespace ship-system"):
-        plan_of(seen)
+    assert plan_of(seen) == ListForeignObjects((ours,))
     seen = replace(seen, foreign_objects={ours.uid: ForeignObjects(("ConfigMap ship-system/notes",), 1)})
-    assert unlisted_namespaces(seen) == ()
     assert plan_of(seen) == Announce()
     result = report_of(seen, Done(Announce()))
     text = "objects that are not part of the bundle are deleted with their Namespace: ConfigMap ship-system/notes"
@@ -229,9 +226,11 @@ def test_what_else_is_in_a_namespace_is_said_before_it_goes() -> None:
 
 
 def test_what_is_in_a_namespace_is_listed_when_all_else_is_deleted() -> None:
-    assert unlisted_namespaces(having(member(SECRET), namespaces=(namespace(),))) == ()
-    assert unlisted_namespaces(having(member(SECRET, deletion_timestamp=NOW), namespaces=(namespace(),))) == ()
-    assert unlisted_namespaces(having(namespaces=(namespace(created=False),))) == (), "it is not deleted"
+    assert isinstance(plan_of(having(member(SECRET), namespaces=(namespace(),))), DeleteObjects)
+    with pytest.raises(Waiting, match="removing objects"):
+        plan_of(having(member(SECRET, deletion_timestamp=NOW), namespaces=(namespace(),)))
+    left = having(namespaces=(namespace(created=False),))
+    assert plan_of(left) == LeaveNamespaces((namespace(created=False),), ()), "it is not deleted"
 
 
 def test_a_long_list_of_what_goes_with_a_namespace_is_said_once_although_it_is_cut() -> None:

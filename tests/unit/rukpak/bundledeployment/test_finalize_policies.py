@@ -10,9 +10,8 @@ import pytest
 from olmkit.api.bundledeployments import BundleDeployment
 from olmkit.errors import ApiError, Waiting
 from rukpak.bundledeployment.evaluate import evaluate
-from rukpak.bundledeployment.finalize import kept_namespaces, unlisted_namespaces
 from rukpak.bundledeployment.namespace_info import NamespaceInfo
-from rukpak.bundledeployment.plan import DeleteObjects, Done, Prune, RemoveFinalizer
+from rukpak.bundledeployment.plan import DeleteObjects, Done, ListForeignObjects, Prune, ReadUsage, RemoveFinalizer
 from rukpak.bundledeployment.retention import Retention
 from rukpak.bundledeployment.world import ForeignObjects, LabeledObject, Usage, World
 from tests.unit.rukpak.bundledeployment.worlds import (
@@ -120,20 +119,19 @@ def test_a_namespace_whose_objects_cannot_be_listed_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "members", "read", "listed"),
+    ("policy", "members", "plan"),
     [
-        pytest.param("KeepCRDs", (), [NS.name], [], id="KeepCRDs reads whether its own Namespace is in use"),
-        pytest.param("KeepCRDs", (member(DEFINITION),), [], [], id="not before its objects are gone"),
-        pytest.param("Orphan", (), [], [], id="Orphan reads nothing"),
-        pytest.param("Cascade", (), [], [NS.name], id="Cascade lists what is deleted with the Namespace"),
+        pytest.param("KeepCRDs", (), ReadUsage, id="KeepCRDs reads whether its own Namespace is in use"),
+        pytest.param("KeepCRDs", (member(DEFINITION),), Prune, id="not before its objects are gone"),
+        pytest.param("Orphan", (), Prune, id="Orphan reads nothing"),
+        pytest.param("Cascade", (), ListForeignObjects, id="Cascade lists what is deleted with the Namespace"),
     ],
 )
-def test_what_is_read_of_namespaces(
-    policy: str, members: tuple[LabeledObject, ...], read: list[str], listed: list[str]
-) -> None:
-    seen = leaving(policy, *members)
-    assert [entry.name for entry in kept_namespaces(seen)] == read
-    assert [entry.name for entry in unlisted_namespaces(seen)] == listed
+def test_what_is_read_of_namespaces(policy: str, members: tuple[LabeledObject, ...], plan: type) -> None:
+    found = plan_of(replace(leaving(policy, *members), usage={}))
+    assert isinstance(found, plan)
+    if isinstance(found, ReadUsage | ListForeignObjects):
+        assert [entry.name for entry in found.namespaces] == [NS.name]
 
 
 @pytest.mark.parametrize("policy", ["KeepCRDs", "Orphan"])

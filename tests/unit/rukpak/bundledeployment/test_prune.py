@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from olmkit.errors import ApiError, Unavailable, Waiting
-from rukpak.bundledeployment.decide import prune_candidates
-from rukpak.bundledeployment.plan import NamespaceRemoval, Prune
+from rukpak.bundledeployment.decide import decide
+from rukpak.bundledeployment.plan import NamespaceRemoval, Prune, ReadUsage
 from rukpak.bundledeployment.retention import Retention
 from rukpak.bundledeployment.world import CRD, Usage, World
 from rukpak.format.objects import ObjectKey
@@ -75,6 +75,9 @@ def test_nothing_is_decided_about_a_namespace_whose_objects_cannot_be_listed() -
     ("change", "expected"),
     [
         pytest.param(lambda seen: seen, [OLD_CRD], id="pruning is next"),
+        pytest.param(
+            lambda seen: replace(seen, usage={f"uid-{OLD_CRD.name}": AWAY}), [], id="it was read, and cannot be now"
+        ),
         pytest.param(lambda seen: replace(seen, inventory=frozenset()), [], id="another step is next"),
         pytest.param(
             lambda seen: replace(seen, unsynced=frozenset({OLD_CRD[:2]})), [], id="nothing can be removed now"
@@ -87,4 +90,5 @@ def test_nothing_is_decided_about_a_namespace_whose_objects_cannot_be_listed() -
     ],
 )
 def test_usage_is_read_only_when_it_is_needed(change: Callable[[World], World], expected: list[ObjectKey]) -> None:
-    assert [crd.key for crd in prune_candidates(change(left(OLD_CRD))).crds] == expected
+    plan = decide(change(left(OLD_CRD))).plan
+    assert [crd.key for crd in (plan.crds if isinstance(plan, ReadUsage) else ())] == expected

@@ -8,8 +8,9 @@ from typing import Any
 
 from olmkit.api.bundledeployments import COUNT_ANNOTATION, BundleDeployment, CustomResourceCount, Reason
 from olmkit.errors import Waiting
+from rukpak.bundledeployment.count_schedule import CustomResourceCounts
 from rukpak.bundledeployment.plan import Done, Keep
-from rukpak.bundledeployment.world import CustomResourceCounts, World
+from rukpak.bundledeployment.world import World
 from tests.unit.rukpak.bundledeployment.worlds import NOW, deleting, installed, report_of
 
 

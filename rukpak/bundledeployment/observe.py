@@ -1,0 +1,356 @@
+"""Observes the World of one BundleDeployment, from informers, rendered content and what this process remembers of it.
+
+The first step of rukpak.bundledeployment.reconciler. It only reads: what a pass finds out and a later one needs is part of the
+World, and publish records it. Watches that it reads from begin with the first reader and end with the last. The API server is
+read only for facts that the next decision depends on and no informer has; what a single decision depends on is read by a Plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from olmkit.api import bundles, operators
+from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment
+from olmkit.api.customresourcedefinitions import definition_of
+from olmkit.api.meta import Object
+from olmkit.errors import ApiError, NotFound
+from olmkit.runtime.client import Client
+from olmkit.stored_times import time_left
+from rukpak.admission.probe import AdmissionProbe
+from rukpak.bundledeployment import crd_gate, inventory, transforms
+from rukpak.bundledeployment.act import Memory
+from rukpak.bundledeployment.adoption import described
+from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
+from rukpak.bundledeployment.certificate_secrets import CertificateSecrets
+from rukpak.bundledeployment.certificates import with_certificates
+from rukpak.bundledeployment.conversion_watch import ConversionWatch
+from rukpak.bundledeployment.count_schedule import (
+    NO_DELAY,
+    CustomResourceCounts,
+    count_request,
+    is_count_wanted,
+    time_to_count,
+)
+from rukpak.bundledeployment.crd_changes import CrdChangeReader
+from rukpak.bundledeployment.created_namespaces import observed
+from rukpak.bundledeployment.endpoint_probe import EndpointProbe, EndpointState
+from rukpak.bundledeployment.evaluate import evaluate
+from rukpak.bundledeployment.evaluation import Evaluation
+from rukpak.bundledeployment.events import (
+    CREATED_INDEX,
+    UID_INDEX,
+    EventMapper,
+    controller_references,
+    recorded_namespaces,
+)
+from rukpak.bundledeployment.existing_objects import ExistingObjectsChecker
+from rukpak.bundledeployment.held_definitions import with_held_definitions
+from rukpak.bundledeployment.informers import MEMBER_INDEX, ORPHAN_INDEX, RELEASED_INDEX, Informers
+from rukpak.bundledeployment.install import awaited_endpoints
+from rukpak.bundledeployment.inventory import OWNER_INDEX, Inventory
+from rukpak.bundledeployment.namespace_blockers import NamespaceBlockers
+from rukpak.bundledeployment.namespace_info import NamespaceInfo
+from rukpak.bundledeployment.namespace_reader import read_blockers
+from rukpak.bundledeployment.notes import restored
+from rukpak.bundledeployment.owner_lookup import observed_definition
+from rukpak.bundledeployment.pod_watch import PodWatch
+from rukpak.bundledeployment.render_cache import RenderCache
+from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle
+from rukpak.bundledeployment.rest_mapper import RestMapper
+from rukpak.bundledeployment.target import options_of
+from rukpak.bundledeployment.template import derive_record
+from rukpak.bundledeployment.usage import UsageReader, installed_definitions
+from rukpak.bundledeployment.webhook_endpoints import webhooks_without_endpoints
+from rukpak.bundledeployment.world import (
+    CRD,
+    NAMESPACE,
+    CustomResource,
+    DeletedWorld,
+    Interests,
+    ListFailure,
+    World,
+)
+from rukpak.format.objects import ObjectKey
+from rukpak.render.install_options import InstallOptions
+
+PODS_READ_AFTER = timedelta(seconds=5)
+"""How long a workload has to be unhealthy before its pods are read: most rollouts have ended by then."""
+
+MAX_FAILED_DELETIONS = 3
+"""An object whose deletion the API server refused that often is left behind, if the abandon annotation allows it."""
+
+
+@dataclass(frozen=True)
+class Observer:
+    """Observes all BundleDeployments; `memories` by name, recorded by act and publish."""
+
+    client: Client
+    informers: Informers
+    rest_mapper: RestMapper
+    render_cache: RenderCache
+    inventory: Inventory
+    event_mapper: EventMapper
+    usage: UsageReader
+    crd_changes: CrdChangeReader
+    endpoint_probe: EndpointProbe
+    certificates: CertificateSecrets
+    conversions: ConversionWatch
+    pods: PodWatch
+    existing_objects: ExistingObjectsChecker
+    memories: Mapping[str, Memory]
+    admission: AdmissionProbe | None = None
+    """Whether the webhook of Bundles is asked before one is created; None: there is none."""
+
+    async def observe(self, key: str) -> World | DeletedWorld | None:
+        """None: the BundleDeployment does not exist, and this process has no Memory of it. Raises ApiError only when the API
+        server does not report which kinds it serves.
+
+        Read in stages, of which each depends on those before.
+        """
+        raw, memory = self.informers.deployments.get(key), self.memories.get(key)
+        uid = raw["metadata"]["uid"] if raw is not None else None
+        if memory is not None and memory.uid != uid:
+            return DeletedWorld(key)
+        if raw is None:
+            return None
+        changes_before = self.event_mapper.changes
+        await self.rest_mapper.refresh()
+        deployment, memory = BundleDeployment.load(raw), memory or Memory(uid or "")
+        start = World(
+            now=datetime.now(UTC),
+            raw=raw,
+            deployment=deployment,
+            inventory=inventory.parse_annotation(deployment.metadata.annotations.get(INVENTORY_ANNOTATION, "")),
+            changes_before=changes_before,
+            last_applied=memory.last_applied,
+            usage=memory.usage,
+            brief_wait_since=memory.brief_wait_since,
+        )
+        if deployment.metadata.deleting:
+            return await self._with_removal(await self._with_objects(start), memory)
+        known = await self._with_objects(await self._with_record(await self._with_bundles(start)))
+        rendered = await self._with_contents(known)
+        return await self._with_state(await self._with_definitions(rendered), memory)
+
+    async def _with_bundles(self, world: World) -> World:
+        own = {obj["metadata"]["name"]: obj for obj in self.informers.bundles.by_index(OWNER_INDEX, world.uid)}
+        without_owner = self.informers.bundles.by_index(ORPHAN_INDEX, world.name)
+        orphans = {obj["metadata"]["name"] for obj in without_owner} - own.keys()
+        own |= {name: obj for name in orphans if (obj := self.informers.bundles.get(name)) is not None}
+        other = self.informers.bundles.get(world.target_bundle) if world.target_bundle not in own else None
+        owner = _owner_of(other) if other else ""
+        is_left = owner == described(world.name)
+        active = world.active_bundle if not world.is_target_active else None
+        known = {name: replace(self._bundle(obj), is_orphan=name in orphans) for name, obj in own.items()}
+        needed = (world.target_bundle, active, world.fallback.bundle if world.fallback else None)
+        is_complete = all(name in own for name in needed if name is not None)
+        return replace(
+            world,
+            bundles=known,
+            bundle_owner=owner,
+            left_bundle=self._bundle(other) if other and is_left else None,
+            content=await self._content(world, known.get(world.target_bundle), world.target.options),
+            active_content=await self._content(world, known.get(active or ""), world.installed_options),
+            fallback_content=await self._fallback_content(world, known),
+            admission_problem=await self.admission.problem() if self.admission and not is_complete else "",
+            is_active_name_taken=active is not None
+            and active not in own
+            and self.informers.bundles.get(active) is not None,
+        )
+
+    async def _fallback_content(self, world: World, known: Mapping[str, BundleInfo]) -> Content:
+        good = world.fallback
+        return await self._content(world, known.get(good.bundle), options_of(good)) if good else MissingContent()
+
+    async def _with_record(self, world: World) -> World:
+        """The World with the record from the Operator's status, if the active Bundle is missing and was never recorded."""
+        active = world.active_bundle
+        is_known = active is None or active in world.bundles or world.record(active) is not None
+        owners = world.deployment.metadata.owner_references
+        owner = next((one for one in owners if one.controller and one.kind == operators.KIND.kind), None)
+        if is_known or owner is None:
+            return world
+        try:
+            operator = operators.Operator.load(await self.client.get(operators.KIND, owner.name))
+        except ApiError:
+            return world
+        is_owner = operator.metadata.uid == owner.uid
+        return replace(world, derived_record=derive_record(world, operator.status) if is_owner else None)
+
+    async def _content(self, world: World, bundle: BundleInfo | None, options: InstallOptions) -> Content:
+        """The content of a Bundle, if it is unpacked, as it is to be installed."""
+        digest = bundles.digest_of_reference(bundle.image) if bundle is not None else ""
+        if bundle is None or not digest or bundle.unpack_state is not UnpackState.DONE:
+            return MissingContent()
+        return await self.render_cache.rendered(bundle.name, world.name, digest, options)
+
+    async def _with_objects(self, world: World) -> World:
+        interests = self._interests(world)
+        owned = await self.inventory.list(world.uid, world.inventory)
+        namespaces = self._namespaces(world, interests.namespaces)
+        definitions = filter(None, (definition_of(self.informers.crds.get(name)) for name in interests.crds))
+        name_of = self.event_mapper.name_of
+        crds = {crd.name: await observed_definition(self.client, crd, name_of, world.name) for crd in definitions}
+        return replace(
+            world,
+            interests=interests,
+            labeled={key: self.informers.pending_deletions.applied_to(entry) for key, entry in owned.labeled.items()},
+            taken=self._taken(world),
+            unsynced=owned.unsynced,
+            unreachable_kinds=owned.unreachable,
+            namespaces=namespaces,
+            crds=crds,
+            namespace_blockers=await self._namespace_blockers(namespaces.values()),
+        )
+
+    async def _with_contents(self, world: World) -> World:
+        """The World with the contents as they are applied now, and the notes of what was applied."""
+        contents = (world.content, world.active_content)
+        certificates = await self.certificates.read(world, contents)
+        content, active = (
+            with_certificates(each, certificates) if isinstance(each, RenderedBundle) else each for each in contents
+        )
+        content = with_held_definitions(world, content)
+        known = replace(world, certificates=certificates, content=content, active_content=active)
+        return known if known.last_applied else replace(known, last_applied=restored(known))
+
+    async def _with_definitions(self, world: World) -> World:
+        """The World with what the CustomResourceDefinitions break that are about to be replaced, and who converts for them."""
+        return replace(
+            world,
+            crd_problems=await self.crd_changes.problems(world, crd_gate.candidates(world)),
+            conversion_problems=await self.conversions.problems(world),
+            existing_objects=self.existing_objects.state(world.name),
+        )
+
+    def _taken(self, world: World) -> frozenset[ObjectKey]:
+        if world.is_target_active or not isinstance(world.content, RenderedBundle):
+            return frozenset()
+        return self.inventory.taken(world.uid, (item.key for item in world.content.objects()))
+
+    async def _with_state(self, world: World, memory: Memory) -> World:
+        """The World with its evaluation, and what depends on it: the state of what is installed, and of what the next phase waits
+        for."""
+        evaluation = evaluate(world)
+        endpoints = await self._endpoints(world, evaluation, memory.refused_since)
+        refused = {name: state.refused_since for name, state in endpoints.items()}
+        unhealthy = {key: entry.pod_selector for key, entry in world.owned.items() if entry.pod_selector}
+        since = (memory.unhealthy_since or world.now) if unhealthy else None
+        is_read = since is not None and not time_left(since, PODS_READ_AFTER, world.now)
+        return replace(
+            world,
+            evaluation=evaluation,
+            endpoint_problems={name: state.problem for name, state in endpoints.items()},
+            refused_since={name: each for name, each in {**memory.refused_since, **refused}.items() if each},
+            unhealthy_since=since,
+            pod_problems=await self.pods.problems(world.name, unhealthy if is_read else {}),
+            custom_resource_counts=await self._counts(world, memory.custom_resource_counts),
+        )
+
+    async def _endpoints(
+        self, world: World, evaluation: Evaluation, refused_since: Mapping[str, datetime]
+    ) -> dict[str, EndpointState]:
+        """The endpoints that the next phase waits for, by their Deployment."""
+        applied = world.content if evaluation.blocker is None else world.active_content
+        awaited = awaited_endpoints(world, applied) if isinstance(applied, RenderedBundle) else ()
+        return {
+            endpoint.deployment: await self.endpoint_probe.state(
+                endpoint,
+                world.certificates.get(endpoint.secret_key),
+                refused_since.get(endpoint.deployment),
+                world.now,
+            )
+            for endpoint in awaited
+        }
+
+    def _interests(self, world: World) -> Interests:
+        contents = world.contents
+        keys = [item.key for content in contents for item in content.objects()]
+        released_namespaces, released_crds = (
+            {obj["metadata"]["name"] for obj in informer.by_index(RELEASED_INDEX, world.name)}
+            for informer in (self.informers.namespaces, self.informers.crds)
+        )
+        return Interests(
+            kinds=world.inventory.union(*(content.absent_kinds for content in contents)),
+            namespaces=frozenset(
+                released_namespaces.union(
+                    (key.name for key in keys if key[:2] == NAMESPACE), recorded_namespaces(world.raw)
+                )
+            ),
+            crds=frozenset(released_crds.union(key.name for key in keys if key[:2] == CRD)),
+        )
+
+    def _namespaces(self, world: World, names: Iterable[str]) -> dict[str, NamespaceInfo]:
+        """The Namespaces with these names, and those that the BundleDeployment is a member of."""
+        found = [transforms.namespace_info_of(self.informers.namespaces.get(name)) for name in names]
+        found += map(transforms.namespace_info_of, self.informers.namespaces.by_index(MEMBER_INDEX, world.uid))
+        known = (self.informers.pending_deletions.applied_to(entry) for entry in found if entry is not None)
+        return {entry.name: observed(entry, world.raw, self._others(world, entry)) for entry in known}
+
+    def _others(self, world: World, namespace: NamespaceInfo) -> list[Object]:
+        """The other BundleDeployments that its labels name, and those that have recorded a Namespace of its name."""
+        found = [raw for uid in namespace.members for raw in self.informers.deployments.by_index(UID_INDEX, uid)]
+        found += self.informers.deployments.by_index(CREATED_INDEX, namespace.name)
+        by_uid = {raw["metadata"]["uid"]: raw for raw in found}
+        return [raw for uid, raw in by_uid.items() if uid != world.uid]
+
+    async def _namespace_blockers(self, namespaces: Iterable[NamespaceInfo]) -> dict[str, NamespaceBlockers]:
+        deleting = [namespace.name for namespace in namespaces if namespace.deletion_timestamp is not None]
+        kinds = self.rest_mapper.listable_kinds() if deleting else ()
+        return {name: await read_blockers(self.client, kinds, name) for name in deleting}
+
+    def _bundle(self, raw: Object) -> BundleInfo:
+        bundle = transforms.bundle_info(raw)
+        is_deleting = bundle.is_deleting or bundle.uid in self.informers.pending_deletions
+        return replace(bundle, is_deleting=is_deleting)
+
+    async def _counts(self, world: World, last: CustomResourceCounts | None) -> CustomResourceCounts | None:
+        """The number of custom resources, if it is wanted; counted when it is due and the CRDs are known."""
+        deployment = world.deployment
+        if not is_count_wanted(deployment):
+            return None
+        if time_to_count(deployment, last, world.now) != NO_DELAY:
+            return last
+        counts = await self.usage.custom_resources(world.uid, world.name)
+        request, is_deleting = count_request(deployment), deployment.metadata.deleting
+        return CustomResourceCounts(request, world.now, is_deleting, counts)
+
+    async def _with_removal(self, world: World, memory: Memory) -> World:
+        """The World with what a deletion needs. While it is held, these are the counts: what is read now may have changed by
+        then."""
+        world = replace(world, custom_resource_counts=await self._counts(world, memory.custom_resource_counts))
+        if world.deletion_hold:
+            return world
+        remaining = [key for key, entry in world.owned.items() if entry.deletion_timestamp is None]
+        failed = memory.failed_deletions.items()
+        return replace(
+            await self._with_custom_resources(world, memory),
+            webhooks_without_endpoints=await webhooks_without_endpoints(self.client, remaining),
+            foreign_objects=memory.foreign_objects,
+            undeletable=frozenset(uid for uid, times in failed if times >= MAX_FAILED_DELETIONS),
+        )
+
+    async def _with_custom_resources(self, world: World, memory: Memory) -> World:
+        """The World with the custom resources of its CRDs that are deleted with it, listed in each pass until there are none."""
+        if memory.has_no_custom_resources or world.deletion_policy != "Cascade":
+            return replace(world, custom_resources=())
+        found: list[CustomResource] = []
+        for crd in installed_definitions(self.informers.crds, world.uid, world.name):
+            kind = self.rest_mapper.storage_kind(crd.group_kind)
+            if kind is None:
+                continue
+            try:
+                objects, _ = await self.client.list(kind, metadata_only=True)
+            except NotFound:
+                continue
+            except ApiError as error:
+                return replace(world, custom_resources=None, list_failure=ListFailure(crd, error))
+            found += map(transforms.custom_resource, objects)
+        return replace(world, custom_resources=tuple(found))
+
+
+def _owner_of(bundle: Object) -> str:
+    owners = controller_references(bundle)
+    return described(owners[0]["name"]) if owners else "an unknown owner"
