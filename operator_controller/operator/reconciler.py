@@ -210,8 +210,11 @@ class OperatorReconciler:
         )
 
     async def publish(self, world: World, status_report: StatusReport[OperatorStatus] | None) -> None:
-        """Write the report, if there is one. Raises NotFound when the Operator is deleted."""
+        """Record what was observed for the passes to come; then write the report, if there is one. Raises NotFound when the
+        Operator is deleted."""
         self.missing_bundles.record(world)
+        if world.resolution is not None:
+            self.resolver.expect(world.resolution)
         if status_report is not None and await self.publisher(world.raw, status_report):
             count_installation(world.operator.status, status_report.status)
 

@@ -124,12 +124,19 @@ class Resolver:
         held = self._present(request.name)
         if held is not None and held.request == request:
             return AnswerState(held.answer, held.needs_recheck, held.is_component_settled, held.outdated_catalogs)
-        if self._requests.get(request.name) != request:  # its event has not been handled yet
-            self._read_again([request.name])
         failure = self._failure
         is_concerned = failure is not None and failure.snapshot.operators.get(request.name) == request
-        since = self._awaited.setdefault(request.name, datetime.now(UTC))
-        return AnswerState(error=failure.error if failure and is_concerned else None, since=since)
+        since = self._awaited.get(request.name) or datetime.now(UTC)
+        return AnswerState(error=failure.error if failure and is_concerned else None, since=since, request=request)
+
+    def expect(self, state: AnswerState) -> None:
+        """A pass has ended without an answer to the request of this state, if it has one."""
+        request = state.request
+        if request is None or ((held := self._present(request.name)) is not None and held.request == request):
+            return
+        if self._requests.get(request.name) != request:  # its event has not been handled yet
+            self._read_again([request.name])
+        self._awaited.setdefault(request.name, state.since or datetime.now(UTC))
 
     @property
     def answers(self) -> Mapping[str, Answer]:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from olmkit.errors import OlmError
 from operator_controller.resolve.answers.deprecations import Deprecations
 from operator_controller.resolve.explain.statements import Statement
-from operator_controller.resolve.snapshot.cluster_snapshot import MovingSet
+from operator_controller.resolve.snapshot.cluster_snapshot import MovingSet, OperatorRequest
 from operator_controller.resolve.snapshot.package_snapshot import STATES_WITH_CONTENT, CatalogState
 
 
@@ -203,6 +203,8 @@ class AnswerState:
     """Why the last attempt to resolve failed, if there is no answer."""
     since: datetime | None = None
     """Since when the present request has awaited its answer."""
+    request: OperatorRequest | None = None
+    """The present request, while it has no answer."""
 
     @property
     def certain_answer(self) -> Answer | None:

@@ -129,9 +129,11 @@ class RunningResolver:
         return resolution
 
     async def until(self, name: str, found: Callable[[AnswerState], bool]) -> AnswerState:
-        """The state of the Operator as soon as it is as wanted; it is read again whenever an Operator is woken."""
+        """The state of the Operator as soon as it is as wanted; it is read again whenever an Operator is woken. Each pass that
+        finds it otherwise ends as passes do."""
         async with asyncio.timeout(60):
             while not found(state := await self.state(name)):
+                self.resolver.expect(state)
                 await self.next_wake()
         return state
 

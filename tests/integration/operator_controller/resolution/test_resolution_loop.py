@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,22 @@ async def test_an_answer_is_never_used_for_another_spec(server: Server, tmp_path
         answer = (await cluster.answered("alpha")).answer
         assert answer is not None
         assert answer.kind is AnswerKind.NO_MATCHING_BUNDLE
+
+
+async def test_an_answer_is_awaited_since_the_first_pass_that_ends_without_it(server: Server, tmp_path: Path) -> None:
+    async with running(tmp_path) as cluster:
+        cluster.add_operator("alpha")
+        first, second = [await cluster.state("alpha") for _ in range(2)]
+        assert first.since is not None
+        assert second.since is not None
+        assert second.since > first.since, "to observe has no effect"
+        assert replace(second, since=first.since) == first
+        cluster.resolver.expect(first)
+        assert (await cluster.state("alpha")).since == first.since
+        answered = await cluster.answered("alpha")
+        assert answered.request is None
+        cluster.resolver.expect(first)
+        assert await cluster.state("alpha") == answered, "it was answered meanwhile"
 
 
 async def test_the_same_answer_to_a_changed_spec_wakes_the_operator(server: Server, tmp_path: Path) -> None:
