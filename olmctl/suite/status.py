@@ -9,13 +9,12 @@ from olmctl.cluster.session import Session, on_cluster
 from olmctl.commands import FAILED, NOT_FOUND, fail, warn
 from olmctl.suite.differences import compare
 from olmctl.suite.installed import is_newer
+from olmctl.suite.label_guard import LabelGuard, label_guard
 from olmctl.suite.manifests import load_manifests
 from olmctl.suite.objects import ObjectState, name_of, states
 from olmctl.suite.running import with_image_differences, with_leaders
 from olmctl.terminal import clean
-from olmkit.api.label_policy import POLICIES
 from olmkit.api.meta import Object
-from olmkit.runtime.discovery import Discovery
 
 _COLUMNS = (
     Column("NAME"),
@@ -27,11 +26,6 @@ _COLUMNS = (
     Column("LEADER", is_wide=True, empty=""),
     Column("IMAGE", is_wide=True, empty=""),
     Column("MESSAGE", is_wide=True, empty=""),
-)
-
-UNGUARDED = (
-    "this cluster serves no ValidatingAdmissionPolicy (Kubernetes 1.30): whoever may change Namespaces and "
-    "CustomResourceDefinitions can change the labels by which rukpak knows them"
 )
 
 
@@ -46,19 +40,16 @@ async def status(session: Session, output: str | None, no_headers: bool) -> int:
     if versions == [manifests.version]:
         compared = await compare(session.client, found)
         found, unknown = compared.states, compared.unknown
+    is_installed = any(each.found for each in found)
+    guard = await label_guard(session.client) if is_installed else LabelGuard()
     if output in ("json", "yaml"):
-        print_object(_document(found), output)
-    elif any(each.found for each in found):
-        print_states(found, is_wide=output == "wide", headers=not no_headers)
+        print_object(_document([*found, *guard.states]), output)
+    elif is_installed:
+        print_states([*found, *guard.states], is_wide=output == "wide", headers=not no_headers)
     _warn(found, versions, manifests.version, unknown)
-    if any(each.found for each in found) and not guards_labels(await session.client.discover()):
-        warn(UNGUARDED)
+    if guard.problem:
+        warn(guard.problem)
     return exit_status(found)
-
-
-def guards_labels(discovery: Discovery) -> bool:
-    """Whether the cluster serves the policy with which rukpak guards its labels; it is a part of Kubernetes since 1.30."""
-    return discovery.find(POLICIES.api_version, POLICIES.kind) is not None
 
 
 def _warn(found: Sequence[ObjectState], versions: Sequence[str], version: str, unknown: str) -> None:

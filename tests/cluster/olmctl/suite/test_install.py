@@ -12,7 +12,7 @@ from devcluster.cluster import Cluster
 from olmctl.suite.manifests import SYSTEM_NAMESPACE, load_manifests
 from olmctl.suite.objects import name_of
 from olmctl.suite.running import NO_LEADER
-from tests.cluster.olmctl.suite.conftest import INSTALL, Olm, is_installed
+from tests.cluster.olmctl.suite.conftest import INSTALL, UNGUARDED, Olm, is_installed
 from tests.leaders import leaders
 
 CONTROLLERS = {"catalogd", "rukpak", "operator-controller"}
@@ -103,7 +103,7 @@ def test_an_interrupted_installation_is_completed(olm: Olm, bare_cluster: Cluste
     assert len(rows) == len(NAMES)
     with leaders(bare_cluster):
         status, shown, err = olm("suite", "status")
-    assert (status, shown.splitlines(), err) == (0, lines[len(NAMES) :], "")
+    assert (status, shown.splitlines(), err) == (0, lines[len(NAMES) :], UNGUARDED)
 
 
 def test_another_image_is_rolled_out(olm: Olm, bare_cluster: Cluster) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from devcluster.cluster import Cluster
 from olmctl.suite.manifests import SYSTEM_NAMESPACE, load_manifests
+from olmkit.api.label_policy import POLICY
 from tests.cluster.conftest import await_allowed
-from tests.cluster.olmctl.suite.conftest import INSTALL, Olm, is_installed
+from tests.cluster.olmctl.suite.conftest import INSTALL, UNGUARDED, Olm, guard_labels, is_installed
 from tests.leaders import leaders
 
 IN_NAMESPACE = ("-n", SYSTEM_NAMESPACE)
@@ -20,9 +21,10 @@ CRD = "operators.operators.operatorframework.io"
 
 
 @pytest.fixture(autouse=True)
-def installed(olm: Olm) -> None:
-    """The suite is installed, as the manifests have it."""
+def installed(olm: Olm, bare_cluster: Cluster) -> None:
+    """The suite is installed, as the manifests have it, and rukpak has applied its policy."""
     assert olm(*INSTALL, "--force")[0] == 0
+    guard_labels(bare_cluster)
 
 
 def rows(out: str) -> dict[tuple[str, str], dict[str, Any]]:
@@ -53,6 +55,36 @@ def test_a_leader_is_who_renews_the_lease(olm: Olm, bare_cluster: Cluster) -> No
         f"Deployment {each['metadata']['name']}: no replica leads: none renews its lease"
         for each in load_manifests().deployments
     ]
+
+
+def test_the_policy_that_guards_the_labels_of_rukpak_is_shown(olm: Olm, bare_cluster: Cluster) -> None:
+    with leaders(bare_cluster):
+        status, out, err = olm("suite", "status", "-o", "json")
+        assert (status, err) == (0, "")
+        found = {name: row for (_, name), row in rows(out).items() if name.startswith(POLICY)}
+        assert {name: (row["kind"], row["status"], row["message"]) for name, row in found.items()} == {
+            POLICY: (
+                "ValidatingAdmissionPolicy",
+                "Installed",
+                "guards the labels of rukpak on Namespaces and CustomResourceDefinitions",
+            ),
+            f"{POLICY}-deny": (
+                "ValidatingAdmissionPolicyBinding",
+                "Installed",
+                "denies others a change of these labels",
+            ),
+            f"{POLICY}-warn": (
+                "ValidatingAdmissionPolicyBinding",
+                "Installed",
+                "warns who creates an object with such a label",
+            ),
+        }
+        assert [POLICY, "ValidatingAdmissionPolicy", "Installed"] in [
+            line.split() for line in olm("suite", "status")[1].splitlines()
+        ]
+        bare_cluster.kubectl("delete", "validatingadmissionpolicybinding", f"{POLICY}-deny")
+        status, out, err = olm("suite", "status", "-o", "json")
+        assert (status, err, f"{POLICY}-deny" in out) == (0, UNGUARDED, False)
 
 
 def test_what_is_scaled_to_zero_is_not_available(olm: Olm, bare_cluster: Cluster) -> None:
