@@ -416,4 +416,6 @@ def _deletion_conditions(world: World, outcome: Outcome, hold: str) -> list[Desi
     if isinstance(outcome, Exception):
         write = "the BundleDeployment could not be deleted" if deployment else "the finalizer could not be removed"
         left = f": {_error_text(write, outcome)}"
-    return [*unchanged, *_not_ready(Reason.REMOVING, f"removing the installed bundle{left}", Reason.REMOVING)]
+    is_installed = world.running is not None or world.installed_status is not None
+    subject = "installed bundle" if is_installed else "BundleDeployment" if deployment else "Operator"
+    return [*unchanged, *_not_ready(Reason.REMOVING, f"removing the {subject}{left}", Reason.REMOVING)]

@@ -138,7 +138,7 @@ def test_an_operator_that_is_deleted_during_its_installation_leaves_nothing(scen
     scene.until(
         BUNDLE_DEPLOYMENTS, "it is being deleted", lambda o: "deletionTimestamp" in o.get(name, {}).get("metadata", {})
     )
-    removing = scene.condition_when(name, "Reconciling", "True", "removing the installed bundle")
+    removing = scene.condition_when(name, "Reconciling", "True", "removing the BundleDeployment")
     assert triple(removing, "Ready")[:2] == ("False", "Removing")
     assert removing["metadata"]["finalizers"] == [FINALIZER]
     scene.set_finalizers(name)

@@ -279,14 +279,20 @@ def test_a_deletion_reports_what_is_left_and_keeps_other_conditions() -> None:
         pytest.param(
             world(operator(deleting=True)),
             Unavailable(0, "NoAnswer", "no answer"),
-            "removing the installed bundle: the finalizer could not be removed: no answer",
+            "removing the Operator: the finalizer could not be removed: no answer",
             id="the finalizer cannot be removed",
         ),
         pytest.param(
             world(operator(deleting=True)),
             RuntimeError("a fault"),
-            "removing the installed bundle: RuntimeError: a fault",
+            "removing the Operator: RuntimeError: a fault",
             id="an unexpected error",
+        ),
+        pytest.param(
+            world(operator(deleting=True), bundle_deployment=deployment("1.0.0")),
+            RuntimeError("a fault"),
+            "removing the BundleDeployment: RuntimeError: a fault",
+            id="nothing was installed",
         ),
     ],
 )
