@@ -162,10 +162,10 @@ class Desk:
         ready = condition("Ready", "True", "Succeeded")
         return self.apply(body, {"installed": record, "conditions": [ready]}, manager=manager)
 
-    def definition(self, uid: str, plural: str) -> str:
-        """Create a CRD as an object of the BundleDeployment with that uid; returns its name when it is served."""
+    def definition_body(self, plural: str, **properties: Any) -> Object:
+        """A CRD of version v1 whose custom resources have these properties beside their metadata."""
         group, kind = f"{self.prefix}.example.com", plural.capitalize()
-        schema = {"openAPIV3Schema": {"type": "object"}}
+        schema = {"openAPIV3Schema": {"type": "object", **({"properties": properties} if properties else {})}}
         spec = {
             "group": group,
             "scope": "Cluster",
@@ -173,10 +173,19 @@ class Desk:
             "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
         }
         metadata = {"name": f"{plural}.{group}"}
-        body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata}
-        name = self.apply({**body, "spec": spec}, uid=uid)
+        return {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": metadata,
+            "spec": spec,
+        }
+
+    def definition(self, uid: str, plural: str, **properties: Any) -> str:
+        """Create such a CRD as an object of the BundleDeployment with that uid, if it is one; returns its name when it is
+        served."""
+        name = self.apply(self.definition_body(plural, **properties), uid=uid)
         self.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", f"crd/{name}")
-        read_kind(self.cluster, f"/apis/{group}/v1/{plural}")
+        read_kind(self.cluster, f"/apis/{self.prefix}.example.com/v1/{plural}")
         return name
 
     def custom_resource(self, plural: str, name: str, *, uid: str = "", **metadata: Any) -> str:
