@@ -28,6 +28,8 @@ from olmkit.jobs import Job, JobContext, implement
 from olmkit.sources.errors import BadContent
 from olmkit.sources.oci.image import FromLabel
 from olmkit.sources.open import OpenedSource, open_source
+from olmkit.sources.reachability import verify_reachable
+from olmkit.sources.source import ImageSource
 from olmkit.sources.tree import CATALOG_LIMITS
 from olmkit.sources.unpack import Fetched, unpack
 from olmkit.store.checksums import FileChecksums
@@ -94,8 +96,13 @@ async def load(request: LoadRequest, context: JobContext) -> LoadResult:
 async def probe(request: LoadRequest) -> LoadResult | None:
     """The result that load() would return if the image still has the digest that is served; None otherwise.
 
-    Requests the digest only, and the manifest when the source has not proved yet that it has the content.
+    Requests the digest only, and the manifest when the source has not proved yet that it has the content; any answer is enough if
+    nothing is served yet, or the source is no image. Raises Waiting if the source does not answer.
     """
+    if not (request.served_digest and isinstance(request.source, ImageSource)):
+        with _step_in_errors():
+            await verify_reachable(request.source, request.access)
+        return None
     store = Store(request.store, create=False)
     async with AsyncExitStack() as stack:
         with _step_in_errors():

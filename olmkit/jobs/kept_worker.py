@@ -116,8 +116,8 @@ class KeptWorker:
         if process is not None and is_usable and files == self._files:
             return process
         self.stop()
-        await self._memory.acquire(self._limits.memory_bytes)
+        release = await self._memory.acquire(self._limits.memory_bytes)
         self._files = files
-        self._process = WorkerProcess(self._forks, Role.KEEP, self._limits, self._memory, MAX_ANSWER_BYTES)
+        self._process = WorkerProcess(self._forks, Role.KEEP, self._limits, release, MAX_ANSWER_BYTES)
         self.started += 1
         return self._process

@@ -3,7 +3,8 @@
 One MemoryBudget per process, shared by its Jobs. It counts the limits that the kernel enforces, not the use. A job that
 fetches and then parses needs little first and much later, so the room for the largest parser is never given to what may take
 long: jobs that wait for slow servers do not keep others from parsing, and no two jobs wait for each other. docs/decisions/0020.
-A job that has had its turn gives way to one that has had none: docs/decisions/0063.
+A job that has had its turn gives way to one that has had none: docs/decisions/0063. Jobs of sources that deliver come before
+those of sources that may not: docs/decisions/0070.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from olmkit.errors import OlmError
+from olmkit.jobs.source_records import SourceRecords
 
 MEBIBYTE = 1024 * 1024
 CONTROLLER_MEMORY_BYTES = 512 * MEBIBYTE
@@ -27,7 +29,7 @@ CGROUP_LIMIT_FILES = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/me
 UNLIMITED_BYTES = 1 << 60
 """Version 1 reports about 2**63 if there is no limit."""
 MAX_WAIT_SECONDS = 120.0
-"""A job that gave way and has waited this long is no longer overtaken by jobs that have had no turn."""
+"""Of the jobs that have waited this long, the one that waits longest is next, unless another one runs that was next for that."""
 MAX_DOUBLINGS = 10
 PARSER_TURN_FACTOR = 4
 """How much longer a parser runs before it may have to give way: what was fetched for it has to be fetched again."""
@@ -37,11 +39,13 @@ PARSER_TURN_FACTOR = 4
 class Turn:
     """The turns of one job: it holds its memory for at least `seconds` at a time, then it may have to give way.
 
-    `source` is where the job fetches from; "" if it does not matter. A job of a source that is slow is not preferred to others.
+    `source` is where the job fetches from; "" if it does not matter. A job of a source that is slow, or has not delivered
+    anything yet, is not preferred to others. `is_retry`: the job has failed before.
     """
 
     seconds: float = math.inf
     source: str = ""
+    is_retry: bool = field(default=False, kw_only=True)
     gave_way: int = 0
     """How often it did."""
     is_asked: bool = field(default=False, init=False)
@@ -86,7 +90,7 @@ class Turn:
 
     def for_parser(self) -> Turn:
         """The turn of the parser of this job, which holds memory of its own: when it gives way, the whole job does."""
-        return Turn(self.seconds * PARSER_TURN_FACTOR, self.source, self.gave_way)
+        return Turn(self.seconds * PARSER_TURN_FACTOR, self.source, self.gave_way, is_retry=self.is_retry)
 
 
 @dataclass(eq=False)
@@ -98,6 +102,8 @@ class _Hold:
     turn: Turn
     since: float
     granted: asyncio.Future[None]
+    is_overdue: bool = False
+    """Whether it was granted because it had waited for MAX_WAIT_SECONDS."""
 
 
 class MemoryBudget:
@@ -105,6 +111,7 @@ class MemoryBudget:
 
     def __init__(self, total: float = math.inf) -> None:
         self.total = total
+        self.sources = SourceRecords()
         self._reserved = 0
         """Bytes of `total` that are reserved for parsers."""
         self._largest_job = 0
@@ -128,25 +135,18 @@ class MemoryBudget:
             text = f"jobs have {total}Mi of memory, and one may need {needed}Mi: {remedy}"
             raise OlmError("InvalidConfiguration", text)
 
-    def try_acquire(self, size: int) -> bool:
-        """Take that much if it is free and nothing waits for it; to be returned by release()."""
-        fits = not self._waiting[False] and self._fits(size, parser=False)
-        if fits:
-            self._held[False] += size
-        return fits
+    async def acquire(self, size: int, turn: Turn | None = None) -> Callable[[], None]:
+        """Wait for that much and take it. Returns the function that returns it, which is to be called once.
 
-    def release(self, size: int, *, parser: bool = False) -> None:
-        """Return that much, for those that wait."""
-        self._held[parser] -= size
-        self._settle()
-
-    async def acquire(self, size: int) -> None:
-        """Wait for that much and take it; to be returned by release()."""
-        self._holding[False].remove(await self._granted(size, parser=False, turn=Turn()))
+        Without a `turn` it never gives way.
+        """
+        hold = await self._granted(size, parser=False, turn=turn or Turn())
+        return lambda: self._return(hold)
 
     @asynccontextmanager
     async def hold(self, size: int, *, parser: bool = False, turn: Turn | None = None) -> AsyncIterator[None]:
-        """Wait for that much, and hold it. Jobs that have had no turn come first, in the order of the calls.
+        """Wait for that much, and hold it. Jobs that have had no turn come first, in the order of the calls; rank() has the
+        rules.
 
         Without a `turn` it never gives way.
         """
@@ -174,7 +174,8 @@ class MemoryBudget:
     def _return(self, hold: _Hold) -> None:
         self._holding[hold.parser].remove(hold)
         hold.turn.end()
-        self.release(hold.size, parser=hold.parser)
+        self._held[hold.parser] -= hold.size
+        self._settle()
 
     def _settle(self) -> None:
         """Grant what fits, and ask jobs to give way to what does not."""
@@ -196,13 +197,28 @@ class MemoryBudget:
         waiting = self._waiting[kind]
         if not waiting:
             return iter(())
-        now, slow = asyncio.get_running_loop().time(), self._slow_sources()
+        oldest = min(waiting, key=lambda hold: hold.since)
+        now, rank = asyncio.get_running_loop().time(), self.rank()
+        oldest.is_overdue = now >= oldest.since + MAX_WAIT_SECONDS and not any(
+            each.is_overdue for each in self._holding[kind]
+        )
+        return iter(sorted(waiting, key=lambda hold: (not hold.is_overdue, rank(hold.turn), hold.since)))
 
-        def order(hold: _Hold) -> tuple[int, float]:
-            is_overdue = now >= hold.since + MAX_WAIT_SECONDS
-            return 0 if is_overdue else 2 if hold.turn.gave_way else int(hold.turn.source in slow), hold.since
+    def rank(self) -> Callable[[Turn], int]:
+        """The rank of jobs at this moment; those of the lowest are next.
 
-        return iter(sorted(waiting, key=order))
+        0: the source has delivered. 1: it has not delivered yet. 2: it is slow, or it has delivered and the job is a retry. 3: a
+        retry of a source that has never delivered, and a job that gave way.
+        """
+        slow = self._slow_sources()
+
+        def of(turn: Turn) -> int:
+            delivers = self.sources.has_delivered(turn.source)
+            if turn.gave_way or (turn.is_retry and not delivers):
+                return 3
+            return 2 if turn.is_retry or turn.source in slow else int(not delivers)
+
+        return of
 
     def _slow_sources(self) -> frozenset[str]:
         """The sources of jobs that have had a turn and have not ended."""
@@ -210,9 +226,10 @@ class MemoryBudget:
         return frozenset(each.turn.source for each in jobs if each.turn.gave_way or now >= each.turn.due()) - {""}
 
     def _make_room(self, waiting: _Hold) -> None:
-        """Ask jobs that have had their turn, the youngest first, unless `waiting` has had one itself. The eldest job gives way
-        only if all others are not enough, and parsers and the eldest each time later: so every job comes to its end."""
-        if waiting.turn.gave_way and not waiting.parser:
+        """Ask jobs that have had their turn, the youngest first, unless `waiting` has had one itself and is not overdue. The
+        eldest job gives way only if all others are not enough, and parsers and the eldest each time later: so every job comes to
+        its end."""
+        if waiting.turn.gave_way and not waiting.parser and not waiting.is_overdue:
             return
         loop = asyncio.get_running_loop()
         running = [each for each in self._holding[waiting.parser] if each.turn.can_give_way]

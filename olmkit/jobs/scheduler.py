@@ -43,10 +43,10 @@ log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-PROBE_TIMEOUT = timedelta(minutes=2)
-"""The timeout of a probe, including its time in the queue of probes; then the job runs as if it had no probe."""
 MAX_SLOT_TIME = timedelta(seconds=30)
 """The time after which a job leaves its slot to the next one, and its memory to a job that has had none."""
+WAITING_FOR_ANSWER = "waiting for the server to answer"
+"""The progress of a job whose source is asked whether it answers."""
 WAITING_FOR_MEMORY = "waiting for memory"
 """The progress of a job that has fetched what it is to parse."""
 NO_FILES_SANDBOX = Sandbox()
@@ -91,11 +91,11 @@ class Jobs(Generic[Result]):
     ) -> None:
         self._ended = ended
         self._limits = limits or Limits()
-        self._slots = _Slots(max_concurrent, max_slot_time.total_seconds())
-        self._forks = ForkServerClient(preload, sandbox)
         self._memory = memory or MemoryBudget()
+        self._slots = _Slots(max_concurrent, max_slot_time.total_seconds(), self._memory)
+        self._forks = ForkServerClient(preload, sandbox)
         self._memory.require(self._limits.fetch_memory_bytes, self._limits.parser_memory_bytes)
-        self._probes = ProbePool(self._forks, self._limits, sandbox, self._memory)
+        self._probes = ProbePool(self._forks, self._limits, sandbox, self._memory, max_slot_time)
         self._entries: dict[str, _Entry[Result]] = {}
         self._runs: set[asyncio.Task[None]] = set()
 
@@ -172,6 +172,7 @@ class Jobs(Generic[Result]):
             outcome = await self._probe(entry, task)
             if outcome is None:
                 outcome = await self._recorded(entry, task)
+                self._note(task.source, outcome)
         except OlmError as error:
             outcome = error.with_traceback(None)  # its frames hold the task
         except Exception as error:  # whatever it is, a job that stays Running would never be retried
@@ -181,23 +182,34 @@ class Jobs(Generic[Result]):
         self._ended(entry.key)
 
     async def _probe(self, entry: _Entry[Result], task: Task[Any, Result]) -> Result | None:
-        """The result, if the probe has it; None: the job itself is to run. Raises OlmError."""
-        if not task.probe:
+        """The result, if the probe has it; None: the job itself is to run. Raises OlmError, also if the source does not
+        answer."""
+        sources, source = self._memory.sources, task.source
+        if not task.probe and sources.answers(source):
             return None
-        entry.state = Running(entry.state.identity)
-        try:
-            async with asyncio.timeout(PROBE_TIMEOUT.total_seconds()):
+        async with self._probes.place(is_known=sources.answers(source), is_retry=entry.attempts > 1):
+            if not task.probe and sources.answers(source):
+                return None  # another job has got an answer meanwhile
+            entry.state = Running(entry.state.identity, "" if task.probe else WAITING_FOR_ANSWER)
+            try:
                 result = await self._probes.run(task)
-        except TimeoutError:
-            self._probes.drop()  # one probe may block the answers of all others
-            result = None
-        entry.state = Queued(entry.state.identity)
-        return result
+            except OlmError:
+                sources.failed(source)
+                raise
+            sources.answered(source)
+            entry.state = Queued(entry.state.identity)
+            return result
+
+    def _note(self, source: str, outcome: Result | OlmError) -> None:
+        if isinstance(outcome, Waiting):
+            self._memory.sources.failed(source)
+        elif not isinstance(outcome, OlmError):
+            self._memory.sources.delivered(source)
 
     async def _recorded(self, entry: _Entry[Result], task: Task[Any, Result]) -> Result | OlmError:
         """Run it when there is a slot and memory, and record that for the metrics."""
         with JobRecord(task.job) as record:
-            entry.turn = Turn(self._slots.max_seconds, task.source)
+            entry.turn = Turn(self._slots.max_seconds, task.source, is_retry=entry.attempts > 1)
             while (outcome := await self._one_turn(entry, task, record)) is None:
                 entry.state = Queued(entry.state.identity, gave_way=True)
                 record.wait()
@@ -209,7 +221,7 @@ class Jobs(Generic[Result]):
     ) -> Result | OlmError | None:
         """Run it from the start; None if it gave way to another job."""
         size, turn = task.job.first_process_memory(self._limits), entry.turn
-        async with self._memory.hold(size, turn=turn), self._slots.one():
+        async with self._memory.hold(size, turn=turn), self._slots.one(turn):
             try:
                 async with asyncio.timeout(None) as interruption:
                     turn.begin(partial(_expire, interruption))
@@ -314,26 +326,53 @@ def _expire(timeout: asyncio.Timeout) -> None:
 
 class _Slots:
     """Limits how many jobs begin. A job that takes long gives up its slot and continues: jobs that wait for slow servers must not
-    keep the others in the queue. How many run in all, their memory limits."""
+    keep the others in the queue. How many run in all, their memory limits; which one is next, the rank that `memory` has for it.
+    """
 
-    def __init__(self, count: int, max_seconds: float) -> None:
-        self._free = asyncio.Semaphore(count)
+    def __init__(self, count: int, max_seconds: float, memory: MemoryBudget) -> None:
+        self._free = count
+        self._memory = memory
+        self._waiting: list[tuple[Turn, asyncio.Future[None]]] = []
         self.max_seconds = max_seconds
 
     @asynccontextmanager
-    async def one(self) -> AsyncIterator[None]:
+    async def one(self, turn: Turn) -> AsyncIterator[None]:
         """Wait for a slot, and hold it."""
         async with AsyncExitStack() as stack:
-            await self._free.acquire()
+            await self._acquire(turn)
             giving_up = asyncio.create_task(self._give_up(stack))
-            stack.callback(self._free.release)
+            stack.callback(self._release)
             stack.callback(giving_up.cancel)
             yield
+
+    async def _acquire(self, turn: Turn) -> None:
+        granted = asyncio.get_running_loop().create_future()
+        self._waiting.append((turn, granted))
+        self._grant()
+        try:
+            await granted
+        except asyncio.CancelledError:
+            if granted.done() and not granted.cancelled():
+                self._release()  # it was granted at the same moment
+            raise
+
+    def _release(self) -> None:
+        self._free += 1
+        self._grant()
+
+    def _grant(self) -> None:
+        self._waiting = [(turn, granted) for turn, granted in self._waiting if not granted.done()]
+        if self._free and self._waiting:
+            rank = self._memory.rank()
+            first = min(self._waiting, key=lambda one: rank(one[0]))
+            self._waiting.remove(first)
+            self._free -= 1
+            first[1].set_result(None)
 
     async def _give_up(self, held: AsyncExitStack) -> None:
         await asyncio.sleep(self.max_seconds)
         held.pop_all()
-        self._free.release()
+        self._release()
 
 
 class _Answer(Generic[Result]):

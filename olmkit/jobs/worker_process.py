@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
@@ -14,7 +15,6 @@ import msgspec
 from olmkit.jobs import codec, protocol
 from olmkit.jobs.fork_client import ForkServerClient, ForkServerLost
 from olmkit.jobs.job import Limits, Role
-from olmkit.jobs.memory_budget import MemoryBudget
 
 
 class WorkerLost(ConnectionResetError):
@@ -45,17 +45,16 @@ class WorkerProcess:
         forks: ForkServerClient,
         role: Role,
         limits: Limits,
-        memory: MemoryBudget,
+        release: Callable[[], None],
         max_answer_bytes: int = protocol.MAX_ANSWER_BYTES,
     ) -> None:
         """Raises OSError; the memory is released then."""
-        self._memory = memory
-        self._size = limits.memory_bytes
+        self._release = release
         self._max_answer_bytes = max_answer_bytes
         try:
             self._child = forks.open(role, limits)
         except BaseException:
-            memory.release(self._size)
+            release()
             raise
         self._open: dict[int, asyncio.Future[bytes]] = {}
         self._closes_when_idle = False
@@ -127,7 +126,7 @@ class WorkerProcess:
                 lost = WorkerLost(None, str(server))
             except OSError as not_started:
                 lost = not_started
-            self._memory.release(self._size)
+            self._release()
             for answer in self._open.values():
                 if not answer.done():
                     answer.set_exception(error if isinstance(error, ValueError) else lost)

@@ -17,6 +17,8 @@ from olmkit.jobs import Job, JobContext, implement
 from olmkit.sources.errors import BadContent, SourceReason
 from olmkit.sources.oci.image import FetchedImage, fetch, resolve, verify_access
 from olmkit.sources.oci.image import unpack as unpack_image
+from olmkit.sources.reachability import verify_reachable
+from olmkit.sources.source import ImageSource
 from olmkit.sources.tree import BUNDLE_LIMITS
 from olmkit.store.store import Store, fill_staging
 from rukpak.bundle.storage import BUNDLE_FILE, FILES, PLAIN, REGISTRY, TYPE_FILE, is_intact, stored_type
@@ -85,6 +87,12 @@ async def unpack(request: UnpackRequest, context: JobContext) -> UnpackResult:
     return replace(found, staged=True)
 
 
+async def probe(request: UnpackRequest) -> UnpackResult | None:
+    """Return None when the registry has answered. Raises Waiting if it does not, BadReference, Blocked."""
+    await verify_reachable(ImageSource(request.ref), request.access)
+    return None
+
+
 def read_bundle(request: ReadRequest, context: JobContext) -> ReadResult:
     """Unpack the fetched image into the folder, and read it. Runs in the parser process. Raises BadContent, BadBundle,
     Waiting."""
@@ -141,5 +149,5 @@ def _contents(root: Path) -> Iterator[tuple[str, bytes]]:
             yield path.relative_to(root).as_posix(), path.read_bytes()
 
 
-implement(UNPACK, unpack)
+implement(UNPACK, unpack, probe=probe)
 implement(READ_BUNDLE, read_bundle)

@@ -1,17 +1,30 @@
 """Catalogs that cannot be pulled or read: each reports why in its status, and no other one is affected."""
 
+import json
+import re
+import socket
 import tarfile
+from collections.abc import Sequence
+from contextlib import ExitStack
 
 import pytest
 
+from devcluster.demo.full_catalog import catalog_object
 from devcluster.images import CONFIGS_LABEL, Registry
 from devcluster.watch import CATALOGS, PACKAGES, Object, condition, is_true
+from olmkit.api.bundles import PLAIN
+from tests.bench.api_requests import metrics
 from tests.conditions import triple
 from tests.e2e.faulty_registry import ABSENT_HOST, HOST
 from tests.e2e.hostile import OUT_OF_THE_IMAGE, archive
-from tests.e2e.packages import catalog_file, package_blobs, publish
+from tests.e2e.packages import catalog_file, package_blobs, publish, push_bundle, registry_bundle
 from tests.e2e.stage import Stage
 
+_FETCHING = re.compile(
+    r'^(olmkit_jobs_(?:running|queued)\{function="(?:load|unpack)"\} \S+|olmkit_jobs_finished_total\{function="(?:load|unpack)",'
+    r'outcome="(?!Succeeded).*"\} \S+)$',
+    re.MULTILINE,
+)
 NEVER_PULLED = "registry.example.com/bundles/never-pulled:v1"
 
 
@@ -113,6 +126,49 @@ def test_a_catalog_without_files(stage: Stage) -> None:
 )
 def test_a_registry_that_fails_is_retried(stage: Stage, reference: str, words: str) -> None:
     assert words in _refused(stage, reference, stalled=False)
+
+
+def test_registries_that_never_answer_keep_nobody_waiting(stage: Stage) -> None:
+    names, before = [f"{stage.name[:30]}-{number}" for number in range(10)], _unfinished_and_failed(stage)
+    with ExitStack() as stack:
+        # The kernel accepts the connections.
+        silent = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in names]
+        images = [f"127.0.0.1:{each.getsockname()[1]}/none:latest" for each in silent]
+        catalogs = [catalog_object(name, image, "1h") for name, image in zip(names, images, strict=True)]
+        deployments = [_bundle_deployment(name, image) for name, image in zip(names, images, strict=True)]
+        for name in names:
+            stage.also_delete("Catalog", name)
+        stage.cluster.kubectl("apply", "-f", "-", input=json.dumps(_list([*catalogs, *deployments])))
+        try:
+            package = f"{stage.name[:30]}-fine"
+            image = push_bundle(stage, package, registry_bundle(package))
+            publish(stage, package_blobs(package, {"1.0.0": image}))
+            stage.operator(package, package)
+            stage.ready_operator(package, "1.0.0")
+            assert _unfinished_and_failed(stage) == before, "jobs of registries that never answer have had no memory"
+        finally:
+            stage.cluster.kubectl("delete", "bundledeployments.core.rukpak.io", *names, "--wait=false")
+
+
+def _unfinished_and_failed(stage: Stage) -> list[str]:
+    """How many jobs that fetch run, wait for memory and have failed, in both controllers."""
+    texts = [metrics(stage.suite, name) for name in ("catalogd", "rukpak")]
+    return sorted(line for text in texts for line in _FETCHING.findall(text) if not line.endswith(" 0.0"))
+
+
+def _bundle_deployment(name: str, image: str) -> Object:
+    template = {"provisionerClassName": PLAIN, "source": {"type": "image", "image": {"ref": image}}}
+    spec = {"provisionerClassName": PLAIN, "template": {"spec": template}}
+    return {
+        "apiVersion": "core.rukpak.io/v1alpha1",
+        "kind": "BundleDeployment",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def _list(items: Sequence[Object]) -> Object:
+    return {"apiVersion": "v1", "kind": "List", "items": list(items)}
 
 
 def test_a_catalog_is_deleted_while_its_registry_does_not_answer(stage: Stage) -> None:

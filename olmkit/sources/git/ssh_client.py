@@ -30,7 +30,7 @@ from olmkit.sources.git.pack import PackError
 from olmkit.sources.git.ssh_auth import connect_options, login_failed, missing_key
 from olmkit.sources.git.thread_bridge import ThreadBridge
 from olmkit.sources.network import Timeouts
-from olmkit.sources.transport import ADDRESS_RETRY_DELAY
+from olmkit.sources.transport import ADDRESS_RETRY_DELAY, NoResponse
 
 Session: TypeAlias = "tuple[asyncssh.SSHClientConnection, asyncssh.SSHClientProcess[bytes]]"
 asyncssh.set_log_level(logging.CRITICAL)  # it logs each step of each session; errors contain what matters
@@ -179,6 +179,18 @@ class SshPipe:
         return data
 
 
+async def verify_reachable(address: GitAddress, access: Access) -> None:
+    """Return when the server has sent something: it speaks first. Raises Waiting."""
+    server, timeout = f"git server {address.authority}", access.timeouts.read
+    with await _connect_socket(address, access, server) as connected:
+        try:
+            async with asyncio.timeout(timeout):
+                await asyncio.get_running_loop().sock_recv(connected, 1)
+        except OSError as error:
+            words = f"{server} does not answer: nothing within {timeout:g} s"
+            raise NoResponse(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY) from error
+
+
 async def _connect_socket(address: GitAddress, access: Access, server: str) -> socket.socket:
     """A socket connected to the first of the host's addresses that is allowed and responds."""
     addresses, loop = access.addresses(), asyncio.get_running_loop()
@@ -194,7 +206,7 @@ async def _connect_socket(address: GitAddress, access: Access, server: str) -> s
                 )
         except (OSError, UnicodeError) as error:
             words = f"{server} cannot be resolved: no such host"
-            raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY) from error
+            raise NoResponse(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY) from error
         for info in infos:
             connected, last = await _connect_to(info, guard, access.timeouts.connect)
             if connected is not None:
@@ -204,7 +216,7 @@ async def _connect_socket(address: GitAddress, access: Access, server: str) -> s
         raise AddressRefused(
             SourceReason.ADDRESS_REFUSED, f"{server} has {refusal}: {REFUSED_ADDRESS_HINT}", ADDRESS_RETRY_DELAY
         )
-    raise Waiting(SourceReason.SOURCE_UNAVAILABLE, f"{server} does not answer: {last}", RETRY_DELAY)
+    raise NoResponse(SourceReason.SOURCE_UNAVAILABLE, f"{server} does not answer: {last}", RETRY_DELAY)
 
 
 async def _connect_to(

@@ -158,12 +158,16 @@ async def resolve(ref: str, registries: Registries) -> ResolvedImage:
     Raises BadReference, Waiting (ImageNotFound among them).
     """
     reference = parse(ref)
-    if reference.digest is not None:
-        return ResolvedImage(reference.by_digest(reference.digest), reference.digest)
+    digest = reference.digest or await request_digest(ref, registries)
+    return ResolvedImage(reference.by_digest(digest), digest)
+
+
+async def request_digest(ref: str, registries: Registries) -> str:
+    """The digest that the registry has for a reference, also for one by digest. Raises BadReference, Waiting."""
+    reference = parse(ref)
     async with Transport(registries) as transport:
         source = _Endpoints(transport, registries, reference)
-        digest = await source.first(lambda registry: registry.digest(reference.version))
-    return ResolvedImage(reference.by_digest(digest), digest)
+        return await source.first(lambda registry: registry.digest(reference.version))
 
 
 async def verify_access(ref: str, registries: Registries) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from olmkit.errors import OlmError
+from olmkit.jobs import memory_budget
 from olmkit.jobs.memory_budget import (
     CONTROLLER_MEMORY_BYTES,
     DEFAULT_MEMORY_BYTES,
@@ -55,7 +56,6 @@ async def test_memory_is_granted_in_order() -> None:
     assert [each.is_holding for each in (first, second, third)] == [True, False, False], (
         "a small request does not overtake"
     )
-    assert not budget.try_acquire(1)
     await first.release()
     await settle()
     assert [second.is_holding, third.is_holding, budget.held] == [True, True, 7]
@@ -70,7 +70,6 @@ async def test_room_for_the_largest_parser_is_reserved() -> None:
     fetching = [Holder(budget, 2) for _ in range(3)]
     await settle()
     assert [each.is_holding for each in fetching] == [True, True, False]
-    assert not budget.try_acquire(2)
     parsing = [Holder(budget, 6, parser=True) for _ in range(2)]
     await settle()
     assert [each.is_holding for each in parsing] == [True, False]
@@ -94,10 +93,10 @@ async def test_a_cancelled_request_is_skipped() -> None:
 
 async def test_memory_granted_during_a_cancellation_is_released() -> None:
     budget = MemoryBudget(10)
-    assert budget.try_acquire(10)
+    release = await budget.acquire(10)
     waiting = Holder(budget, 10)
     await settle()
-    budget.release(10)
+    release()
     assert budget.held == 10, "granted to the waiting task, which has not run yet"
     await waiting.cancel()
     assert [waiting.is_holding, budget.held] == [False, 0]
@@ -163,6 +162,40 @@ async def test_jobs_that_have_had_no_turn_come_first_and_those_of_a_slow_source_
     await wait_for_holding(*slow)
     for each in slow:
         await each.cancel()
+
+
+async def test_the_job_that_has_waited_longest_is_next_only_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_budget, "MAX_WAIT_SECONDS", 0)
+    budget = MemoryBudget(4)
+    budget.sources.delivered("good")
+    failing = [Slow(budget, 2, Turn(1000, f"bad-{number}", is_retry=True)) for number in range(4)]
+    await wait_for_holding(*failing[:2])
+    new, known = (Slow(budget, 2, Turn(1000, source)) for source in ("new", "good"))
+    await settle()
+    for ended, following in zip(
+        (failing[1], known, new, failing[0]), (known, new, failing[2], failing[3]), strict=True
+    ):
+        await ended.cancel()
+        await wait_for_holding(following)
+    for each in failing[2:]:
+        await each.cancel()
+    assert budget.held == 0
+
+
+async def test_a_job_that_has_waited_longest_is_next_even_if_it_is_of_the_lowest_rank(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory_budget, "MAX_WAIT_SECONDS", 0)
+    budget = MemoryBudget(2)
+    budget.sources.delivered("good")
+    first = Slow(budget, 2, Turn(0.001, "good"))
+    await wait_for_holding(first)
+    failing, good = Slow(budget, 2, Turn(0.001, "bad", is_retry=True)), Slow(budget, 2, Turn(0.001, "good"))
+    await wait_for_holding(good)
+    assert failing.turn.first < good.turn.first
+    for each in (first, failing, good):
+        await each.cancel()
+    assert budget.held == 0
 
 
 async def test_a_parser_gives_way_to_another_one_and_has_more_time_after_that() -> None:

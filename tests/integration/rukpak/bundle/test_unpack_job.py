@@ -1,4 +1,5 @@
-"""What the unpack job reports about an image of another format, and how jobs of a slow registry share the shipped memory."""
+"""What the unpack job reports about an image of another format, and how jobs share the shipped memory with those of slow and
+silent registries."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import asyncio
 import random
 import tempfile
 from collections.abc import Iterable
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -15,8 +17,11 @@ import yaml
 
 from devcluster.processes import REPOSITORY
 from devcluster.registry import registries_conf
-from olmkit.jobs import Finished, JobContext, Jobs, MemoryBudget, Queued, Running, Sandbox, Staging, Task
+from olmkit.errors import Waiting
+from olmkit.jobs import Failed, Finished, JobContext, Jobs, MemoryBudget, Queued, Running, Sandbox, Staging, Task
 from olmkit.jobs.memory_budget import CONTROLLER_MEMORY_BYTES
+from olmkit.jobs.scheduler import WAITING_FOR_ANSWER
+from olmkit.jobs.statistics import by_function
 from olmkit.runtime.flags import quantity
 from olmkit.sources.access import Access
 from olmkit.sources.errors import BadContent
@@ -30,6 +35,7 @@ from tests import images
 from tests.integration.disk import until_there_is_space
 from tests.integration.job_results import next_result, staged
 from tests.servers.local_registry import LocalRegistry
+from tests.servers.raw_server import speaking
 from tests.servers.registry_proxy import RegistryProxy, trickle
 from tests.unit.rukpak.builders import csv
 from tests.unit.rukpak.builders import files as files_of
@@ -106,12 +112,14 @@ class Unpacker:
         """What jobs left in the folder in which they work."""
         return staged(self._folder)
 
-    def running(self, names: Iterable[str]) -> list[str]:
-        return [name for name in names if isinstance(self.jobs.state(name), Running)]
+    def running(self, names: Iterable[str], step: str = "pulling layer") -> list[str]:
+        """Those whose progress begins with `step`."""
+        states = ((name, self.jobs.state(name)) for name in names)
+        return [name for name, state in states if isinstance(state, Running) and state.progress.startswith(step)]
 
-    async def wait_for_running(self, names: Iterable[str], count: int) -> None:
+    async def wait_for_running(self, names: Iterable[str], count: int, step: str = "pulling layer") -> None:
         while True:
-            if len(self.running(names)) >= count:
+            if len(self.running(names, step)) >= count:
                 return
             await asyncio.sleep(0.01)
 
@@ -148,6 +156,39 @@ async def test_images_of_a_slow_registry_give_way_to_one_of_a_fast_registry_and_
         finally:
             await unpacker.jobs.close()
     assert unpacker.memory.held == 0
+
+
+async def never_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Read until the client gives up."""
+    while await reader.read(65536):
+        pass
+
+
+async def test_images_of_registries_that_never_answer_hold_no_memory(
+    local_registry: LocalRegistry, tmp_path: Path
+) -> None:
+    fast, names = local_registry.address, [f"silent-{number}" for number in range(12)]
+    digest = images.push(fast, "unpack/beside", "v1", [images.tar(BUNDLE)], {})
+    async with AsyncExitStack() as stack, asyncio.timeout(120):
+        servers = await stack.enter_async_context(AsyncExitStack())
+        silent = [await servers.enter_async_context(speaking(never_answer)) for _ in names]
+        unpacker = Unpacker(tmp_path, fast, *silent)
+        stack.push_async_callback(unpacker.jobs.close)
+        for name, address in zip(names, silent, strict=True):
+            unpacker.start(name, f"{address}/unpack/a@{digest}")
+        await unpacker.wait_for_running(names, len(names), WAITING_FOR_ANSWER)
+        unpacker.start("fast", f"{fast}/unpack/beside@{digest}")
+        assert await unpacker.ends.get() == "fast"
+        assert unpacker.digest("fast") == digest
+        unpacking = by_function()[UNPACK.name]
+        assert (unpacking.running, len(unpacking.queued_since)) == (0, 0), "no other job runs or waits for memory"
+        await servers.aclose()
+        assert {await unpacker.ends.get() for _ in names} == set(names)
+        for name, address in zip(names, silent, strict=True):
+            state = unpacker.jobs.state(name)
+            assert isinstance(state, Failed)
+            assert isinstance(state.error, Waiting)
+            assert f"registry {address} does not answer" in state.error.message
 
 
 @pytest.mark.parametrize("where", ["the store", "temporary files"])
