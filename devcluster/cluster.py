@@ -5,11 +5,13 @@ The processes belong to a supervisor process (supervisor.py), which ends when th
 
 import base64
 import contextlib
+import functools
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,13 +19,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from devcluster import kubeconfig, programs, state
+from devcluster.api_client import ApiProxy
 from devcluster.control_plane import write_private
 from devcluster.errors import DevclusterError
 from devcluster.nodes import real_node, sandbox
 from devcluster.processes import python_environment
 from devcluster.supervisor import Request
 
-_TOKEN_DURATION = "24h"
+_TOKEN_SECONDS = 24 * 3600
 _STOP_SECONDS = 30.0
 
 
@@ -56,12 +59,22 @@ class Cluster:
         """Called by `start` only."""
         self._supervisor = supervisor
         self._kubectl = kubectl
+        self._proxy: ApiProxy | None = None
+        self._proxy_lock = threading.Lock()
         self.state = started
         self.is_managed = is_managed
         self.folder = state.run_folder(started.name)
         self.kubeconfig = Path(started.kubeconfig)
         self.registry = started.registry
         self.registries_conf = Path(started.registries_conf)
+
+    @property
+    def api(self) -> ApiProxy:
+        """Requests to the API server as the cluster's admin, at a tenth of what a process of kubectl costs."""
+        with self._proxy_lock:
+            if self._proxy is None:
+                self._proxy = ApiProxy(self._kubectl, self.kubeconfig)
+            return self._proxy
 
     def kubectl(self, *arguments: str, input: str | None = None) -> str:
         """Run kubectl as the cluster's admin and return its output. Raises DevclusterError with its error message."""
@@ -75,17 +88,26 @@ class Cluster:
 
     def token_kubeconfig(self, namespace: str, serviceaccount: str) -> Path:
         """Write a kubeconfig with a new token (24 h) of an existing ServiceAccount; return its path."""
-        token = self.kubectl(
-            "create", "token", serviceaccount, f"--namespace={namespace}", f"--duration={_TOKEN_DURATION}"
-        )
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{serviceaccount}/token"
+        asked = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": _TOKEN_SECONDS},
+        }
+        token = self.api.call("POST", path, asked)["status"]["token"]
+        server, authority = self._endpoint
+        written = self.folder / "tokens" / f"{namespace}-{serviceaccount}.kubeconfig"
+        written.parent.mkdir(mode=0o700, exist_ok=True)
+        write_private(written, kubeconfig.render(server, authority, token, serviceaccount))
+        return written
+
+    @functools.cached_property
+    def _endpoint(self) -> tuple[str, bytes | None]:
+        """The URL of the API server, and its CA unless it is one of the system's."""
         view = json.loads(self.kubectl("config", "view", "--raw", "--minify", "--flatten", "--output=json"))
         entry = view["clusters"][0]["cluster"]
         encoded = entry.get("certificate-authority-data")
-        authority = base64.b64decode(encoded) if encoded else None
-        path = self.folder / "tokens" / f"{namespace}-{serviceaccount}.kubeconfig"
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        write_private(path, kubeconfig.render(entry["server"], authority, token.strip(), serviceaccount))
-        return path
+        return entry["server"], base64.b64decode(encoded) if encoded else None
 
     def import_image(self, archive: Path) -> None:
         """Import an image from an OCI archive into the real node, as one does without a registry. Raises DevclusterError."""
@@ -114,6 +136,8 @@ class Cluster:
 
     def stop(self) -> None:
         """Stop all processes, remove the routes and the folder. A second call does nothing."""
+        if self._proxy is not None:
+            self._proxy.close()
         _dismiss(self._supervisor, self.folder)
 
     def __enter__(self) -> Self:

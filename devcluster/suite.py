@@ -4,6 +4,7 @@ Each uses its own ServiceAccount with the permissions of config/rbac, and catalo
 cluster. They end with the process that started them.
 """
 
+import http.client
 import json
 import ssl
 import sys
@@ -22,6 +23,7 @@ from devcluster.services import Services, answers, free_address, port_of
 
 NAMESPACE = "olm-suite-system"
 WEBHOOKS = REPOSITORY / "config" / "webhook"
+_CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 # Name of the component and of its ServiceAccount -> Python package.
 COMPONENTS = {"catalogd": "catalogd", "rukpak": "rukpak", "operator-controller": "operator_controller"}
 
@@ -151,19 +153,14 @@ class Suite(Services):
         The caBundle that an earlier process wrote stays, so that another one has nothing to write.
         """
         if self._cluster.is_managed:
-            if self._webhooks_name_service():
+            wanted = self._webhooks()
+            status, found = self._cluster.api.request("GET", f"{_CONFIGURATIONS}/{wanted['metadata']['name']}")
+            if status == http.client.OK and any("service" in each["clientConfig"] for each in found["webhooks"]):
                 self._delete_webhooks()  # those of manifests may not name a URL in addition
-            self._apply(json.dumps(self._webhooks()))
-
-    def _webhooks_name_service(self) -> bool:
-        """Whether there are webhooks that name a Service."""
-        name, path = self._webhooks()["metadata"]["name"], "jsonpath={.webhooks[*].clientConfig.service.name}"
-        found = self._cluster.kubectl("get", "validatingwebhookconfiguration", name, "--ignore-not-found", "-o", path)
-        return bool(found)
+            self._cluster.api.apply(_CONFIGURATIONS, wanted)
 
     def _delete_webhooks(self) -> None:
-        name = self._webhooks()["metadata"]["name"]
-        self._cluster.kubectl("delete", "validatingwebhookconfiguration", name, "--ignore-not-found")
+        self._cluster.api.request("DELETE", f"{_CONFIGURATIONS}/{self._webhooks()['metadata']['name']}")
 
     def _webhooks(self) -> dict[str, Any]:
         """The configuration of config/webhook with URLs in the place of the Service."""

@@ -1,12 +1,12 @@
 """Watches the objects of one kind, so that the demo and the tests wait for events and never sleep.
 
-kubectl makes the watch, so any kubeconfig works. A watch that ends is started again with a new list. What is asked of a watch is
+A watch that ends is started again with a new list. What is asked of a watch is
 answered with what the API server had at that time, or with something newer.
 """
 
+import http.client
 import json
 import queue
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from devcluster import programs
+from devcluster.api_client import Lines
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
-from devcluster.processes import with_parent_death_signal
 
 Object = dict[str, Any]
 Answer = TypeVar("Answer")
@@ -30,7 +29,6 @@ BUNDLES = "/apis/core.rukpak.io/v1alpha1/bundles"
 NAMESPACES = "/api/v1/namespaces"
 
 _RETRY_SECONDS = 0.5
-_LIST_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -62,13 +60,12 @@ class Watch:
     def __init__(self, cluster: Cluster, path: str, events: "queue.Queue[Event] | None" = None) -> None:
         """Start watching. Existing objects are events too. Several watches may share a queue of `events`, which their owner reads
         instead of calling `next` and `until`."""
-        self._program = programs.kubectl()
-        self._arguments = [f"--kubeconfig={cluster.kubeconfig}", "get", "--raw"]
+        self._api = cluster.api
         self._path = path
         self._events: queue.Queue[Event] = queue.Queue() if events is None else events
         self._stopped = threading.Event()
         self._listed = threading.Event()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._stream: Lines | None = None
         self._lock = threading.Lock()
         self.objects: dict[str, Object] = {}
         self._versions: dict[str, int] = {}
@@ -149,8 +146,8 @@ class Watch:
         """End the watch."""
         with self._lock:
             self._stopped.set()
-            if self._process is not None:
-                self._process.kill()
+            if self._stream is not None:
+                self._stream.close()
         self._thread.join()
 
     def __enter__(self) -> Self:
@@ -175,11 +172,9 @@ class Watch:
 
     def _list(self) -> _Listed | None:
         """The objects as they are; None if the request failed."""
-        arguments = [*self._arguments, self._path, f"--request-timeout={_LIST_SECONDS}s"]
-        done = subprocess.run([self._program, *arguments], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            return _Listed({}, None) if "(NotFound)" in done.stderr else None
-        listed = json.loads(done.stdout)
+        status, listed = self._api.request("GET", self._path)
+        if status != http.client.OK or listed is None:
+            return _Listed({}, None) if status == http.client.NOT_FOUND else None
         return _Listed({_name(item): item for item in listed["items"]}, int(listed["metadata"]["resourceVersion"]))
 
     def _send_listed(self, known: dict[str, int], listed: _Listed) -> None:
@@ -191,27 +186,21 @@ class Watch:
 
     def _read(self, path: str, known: dict[str, int]) -> None:
         """Send events for changes until the stream ends."""
+        try:
+            stream = self._api.lines(path)
+        except OSError:
+            return
         with self._lock:
             if self._stopped.is_set():
-                return
-            self._process = subprocess.Popen(
-                with_parent_death_signal(self._program, [*self._arguments, path]),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
+                stream.close()
+            self._stream = stream
+        for line in stream:
             change = json.loads(line)
-            if change["type"] not in ("ADDED", "MODIFIED", "DELETED"):
+            if change.get("type") not in ("ADDED", "MODIFIED", "DELETED"):
                 break
             found = change["object"]
             gone = change["type"] == "DELETED"
             self._send(known, _name(found), None if gone else found, _version(found))
-        self._process.kill()
-        self._process.wait()
-        self._process.stdout.close()
 
     def _send(self, known: dict[str, int], name: str, object_: Object | None, version: int) -> None:
         if object_ is None:

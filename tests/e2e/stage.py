@@ -1,26 +1,31 @@
 """What one e2e test does with the cluster: publish catalogs, apply objects, wait for conditions, and delete everything."""
 
+import http.client
 import json
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
+from devcluster.api_client import MERGE
 from devcluster.cluster import Cluster
 from devcluster.demo.full_catalog import catalog_object, operator_object
 from devcluster.errors import DevclusterError
 from devcluster.images import Catalog, Content, Pushed, Registry
 from devcluster.suite import Suite
-from devcluster.watch import BUNDLE_DEPLOYMENTS, CATALOGS, OPERATORS, PACKAGES, Object, Watch, is_true
+from devcluster.watch import BUNDLE_DEPLOYMENTS, CATALOGS, NAMESPACES, OPERATORS, PACKAGES, Object, Watch, is_true
 
 Answer = TypeVar("Answer")
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 POLL = "1s"
 
-_RESOURCES = {
-    "Operator": "operators.operators.operatorframework.io",
-    "Catalog": "catalogs.catalogd.operatorframework.io",
+_PATHS = {
+    "Operator": OPERATORS,
+    "Catalog": CATALOGS,
+    "bundledeployment": BUNDLE_DEPLOYMENTS,
+    "crd": CRDS,
+    "namespace": NAMESPACES,
 }
-_WATCHED = {"Operator": OPERATORS, "Catalog": CATALOGS}
+"""The paths of the kinds that tests ask for most: requests to them take no process of kubectl."""
 
 
 class ClusterStage:
@@ -60,9 +65,9 @@ class ClusterStage:
         return self.apply(operator_object(package, name or self.name, **spec))
 
     def apply(self, object_: Object) -> str:
-        """kubectl apply of one object, which the end of the test deletes; returns its name."""
+        """Apply a Catalog or an Operator, which the end of the test deletes; returns its name."""
         name = str(object_["metadata"]["name"])
-        self.cluster.kubectl("apply", "-f", "-", input=json.dumps(object_))
+        self.cluster.api.apply(_PATHS[object_["kind"]], object_)
         self.also_delete(object_["kind"], name)
         return name
 
@@ -72,7 +77,7 @@ class ClusterStage:
             self._applied.append((kind, name))
 
     def patch_operator(self, name: str, spec: Mapping[str, Any]) -> None:
-        """kubectl patch, as in the guide."""
+        """Change the spec of an Operator."""
         self._patch("Operator", name, spec)
 
     def patch_catalog(self, name: str, spec: Mapping[str, Any]) -> None:
@@ -80,13 +85,15 @@ class ClusterStage:
         self._patch("Catalog", name, spec)
 
     def _patch(self, kind: str, name: str, spec: Mapping[str, Any]) -> None:
-        body = json.dumps({"spec": dict(spec)})
-        self.cluster.kubectl("patch", _RESOURCES[kind], name, "--type=merge", "-p", body)
+        self.cluster.api.call("PATCH", f"{_PATHS[kind]}/{name}", {"spec": dict(spec)}, MERGE)
 
     def get(self, kind: str, name: str) -> Object:
         """The object as it is."""
-        found: Object = json.loads(self.cluster.kubectl("get", _RESOURCES.get(kind, kind), name, "-o", "json"))
-        return found
+        if kind in _PATHS:
+            found: Object = self.cluster.api.call("GET", f"{_PATHS[kind]}/{name}")
+            return found
+        other: Object = json.loads(self.cluster.kubectl("get", kind, name, "-o", "json"))
+        return other
 
     def watch(self, path: str) -> Watch:
         """The watch of this test on a path."""
@@ -128,20 +135,27 @@ class ClusterStage:
             name, f"Ready with {version}", lambda o: is_true(o, "Ready") and installed_version(o) == version, seconds
         )
 
-    def delete(self, kind: str, name: str) -> str:
-        """kubectl delete, as in the guide; returns the output of kubectl when the object is gone."""
-        printed = self.cluster.kubectl("delete", _RESOURCES[kind], name, "--timeout=90s")
+    def delete(self, kind: str, name: str) -> None:
+        """Delete the object, and wait until it is gone."""
+        self.request_deletion(kind, name)
         self._applied = [entry for entry in self._applied if entry != (kind, name)]
-        if (path := _WATCHED.get(kind)) in self._watches:  # the watch must not use earlier events for the next question
-            self.until(path, f"{kind} {name} is deleted", lambda objects: name not in objects)
-        return printed
+        self._until_gone(kind, {name}, 90)
 
     def request_deletion(self, kind: str, name: str) -> None:
-        """kubectl delete, without waiting until the object is gone."""
-        self.cluster.kubectl("delete", _RESOURCES[kind], name, "--wait=false")
+        """Delete the object, without waiting until it is gone."""
+        self.cluster.api.call("DELETE", f"{_PATHS[kind]}/{name}")
+
+    def _until_gone(self, kind: str, names: Collection[str], seconds: float) -> None:
+        what = f"{kind} {', '.join(sorted(names))} is deleted"
+        self.until(_PATHS[kind], what, lambda objects: not objects.keys() & set(names), seconds)
 
     def exists(self, *names: str) -> bool:
-        """Whether kubectl finds the object ("namespace", "x")."""
+        """Whether there is this object ("namespace", "x")."""
+        kind, name = names[:2]
+        if kind in _PATHS and len(names) == 2:
+            status, _ = self.cluster.api.request("GET", f"{_PATHS[kind]}/{name}")
+            assert status in (http.client.OK, http.client.NOT_FOUND)
+            return status == http.client.OK
         try:
             self.cluster.kubectl("get", *names)
         except DevclusterError as error:
@@ -154,9 +168,11 @@ class ClusterStage:
         """Delete what was applied, Operators first, and wait until nothing of it is left."""
         try:
             for kind in ("Operator", "Catalog"):
-                names = [name for applied, name in self._applied if applied == kind]
+                names = {name for applied, name in self._applied if applied == kind}
+                for name in names:
+                    self.cluster.api.request("DELETE", f"{_PATHS[kind]}/{name}")
                 if names:
-                    self.cluster.kubectl("delete", _RESOURCES[kind], *names, "--ignore-not-found", "--timeout=120s")
+                    self._until_gone(kind, names, 120)
             operators = {name for kind, name in self._applied if kind == "Operator"}
             catalogs = {name for kind, name in self._applied if kind == "Catalog"}
             self.until(BUNDLE_DEPLOYMENTS, "the BundleDeployments are gone", lambda o: not operators & o.keys(), 120)

@@ -139,7 +139,7 @@ def test_an_operator_is_installed_updated_and_deleted_as_in_the_guide(stage: Sta
     )
     assert patched.strip() == f"operator.operators.operatorframework.io/{name} patched"
     _assert_runs(stage, name, example.image(pushed, middle), middle)
-    deleted = stage.delete("Operator", name)
+    deleted = stage.cluster.kubectl("delete", "operators.operators.operatorframework.io", name, "--timeout=90s")
     assert deleted.strip() == f'operator.operators.operatorframework.io "{name}" deleted'
     assert not stage.exists("namespace", example.namespace)
     assert not stage.exists("crd", example.crd)

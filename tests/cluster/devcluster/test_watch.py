@@ -1,10 +1,10 @@
 """Watches of objects on a local cluster, when their stream ends, and when it is behind."""
 
 import json
-import os
-import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -30,51 +30,60 @@ PATH = f"/apis/{GROUP}/v1/things"
 THING = {"apiVersion": f"{GROUP}/v1", "kind": "Thing", "metadata": {"name": "one"}}
 
 
+class LateWatch(Watch):
+    """A watch whose events can be held back, and whose stream can be ended."""
+
+    def __init__(self, cluster: Cluster, path: str) -> None:
+        self.may_send = threading.Event()
+        self.may_send.set()
+        super().__init__(cluster, path)
+
+    def _send(self, *arguments: Any) -> None:
+        self.may_send.wait()
+        super()._send(*arguments)
+
+    def disconnect(self) -> None:
+        while self._stream is None:
+            self.next(0.1)
+        self._stream.close()
+
+
 @pytest.fixture
-def things(cluster: Cluster) -> Iterator[Watch]:
+def things(cluster: Cluster) -> Iterator[LateWatch]:
     """A watch of the one thing that exists, until which its kind exists too."""
     cluster.kubectl("apply", "-f", "-", input=json.dumps(DEFINITION))
     try:
         cluster.kubectl("wait", "--for=condition=Established", f"crd/things.{GROUP}")
         # By its path: discovery follows a CRD that is Established.
         cluster.kubectl("create", "--raw", PATH, "--filename=-", input=json.dumps(THING))
-        with Watch(cluster, PATH) as watch:
+        with LateWatch(cluster, PATH) as watch:
             watch.until("the thing is listed", lambda found: "one" in found)
             yield watch
     finally:
         cluster.kubectl("delete", "crd", f"things.{GROUP}", "--ignore-not-found")
 
 
-def stream_of(watch: Watch) -> int:
-    """The process id of its stream."""
-    while watch._process is None:
-        watch.next(0.1)
-    return watch._process.pid
-
-
 @contextmanager
-def paused(process: int) -> Iterator[None]:
-    os.kill(process, signal.SIGSTOP)
+def paused(watch: LateWatch) -> Iterator[None]:
+    """What the API server sends does not become an event."""
+    watch.may_send.clear()
     try:
         yield
     finally:
-        os.kill(process, signal.SIGCONT)
+        watch.may_send.set()
 
 
 def test_objects_that_end_with_their_kind_are_deleted_for_a_watch_whose_stream_has_ended(
-    cluster: Cluster, things: Watch
+    cluster: Cluster, things: LateWatch
 ) -> None:
-    stream = stream_of(things)
-    os.kill(stream, signal.SIGSTOP)
-    try:
+    with paused(things):
         cluster.kubectl("delete", "crd", f"things.{GROUP}")
-    finally:
-        os.kill(stream, signal.SIGKILL)
+        things.disconnect()
     things.until("the thing is gone", lambda found: not found)
 
 
-def test_nothing_is_answered_from_before_a_change(cluster: Cluster, things: Watch) -> None:
-    with paused(stream_of(things)):
+def test_nothing_is_answered_from_before_a_change(cluster: Cluster, things: LateWatch) -> None:
+    with paused(things):
         cluster.kubectl("label", f"things.{GROUP}", "one", "changed=yes")
         with pytest.raises(DevclusterError, match="have not come: there is a thing"):
             things.until("there is a thing", lambda found: "one" in found, seconds=2)
@@ -82,9 +91,15 @@ def test_nothing_is_answered_from_before_a_change(cluster: Cluster, things: Watc
     assert labels == {"changed": "yes"}
 
 
-def test_nothing_is_answered_from_before_a_deletion(cluster: Cluster, things: Watch) -> None:
-    with paused(stream_of(things)):
+def test_nothing_is_answered_from_before_a_deletion(cluster: Cluster, things: LateWatch) -> None:
+    with paused(things):
         cluster.kubectl("delete", f"things.{GROUP}", "one")
         with pytest.raises(DevclusterError, match="have not come: there is an answer"):
             things.until("there is an answer", lambda found: True, seconds=2)
     assert things.until("there is an answer", lambda found: [*found] or ["none"]) == ["none"]
+
+
+def test_a_watch_outlives_the_api_server(cluster: Cluster, things: LateWatch) -> None:
+    cluster.restart_apiserver()
+    cluster.kubectl("label", f"things.{GROUP}", "one", "after=restart")
+    things.until("the change is seen", lambda found: found["one"]["metadata"].get("labels") == {"after": "restart"})

@@ -1,6 +1,5 @@
 """catalogd and operator-controller as processes under their own ServiceAccounts; the tests play the role of rukpak."""
 
-import json
 import re
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -9,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from devcluster.api_client import MERGE
 from devcluster.cluster import Cluster
 from devcluster.suite import Suite
-from devcluster.watch import BUNDLE_DEPLOYMENTS, Object, condition
+from devcluster.watch import BUNDLE_DEPLOYMENTS, BUNDLES, Object, condition
 from tests.cluster.operator_controller.operator.site import Site, make_site
 from tests.e2e.packages import catalog_file, package_blobs
 from tests.e2e.stage import Stage
@@ -62,7 +62,7 @@ class Scene(Stage):
             },
             "spec": template["spec"],
         }
-        self.cluster.kubectl("apply", "-f", "-", input=json.dumps(body))
+        self.cluster.api.apply(BUNDLES, body)
         self.set_status(name, HEALTHY, active=bundle)
         return bundle
 
@@ -94,15 +94,12 @@ class Scene(Stage):
         if active is not None:
             status["activeBundle"] = active
         status |= {key: value for key, value in fields.items() if value is not None}
-        patch = json.dumps({"status": status})
-        self.cluster.kubectl(
-            "patch", "bundledeployment", name, "--subresource=status", "--type=merge", "--patch", patch
-        )
+        self.cluster.api.call("PATCH", f"{BUNDLE_DEPLOYMENTS}/{name}/status", {"status": status}, MERGE)
 
     def set_finalizers(self, name: str, *finalizers: str) -> None:
         """Replace the finalizers of a BundleDeployment: while it has one, its deletion does not end."""
-        patch = json.dumps({"metadata": {"finalizers": finalizers}})
-        self.cluster.kubectl("patch", "bundledeployment", name, "--type=merge", "--patch", patch)
+        patch = {"metadata": {"finalizers": finalizers}}
+        self.cluster.api.call("PATCH", f"{BUNDLE_DEPLOYMENTS}/{name}", patch, MERGE)
 
     def foreign_deployment(self, *owners: Mapping[str, Any]) -> None:
         """Create a BundleDeployment of the test's name that operator-controller did not create."""
@@ -114,7 +111,7 @@ class Scene(Stage):
             "metadata": {"name": self.name, "ownerReferences": owners},
             "spec": {"provisionerClassName": "core-rukpak-io-plain", "template": template},
         }
-        self.cluster.kubectl("create", "-f", "-", input=json.dumps(body))
+        self.cluster.api.call("POST", BUNDLE_DEPLOYMENTS, body)
 
     def condition_when(self, name: str, aspect: str, status: str, text: str = "") -> Object:
         """The Operator as soon as the condition has this status and a message that contains the text."""
