@@ -23,7 +23,7 @@ timed = began=$$SECONDS; $(2) && echo "$$((SECONDS - began)) $(1)" >> .cache/sec
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: $(OWN_TIERS) $(LONG_TIERS) help setup lock format generate check unit coverage integration cluster e2e corpus buildah test dist docs bench demo clean short-node
+.PHONY: $(OWN_TIERS) $(LONG_TIERS) help setup lock format generate check unit coverage integration cluster e2e corpus buildah test dist docs bench demo clean short-node compiled $(CHECKS)
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -48,15 +48,32 @@ format: setup ## format the code
 generate: setup ## write config/crd and docs/api.md from the models, config/argocd/argocd-cm.yaml and the manifests of `olm suite`
 	$(BIN)/python -m release.generated
 
+CHECKS := check-style check-types check-imports check-generated check-workflows
+
 check: setup ## lint, types, import contracts, generated files, workflows
+	@$(MAKE) --no-print-directory --jobs 2 $(CHECKS)
+
+check-style:
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
+
+check-types:
 	$(BIN)/mypy
+
+check-imports:
 	$(BIN)/lint-imports --no-cache
+
+check-generated:
 	$(BIN)/python -m release.generated --check
+
+check-workflows:
 	$(BIN)/zizmor --offline --no-progress --quiet --strict-collection .github
 	@if actionlint=$$($(BIN)/python -m devcluster.optional_programs actionlint); then $$actionlint -shellcheck $(BIN)/shellcheck -pyflakes=; \
 	else echo "actionlint did not check the workflows, for the reason above."; fi
+
+# Compiles the tests, once instead of in each of the processes that share them.
+compiled:
+	@$(BIN)/pytest --collect-only -qq tests > /dev/null || true
 
 unit: setup ## pure tests, under a minute
 	$(BIN)/pytest $(call workers,3) $(SHORT) tests/unit tests/cases
@@ -81,7 +98,7 @@ corpus: setup ## tests over real catalogs and bundles (OLM_CORPUS, default ../sh
 
 test: setup ## check, unit, cases, integration, cluster, e2e, corpus, and the suite as pods on a real node
 	@mkdir -p .cache && rm -f .cache/seconds
-	$(call timed,check,$(MAKE) --no-print-directory check)
+	$(call timed,check,$(MAKE) --no-print-directory --jobs 2 check-types compiled $(filter-out check-types,$(CHECKS)))
 	$(if $(OLM_KUBECONFIG),,$(call timed,programs of the cluster,$(BIN)/python -m devcluster build))
 	$(call timed,tests but e2e,$(BIN)/pytest $(call workers,3) $(SHORT) $(foreach tier,e2e $(OWN_TIERS),--ignore=tests/$(tier)) tests)
 	$(call timed,e2e,$(BIN)/pytest $(call workers,2) $(SHORT) tests/e2e)

@@ -133,7 +133,7 @@ def resolve_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> 
 
 
 def load_cases() -> list[Any]:
-    files = {path.stem: yaml.safe_load(path.read_text()) for path in sorted(FOLDER.glob("*.yaml"))}
+    files = {path.stem: yaml.load(path.read_bytes(), yaml.CSafeLoader) for path in sorted(FOLDER.glob("*.yaml"))}
     return [
         pytest.param(case, content.get("catalogs", []), id=f"{stem}: {case['sentence']}")
         for stem, content in files.items()

@@ -19,6 +19,7 @@ from catalogd.http import openapi
 from catalogd.storage.catalog_store import CatalogStore
 from tests.integration.catalogd.catalog_server import BLOBS, DIGEST, Site, put, serving
 
+pytest_plugins = ["schemathesis.pytest.plugin"]
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
