@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import orjson
+import pytest
 
 from devcluster.cluster import Cluster
 from olmkit.api import bundledeployments
@@ -112,15 +113,44 @@ async def test_an_upgrade_that_breaks_a_rule_goes_on_by_default_if_no_custom_res
 
 
 def moved(at: Harness, tag: str, fields: Sequence[str], **facts: Any) -> str:
-    """An image with boats that have a size and a color in v1, and these fields in v2, which is that of the storage."""
+    """An image with boats that have a size and a color in v1, and these of size, color and name in v2, the version that is
+    stored."""
     crd = boats(at.group, NUMBER)
     (old,) = crd["spec"]["versions"]
-    kept = {"size": NUMBER, "color": {"type": "string"}}
+    kept = {"size": NUMBER, "color": {"type": "string"}, "name": {"type": "string"}}
     spec = {"type": "object", "properties": {name: kept[name] for name in fields}}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
     new = {**old, "name": "v2", "schema": schema, **facts}
     crd["spec"]["versions"] = [{**old, "storage": False}, new]
     return at.push(plain(namespace(at.name), crd, config_map("log", at.name, v=tag)), tag)
+
+
+async def versions(at: Harness) -> tuple[list[str], list[str]]:
+    """The versions of the definition, and those that were stored."""
+    crd = await at.client.get(CRDS, f"boats.{at.group}")
+    return [each["name"] for each in crd["spec"]["versions"]], crd["status"]["storedVersions"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "spec"),
+    [
+        pytest.param(["size", "color", "name"], {"size": 7, "color": "red"}, id="that only has one field more"),
+        pytest.param(["color"], {"color": "red"}, id="without a field that no custom resource has a value in"),
+    ],
+)
+async def test_custom_resources_keep_their_values_in_a_new_storage_version(
+    fields: Sequence[str], spec: Mapping[str, Any], at: Harness, running: Client
+) -> None:
+    kind = kind_of(at.group)
+    await at.install(bundle(at, "v1", NUMBER))
+    await at.until(READY)
+    await at.create(kind, boat(at, "ark", **spec))
+    await at.install(moved(at, "v2", fields))
+    await at.until(READY)
+    assert await versions(at) == (["v1", "v2"], ["v1", "v2"])
+    assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"v": "v2"}
+    await at.client.patch(kind, "ark", {"metadata": {"labels": {"written": "true"}}}, at.name)
+    assert (await at.client.get(kind, "ark", at.name))["spec"] == spec
 
 
 async def test_a_storage_version_without_a_field_is_refused_while_a_custom_resource_has_a_value_in_it(
@@ -139,12 +169,15 @@ async def test_a_storage_version_without_a_field_is_refused_while_a_custom_resou
     await at.until(says("Stalled", "True", "Blocked", said))
     await configure(at, ref, ignoredRules=["type-changed"])  # concerns nothing here
     await at.until(says("Stalled", "True", "Blocked", said))
-    assert (await at.client.get(CRDS, f"boats.{at.group}"))["status"]["storedVersions"] == ["v1"]
+    assert await versions(at) == (["v1"], ["v1"])
+    assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"v": "v1"}
+    await at.client.patch(kind, "ark", {"metadata": {"labels": {"written": "before"}}}, at.name)
+    assert (await at.client.get(kind, "ark", at.name))["spec"] == {"size": 7, "color": "red"}
 
     for policy in ("IfUsed", "Enforce"):  # no other rule that is ignored permits it
         await configure(at, ref, policy=policy, ignoredRules=["field-removed", "existing-object-invalid"])
         await at.until(says("Stalled", "True", "Blocked", said))
-    assert (await at.client.get(CRDS, f"boats.{at.group}"))["status"]["storedVersions"] == ["v1"]
+    assert await versions(at) == (["v1"], ["v1"])
 
     await configure(at, ref, ignoredRules=["field-removed", "existing-object-loses-data"])
     await at.until(READY)
