@@ -87,7 +87,7 @@ class CatalogContentResult:
 
 @dataclass(frozen=True)
 class _Refusal:
-    """Why the content that a Catalog's status names is not requested now."""
+    """The reason why the content that a Catalog's status names is not requested now."""
 
     digest: str
     message: str
@@ -115,7 +115,7 @@ class CatalogClient:
 
     @property
     def folder(self) -> Path:
-        """Where content is stored, for processes that read it: see stored_documents.py."""
+        """The directory of the stored content, for processes that read it: see stored_documents.py."""
         return self._contents.folder
 
     async def close(self) -> None:

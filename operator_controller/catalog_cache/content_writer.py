@@ -107,12 +107,12 @@ def _refuse_too_large(size: int) -> None:
 
 
 def too_large_message() -> str:
-    """Why a content above MAX_CONTENT_BYTES is refused."""
+    """Explain why a content above MAX_CONTENT_BYTES is refused."""
     return f"the resolution documents of its catalog are larger than {MAX_CONTENT_BYTES // 2**20} MiB; {SPLIT_HINT}"
 
 
 class _KnownDocument(NamedTuple):
-    """What the index of another content has of a document."""
+    """The entry of a document in the index of another content."""
 
     package: str
     digest: str
@@ -140,7 +140,7 @@ def _known_documents(previous: CatalogContent) -> dict[_LineKey, _KnownDocument]
 
 
 def _line_key(line: bytes, catalog_digest: str) -> _LineKey | None:
-    """Where the line has its catalogDigest, and a hash of the rest. None if that is not certain."""
+    """Locate the catalogDigest in the line, and hash the rest of it. None if that is not certain."""
     field = _catalog_digest_field(catalog_digest)
     position = line.find(field)
     if position < 0 or line.find(field, position + 1) >= 0:

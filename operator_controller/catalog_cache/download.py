@@ -45,7 +45,7 @@ class Download:
             self._file.close()
 
     def accepts(self, response: CatalogResponse) -> bool:
-        """Whether the body is to be read: a response of content that is not known. Raises InvalidContent."""
+        """Report whether the body is to be read: a response of content that is not known. Raises InvalidContent."""
         self.content_digest = response.digest
         if response.status != 200:
             return False

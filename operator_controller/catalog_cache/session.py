@@ -61,7 +61,7 @@ class BodyReceiver(Protocol):
     """Receives the body of one response."""
 
     def accepts(self, response: CatalogResponse) -> bool:
-        """Whether the body is to be read."""
+        """Report whether the body is to be read."""
         ...
 
     async def write(self, chunk: bytes) -> None:

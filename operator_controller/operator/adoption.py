@@ -1,4 +1,4 @@
-"""Whether an Operator takes over the BundleDeployment of its name that no object owns.
+"""Decides whether an Operator takes over the BundleDeployment of its name that no object owns.
 
 Such a one is what `kubectl delete --cascade=orphan` leaves of an Operator, a copy that was restored from a backup, or what a
 person has made. Pure.
@@ -39,7 +39,7 @@ def adoption_plan(world: World) -> AdoptBundleDeployment | None:
 
 
 def is_of_package(world: World, deployment: ObservedBundleDeployment) -> bool:
-    """Whether it installs the package of the Operator, as far as its template says."""
+    """Report whether it installs the package of the Operator, as far as its template says."""
     package = world.operator.spec.package_name
     return deployment.annotations.get(PACKAGE_ANNOTATION, package) == package
 
@@ -51,7 +51,7 @@ def adopt_command(name: str) -> str:
 
 
 def _is_made_here(deployment: ObservedBundleDeployment) -> bool:
-    """Whether this controller has applied it, and its template names a package: annotations alone may be a copy."""
+    """Report whether this controller has applied it, and its template names a package: annotations alone may be a copy."""
     return (
         has_applied(deployment.raw, OPERATOR_CONTROLLER, "f:spec", "f:template")
         and PACKAGE_ANNOTATION in deployment.annotations

@@ -1,4 +1,4 @@
-"""Whether what was chosen for an Operator may be installed now: spec.approval and spec.paused.
+"""Decides whether the bundle that was chosen for an Operator may be installed now: spec.approval and spec.paused.
 
 A Hold changes nothing that is installed or being installed: the BundleDeployment stays as it is. Pure.
 """
@@ -27,7 +27,7 @@ PAUSED = "the Operator is paused (spec.paused)"
 
 @dataclass(frozen=True)
 class Hold:
-    """Why nothing is changed, in a few words, and the bundle that waits; None if none does."""
+    """The reason why nothing is changed, in a few words, and the bundle that waits; None if none does."""
 
     reason: Reason
     note: str
@@ -81,8 +81,8 @@ def find_hold(world: World, bundle: SelectedBundle | None, explanation: str) -> 
 
 
 def _is_running_requested(world: World) -> bool:
-    """Whether spec.version, which can be read, contains the version that runs; also if nothing runs, or a version that cannot
-    be read."""
+    """Report whether spec.version, which can be read, contains the version that runs; also if nothing runs, or a version that
+    cannot be read."""
     version = world.running.version if world.running is not None else None
     return version is None or MastermindsRange.parse(world.operator.spec.version or "*").matches(
         version, prereleases=True
@@ -96,7 +96,8 @@ def requested_version(world: World) -> str:
 
 
 def _effect(world: World, bundle: SelectedBundle) -> str:
-    """What the bundle would change, as far as its catalog tells, and where to see everything."""
+    """Describe the changes that the bundle would make, as far as its catalog tells, and name the command that shows all of
+    them."""
     everything = f"olm diff {world.operator.metadata.name} {_SHOWS}"
     running = world.running.properties if world.running is not None else "[]"
     if not running:

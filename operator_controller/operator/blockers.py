@@ -1,4 +1,4 @@
-"""What prevents the installation of an Operator's bundle now, and whether it waits or a person has to act.
+"""Finds what prevents the installation of an Operator's bundle now, and whether it waits or a person has to act.
 
 Chooses no bundle and plans nothing. Pure.
 """
@@ -21,7 +21,7 @@ from operator_controller.resolve.package.package_content import DEFAULT_MEDIA_TY
 
 
 def resolution_blocker(world: World, answer: Answer) -> OlmError:
-    """Why an Operator that is refused is not installed: it waits, or only a change by a person helps."""
+    """Explain why an Operator that is refused is not installed: it waits, or only a change by a person helps."""
     if answer.awaited:
         return Waiting(Reason.WAITING_FOR_OPERATORS, answer.message, RESYNC_DELAY)
     if answer.is_final:
@@ -40,7 +40,7 @@ def _blocked_unless_stale(world: World, reason: Reason, message: str) -> OlmErro
 
 
 def awaited_content(world: World) -> str:
-    """What may change a refusal soon, as the end of its message; empty: nothing is known to."""
+    """Name the catalogs whose new content may change a refusal soon, as the end of its message; "" if there are none."""
     outdated = world.resolution.outdated_catalogs if world.resolution is not None else ()
     if not outdated:
         return ""
@@ -57,7 +57,7 @@ def unknown_media_type(world: World, bundle: SelectedBundle) -> OlmError | None:
 
 
 def rejected_content(world: World, bundle: SelectedBundle) -> OlmError | None:
-    """What rukpak would reject after unpacking, according to an earlier rejection of the same image."""
+    """Return the error that rukpak would report after unpacking, according to an earlier rejection of the same image."""
     running = world.running
     if bundle.media_type != DEFAULT_MEDIA_TYPE or (running is not None and running.name == bundle.name):
         return None
@@ -66,7 +66,7 @@ def rejected_content(world: World, bundle: SelectedBundle) -> OlmError | None:
 
 
 def bundle_deployment_blocker(world: World, bundle: SelectedBundle | None) -> OlmError | None:
-    """Why the BundleDeployment cannot be written: it belongs to another owner, or is being deleted."""
+    """Explain why the BundleDeployment cannot be written: it belongs to another owner, or is being deleted."""
     deployment = world.bundle_deployment
     if deployment is None:
         return None

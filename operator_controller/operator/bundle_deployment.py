@@ -145,7 +145,7 @@ def _pull_secret(existing: ObservedBundleDeployment) -> str:
 
 
 def differs(existing: ObservedBundleDeployment, desired: Mapping[str, Any]) -> bool:
-    """Whether a field of this controller differs. Fields that others added are ignored."""
+    """Report whether a field of this controller differs. Fields that others added are ignored."""
     spec: Mapping[str, Any] = existing.raw["spec"]
     return bool(
         spec["provisionerClassName"] != desired["spec"]["provisionerClassName"]
@@ -156,14 +156,14 @@ def differs(existing: ObservedBundleDeployment, desired: Mapping[str, Any]) -> b
 
 
 def requests_bundle(existing: ObservedBundleDeployment, bundle: SelectedBundle) -> bool:
-    """Whether the existing BundleDeployment requests the bundle: by name, version and image."""
+    """Report whether the existing BundleDeployment requests the bundle: by name, version and image."""
     annotations, image = existing.annotations, image_reference(existing.model.spec.template.spec)
     named = annotations.get(BUNDLE_NAME_ANNOTATION), annotations.get(VERSION_ANNOTATION)
     return named == (bundle.name, bundle.version) and (image == bundle.image or is_same_image(image, bundle.image))
 
 
 def runs_template(running: RunningBundle | None, existing: ObservedBundleDeployment) -> bool:
-    """Whether the running bundle is that of the template: by name and by image, because a name may get another image."""
+    """Report whether the running bundle is that of the template: by name and by image, because a name may get another image."""
     if running is None:
         return False
     name = existing.annotations.get(BUNDLE_NAME_ANNOTATION, running.name)
@@ -171,5 +171,5 @@ def runs_template(running: RunningBundle | None, existing: ObservedBundleDeploym
 
 
 def has_image(running: RunningBundle, image: str) -> bool:
-    """Whether the running bundle has this image, on any registry."""
+    """Report whether the running bundle has this image, on any registry."""
     return running.image == image or is_same_image(running.image, image)

@@ -1,4 +1,4 @@
-"""Whether the package of an Operator is its own: other Operators may claim it, or this one has another package installed.
+"""Decides whether the package of an Operator is its own: other Operators may claim it, or this one has another package installed.
 
 Pure.
 """

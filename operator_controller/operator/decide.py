@@ -112,7 +112,8 @@ def _decide_deletion(world: World, evaluation: DeletionEvaluation) -> Plan:
 
 
 def _release(world: World, existing: ObservedBundleDeployment) -> ReleaseBundleDeployment:
-    """What the garbage collector does too. It may not know the BundleDeployment yet, and must not be waited for."""
+    """Remove the owner reference of the BundleDeployment, as the garbage collector does too. The collector may not know the
+    BundleDeployment yet, and must not be waited for."""
     metadata, owners = existing.model.metadata, existing.raw["metadata"]["ownerReferences"]
     others = tuple(each for each in owners if each["uid"] != world.operator.metadata.uid)
     return ReleaseBundleDeployment(metadata.name, metadata.uid, metadata.resource_version, others)

@@ -62,7 +62,7 @@ def _dependency_manifest(package: str) -> dict[str, Any]:
 
 
 def dependency_blocker(world: World, answer: Answer) -> OlmError | None:
-    """What the bundle has to wait for: the packages that it requires are installed first, except those of its own cycle.
+    """Explain what the bundle waits for: the packages that it requires are installed first, except those of its own cycle.
 
     It is Blocked if one of them waits for a person; the event of that Operator lifts it.
     """
@@ -88,7 +88,7 @@ def _is_installed(dependency: Dependency, neighbour: Neighbour | None) -> bool:
 
 
 def _is_settled(dependency: Dependency, neighbour: Neighbour | None) -> bool:
-    """Whether it is installed, and no other bundle is to replace it."""
+    """Report whether it is installed, and no other bundle is to replace it."""
     is_kept = neighbour is not None and neighbour.requested in ("", dependency.bundle)
     return is_kept and _is_installed(dependency, neighbour)
 
@@ -126,7 +126,7 @@ def required_packages(world: World, answer: Answer) -> list[RequiredPackage]:
 
 @dataclass(frozen=True)
 class DeletionEvaluation:
-    """What keeps the installed bundle of an Operator that is being deleted."""
+    """The reason why the installed bundle of an Operator that is being deleted stays."""
 
     hold: str = ""
     """Why it stays for now; "" if it can be deleted."""
@@ -142,7 +142,7 @@ def evaluate_deletion(world: World) -> DeletionEvaluation:
 
 
 def deletion_hold(world: World) -> str:
-    """Why the installed bundle of an Operator that is being deleted stays for now; "" if it can be deleted."""
+    """Explain why the installed bundle of an Operator that is being deleted stays for now; "" if it can be deleted."""
     resolution = world.resolution
     if resolution is None:
         return ""
@@ -158,7 +158,7 @@ def deletion_hold(world: World) -> str:
 
 
 def is_answer_outstanding(world: World) -> bool:
-    """Whether it will be known in a moment who requires what is installed."""
+    """Report whether the packages that require the installed bundle will be known in a moment."""
     resolution = world.resolution
     if resolution is None or resolution.answer is not None or resolution.error is not None:
         return False
@@ -209,7 +209,7 @@ def _hold_of_predecessor(world: World, existing: str) -> str | None:
 
 
 def _hold_reason(world: World, answer: Answer) -> str:
-    """Who requires what is installed, or will, in a few words; "" if nothing does."""
+    """Name what requires the installed bundle, or will, in a few words; "" if nothing does."""
     packages = _requiring(world, answer).union(answer.required_by_deleting)
     names = {world.neighbours[one].operator for one in packages if one in world.neighbours}
     names.discard(world.operator.metadata.name)
@@ -246,7 +246,7 @@ def _dependants(world: World, answer: Answer) -> list[Neighbour]:
 
 
 def dependency_plan(world: World) -> Plan | None:
-    """What to do with an Operator that was created as a dependency; None: what is done for any Operator."""
+    """Plan for an Operator that was created as a dependency; None if it is treated as any other Operator."""
     if INSTALLED_FOR_LABEL not in world.operator.metadata.labels:
         return None
     if not world.is_dependency:
@@ -270,15 +270,15 @@ def dependency_plan(world: World) -> Plan | None:
 
 
 def _can_remove_cycle(world: World) -> bool:
-    """Whether the others that are removed with the Operator are removed too: one that is in use keeps all of them."""
+    """Report whether the others that are removed with the Operator are removed too: one that is in use keeps all of them."""
     answer = world.resolution.answer if world.resolution is not None else None
     others = (world.neighbours.get(package) for package in answer.removed_with) if answer is not None else ()
     return all(other is None or other.is_deleting or other.is_unused for other in others)
 
 
 def is_unneeded(world: World) -> bool:
-    """Whether it is certain that nothing requires the package: what runs records no such requirement, and nothing that is to be
-    installed has one. An answer that is missing or may still change is no certainty."""
+    """Report whether it is certain that nothing requires the package: what runs records no such requirement, and nothing that is
+    to be installed has one. An answer that is missing or may still change is no certainty."""
     resolution = world.resolution
     if resolution is None or resolution.certain_answer is None or not resolution.is_component_settled:
         return False
@@ -286,7 +286,7 @@ def is_unneeded(world: World) -> bool:
 
 
 def _is_needed(world: World) -> bool:
-    """Whether something is known to require the package, other than what is deleted together with it."""
+    """Report whether something is known to require the package, other than what is deleted together with it."""
     answer = world.resolution.answer if world.resolution is not None else None
     if answer is None:
         return False
@@ -295,7 +295,8 @@ def _is_needed(world: World) -> bool:
 
 
 def is_unused(world: World) -> bool:
-    """Whether the Operator was created as a dependency, and the custom resources of its kinds were counted and there are none."""
+    """Report whether the Operator was created as a dependency, and the custom resources of its kinds were counted and there are
+    none."""
     deployment = world.owned_bundle_deployment
     if deployment is None or not world.is_dependency:
         return world.is_dependency
@@ -304,8 +305,8 @@ def is_unused(world: World) -> bool:
 
 
 def is_removal_undecided(world: World) -> bool:
-    """Whether nothing requires a dependency, and it is not known yet whether custom resources keep it: no upgrade begins, because
-    the bundle may be deleted within a moment."""
+    """Report whether nothing requires a dependency, and it is not known yet whether custom resources keep it: no upgrade begins,
+    because the bundle may be deleted within a moment."""
     deployment = world.owned_bundle_deployment
     if deployment is None or not world.is_dependency or not is_unneeded(world):
         return False
@@ -338,7 +339,7 @@ def count_request(now: datetime, unique: str) -> str:
 
 
 def _is_recent(request: str, now: datetime) -> bool:
-    """Whether a count was requested so shortly ago that it is still valid."""
+    """Report whether a count was requested so shortly ago that it is still valid."""
     try:
         age = now - datetime.fromisoformat(request.partition("/")[0])
     except (ValueError, TypeError):

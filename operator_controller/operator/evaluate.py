@@ -122,7 +122,7 @@ class Evaluation:
 
     @property
     def is_resolved(self) -> bool:
-        """Whether a bundle was found."""
+        """True if a bundle was found."""
         return self.resolved.status == "True"
 
 
@@ -177,7 +177,8 @@ def _with_hold(world: World, evaluation: Evaluation) -> Evaluation:
 
 
 def _with_dependencies(world: World, answer: Answer, evaluation: Evaluation) -> Evaluation:
-    """What the bundle requires is installed before it. A bundle that the BundleDeployment requests already waits for nothing."""
+    """Let the bundle wait until the packages that it requires are installed. A bundle that the BundleDeployment requests already
+    waits for nothing."""
     existing, bundle = world.owned_bundle_deployment, evaluation.bundle
     evaluation = replace(evaluation, dependencies=required_packages(world, answer))
     is_new = bundle is not None and (existing is None or not requests_bundle(existing, bundle))
@@ -331,7 +332,7 @@ def _successor_record(
 
 
 def _ready_reason(answer: Answer) -> Reason:
-    """Why the running bundle stays although its catalog has no upgrade for it."""
+    """The reason why the running bundle stays although its catalog has no upgrade for it."""
     if answer.is_not_offered:
         return Reason.NOT_OFFERED
     return Reason.CATALOG_DELETED if answer.catalog_state is None else Reason.CATALOG_UNAVAILABLE

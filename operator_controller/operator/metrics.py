@@ -66,7 +66,7 @@ def _installed(status: OperatorStatus) -> tuple[str, str | None] | None:
 
 
 def _is_failing(status: OperatorStatus) -> bool:
-    """Whether the first installation, or an upgrade, fails."""
+    """Report whether the first installation, or an upgrade, fails."""
     installed = find_condition(status.conditions, ConditionType.INSTALLED)
     if installed is not None and installed.reason == Reason.INSTALLATION_FAILED:
         return True

@@ -87,7 +87,7 @@ class OrphanedHolds:
         ]
 
     async def _read_requests(self) -> list[OperatorRequest]:
-        """What runs, for Operators and for BundleDeployments without one, sorted by name."""
+        """Read the requests of Operators, and of BundleDeployments without one, sorted by name."""
         found: list[OperatorRequest] = []
         objects = (*self.informers.operators.objects.values(), *self.informers.deployments.objects.values())
         names: list[str] = sorted({raw["metadata"]["name"] for raw in objects})
@@ -114,7 +114,7 @@ class OrphanedHolds:
 
 
 def _requirements_of(obj: Object | None) -> tuple[object, ...] | None:
-    """What of an Operator, a BundleDeployment or a Bundle decides what runs, is requested and is being deleted."""
+    """The parts of an Operator, a BundleDeployment or a Bundle that decide what runs, is requested and is being deleted."""
     if obj is None:
         return None
     metadata, status = obj["metadata"], obj.get("status") or {}

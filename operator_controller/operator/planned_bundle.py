@@ -85,7 +85,8 @@ def plan_to_record(world: World, answer: Answer, bundle: SelectedBundle | None) 
 
 
 def _is_over(world: World, deployment: ObservedBundleDeployment) -> bool:
-    """Whether it is certain that the record is not needed: its bundle runs, or nothing that is still unknown can revive it."""
+    """Report whether it is certain that the record is not needed: its bundle runs, or nothing that is still unknown can revive
+    it."""
     plan, running = read_record(deployment), world.running
     if plan is None or (running is not None and running.name == plan.name):
         return True
@@ -96,7 +97,7 @@ def _is_over(world: World, deployment: ObservedBundleDeployment) -> bool:
 
 
 def set_blocker(world: World, answer: Answer) -> OlmError | None:
-    """Why a member of a moving set does not take its step yet: another member has not recorded the plan."""
+    """Explain why a member of a moving set does not take its step yet: another member has not recorded the plan."""
     own, moving = world.operator.spec.package_name, answer.moving_set
     waiting = [
         _named(package, world.neighbours.get(package))
@@ -116,7 +117,7 @@ def _has_recorded(neighbour: Neighbour | None, moving: MovingSet | None, bundle:
 
 
 def order_blocker(world: World, answer: Answer) -> OlmError | None:
-    """Why a step that would break what runs of others waits: they are upgraded first."""
+    """Explain why a step that would break what runs of others waits: they are upgraded first."""
     required = {one.package for one in answer.dependencies}
     members = {one.package: one for one in answer.members}
     waiting = [

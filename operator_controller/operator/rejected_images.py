@@ -1,4 +1,4 @@
-"""Which bundle images rukpak rejects on any cluster, as the BundleDeployments that request them report it.
+"""The bundle images that rukpak rejects on any cluster, as the BundleDeployments that request them report it.
 
 Kept by reconciler.py and read by evaluate.py through the World, so that an image is not unpacked again for another Operator, or
 for the same one after it was created again. A restart forgets the images that no BundleDeployment requests any more.

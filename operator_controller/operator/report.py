@@ -236,7 +236,7 @@ def _installed(world: World, outcome: Outcome, evaluation: Evaluation) -> Desire
 
 
 def _is_held_back(world: World, evaluation: Evaluation) -> bool:
-    """Whether a Hold is on the first installation."""
+    """Report whether a Hold is on the first installation."""
     return evaluation.hold is not None and evaluation.is_resolved and world.owned_bundle_deployment is None
 
 
@@ -296,7 +296,7 @@ def _error_text(what: str, error: Exception) -> str:
 
 
 def _fits(*texts: str) -> bool:
-    """Whether a message of these texts is not truncated."""
+    """Report whether a message of these texts is not truncated."""
     return len("; ".join(texts).encode()) <= MAX_EXPLANATION_BYTES
 
 
@@ -312,7 +312,7 @@ def _blocked(world: World, blocker: OlmError, evaluation: Evaluation) -> _Progre
 
 
 def _installed_and_ready(evaluation: Evaluation, deployment: ObservedBundleDeployment) -> _Progress:
-    """What was lost, and the explanation."""
+    """The progress when the bundle is installed and ready: what was lost, and the explanation."""
     hold, losses = evaluation.hold, [loss.sentence for loss in deployment.model.status.losses or ()]
     texts = [*losses, evaluation.explanation]
     message = truncate("; ".join(texts), MAX_EXPLANATION_BYTES)
@@ -343,14 +343,14 @@ def _unready(world: World, evaluation: Evaluation, deployment: ObservedBundleDep
 
 
 def _progress_reason(deployment: ObservedBundleDeployment) -> Reason:
-    """Whether the installation is in progress or being retried."""
+    """The reason of an installation that is in progress or being retried."""
     reconciling = deployment.condition(DeploymentCondition.RECONCILING)
     is_retrying = reconciling is not None and reconciling.reason in (DeploymentReason.RETRYING, *_FAILED)
     return Reason.RETRYING if is_retrying else Reason.INSTALLING
 
 
 def _not_ready_reason(world: World, *, is_installed: bool = False) -> Reason | None:
-    """Why Ready is False; None while nothing is installed: then Ready has the reason of Reconciling or Stalled."""
+    """The reason why Ready is False; None while nothing is installed: then Ready has the reason of Reconciling or Stalled."""
     if is_installed:
         return Reason.UNHEALTHY
     is_deleting = world.owned_bundle_deployment is not None and world.owned_bundle_deployment.model.metadata.deleting
@@ -363,7 +363,7 @@ def _initial_state(evaluation: Evaluation) -> str:
 
 
 def _progress_message(world: World, evaluation: Evaluation, state: str) -> str:
-    """What is being installed, and its progress."""
+    """The message that names the bundle that is being installed, and its progress."""
     bundle, running = evaluation.bundle, world.running
     if bundle is None:
         return truncate(state, MAX_EXPLANATION_BYTES)

@@ -107,12 +107,12 @@ def _template_bundle(deployment: ObservedBundleDeployment) -> RecordedBundle:
 
 
 def _is_other(template: RecordedBundle | None, running: RecordedBundle | None) -> bool:
-    """Whether the template requests another bundle than the one that runs, or any while none does."""
+    """Report whether the template requests another bundle than the one that runs, or any while none does."""
     return template is not None and template.name not in ("", running.name if running is not None else "")
 
 
 def _is_upgrading(world: World) -> bool:
-    """Whether some objects of the desired bundle are installed, and not all; also while it is rolled back."""
+    """Report whether some objects of the desired bundle are installed, and not all; also while it is rolled back."""
     deployment = world.owned_bundle_deployment
     reconciling = deployment.condition(DeploymentCondition.RECONCILING) if deployment else None
     return (

@@ -58,7 +58,7 @@ class ObservedBundleDeployment:
 
     @property
     def is_current(self) -> bool:
-        """Whether the status is that of the current spec."""
+        """True if the status is that of the current spec."""
         return self.model.status.observed_generation == self.model.metadata.generation
 
     @property
@@ -79,7 +79,7 @@ class ObservedBundleDeployment:
         return find_condition(self.model.status.conditions, name)
 
     def is_true(self, name: str) -> bool:
-        """Whether a condition of the current spec is True."""
+        """Report whether a condition of the current spec is True."""
         return self.is_current and is_condition_true(self.model.status.conditions, name)
 
     @property
@@ -151,18 +151,18 @@ class World:
 
     @property
     def is_dependency(self) -> bool:
-        """Whether the Operator was created for others that require its package, and no person has taken it over."""
+        """True if the Operator was created for others that require its package, and no person has taken it over."""
         return is_dependency(self.raw)
 
     @property
     def is_orphaning(self) -> bool:
-        """Whether what the Operator owns is to stay, as `kubectl delete --cascade=orphan` asks for."""
+        """True if the objects of the Operator stay when it is deleted, as `kubectl delete --cascade=orphan` requests."""
         metadata = self.operator.metadata
         return metadata.deleting and (ORPHAN_FINALIZER in metadata.finalizers or self.was_orphaning)
 
     @property
     def leaves_bundle_deployment(self) -> bool:
-        """Whether the Operator is being deleted and its BundleDeployment stays, also if the garbage collector was faster."""
+        """True if the Operator is being deleted and its BundleDeployment stays, also if the garbage collector was faster."""
         left = self.bundle_deployment
         is_left = left is not None and left.controller is None and not left.model.metadata.deleting
         return self.is_orphaning or (self.operator.metadata.deleting and is_left)
@@ -349,7 +349,7 @@ class Done:
 
 
 def is_owned(deployment: ObservedBundleDeployment, uid: str) -> bool:
-    """Whether the Operator of this uid controls it."""
+    """Report whether the Operator of this uid controls it."""
     owner = deployment.controller
     return owner is not None and owner.uid == uid and owner.kind == KIND.kind
 

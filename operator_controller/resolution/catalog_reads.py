@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CatalogRead:
-    """What is known of a Catalog after a read, and whether that may change without an event."""
+    """The state of a Catalog after a read, and whether it may change without an event."""
 
     source: CatalogSource
     needs_recheck: bool = False
@@ -62,7 +62,7 @@ class CatalogReads:
 
     @property
     def reads(self) -> tuple[CatalogRead, ...]:
-        """What is known of each Catalog, sorted by name."""
+        """The last read of each Catalog, sorted by name."""
         unread = {name: CatalogRead(each.unread, needs_recheck=True) for name, each in self._readings.items()}
         return tuple(read for _, read in sorted((unread | self._known).items()))
 
@@ -168,7 +168,8 @@ def resolution_inputs(catalog: Object | None) -> tuple[object, ...] | None:
 
 
 def is_outdated(catalog: Object | None) -> bool:
-    """Whether the Catalog serves content while it waits for other content: its spec has changed, or newer content cannot be read.
+    """Report whether the Catalog serves content while it waits for other content: its spec has changed, or newer content cannot
+    be read.
 
     It still counts with what it serves, but what it does not offer may be about to come.
     """

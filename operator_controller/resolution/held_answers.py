@@ -34,11 +34,11 @@ class HeldAnswer:
 
     @property
     def permits_deletion(self) -> bool:
-        """Whether nothing requires what runs."""
+        """True if nothing requires what runs."""
         return self.answer is not None and not self.related
 
     def is_same_as(self, other: HeldAnswer | None) -> bool:
-        """Whether both tell the Operator the same, whatever they were computed from."""
+        """Report whether both tell the Operator the same, whatever they were computed from."""
         if other is None or self.answer is None or other.answer is None:
             return self == other
         return _without_digest(self.answer) == _without_digest(other.answer) and (
@@ -47,7 +47,7 @@ class HeldAnswer:
 
     @property
     def flags(self) -> _Flags:
-        """What holds for the answer beside its content."""
+        """The properties of the answer that are not part of its content."""
         return self.needs_recheck, self.is_component_settled, self.outdated_catalogs
 
 
@@ -157,7 +157,7 @@ def _selected(catalogs: frozenset[str], request: OperatorRequest) -> frozenset[s
 
 
 def _is_made_from(known: HeldAnswer, request: OperatorRequest, answer: Answer | None, flags: _Flags) -> bool:
-    """Whether it was made from these values. What is equal and another object counts as something else."""
+    """Report whether it was made from these values. What is equal and another object counts as something else."""
     is_same = known.request is request and known.solved is answer
     return is_same and known.flags == flags
 
@@ -177,7 +177,7 @@ def _limited(answer: Answer, members: _Members, packages: Collection[str]) -> An
 
 
 class _Components:
-    """What the answers of one component have in common."""
+    """The values that the answers of one component have in common."""
 
     def __init__(self, answers: Iterable[Answer]) -> None:
         self._undecided: dict[str, dict[tuple[str, ...], Answer]] = {}
@@ -189,7 +189,7 @@ class _Components:
                 self._undecided.setdefault(answer.digest, {}).setdefault(answer.awaited_deletions, answer)
 
     def is_settled(self, answer: Answer, package: str) -> bool:
-        """Whether no Operator of the component may come to require the package."""
+        """Report whether no Operator of the component may come to require the package."""
         return not any(may_require(each, package) for each in self._undecided.get(answer.digest, {}).values())
 
     def members_of(self, answer: Answer) -> _Members:

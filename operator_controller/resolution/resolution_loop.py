@@ -72,7 +72,7 @@ class _Failure:
     retry_at: float
 
     def is_due(self, snapshot: NumberedSnapshot) -> bool:
-        """Whether another Snapshot, or this one, may be solved now."""
+        """Report whether another Snapshot, or this one, may be solved now."""
         return time.monotonic() >= self.retry_at or not snapshot.has_same_inputs(self.snapshot)
 
 
@@ -111,7 +111,8 @@ class Resolver:
         self._failure: _Failure | None = None
 
     def connect(self, read_request: ReadRequest, read_taken_names: ReadTakenNames, wake: Callable[[str], None]) -> None:
-        """Where requests come from, and what is called with the name of an Operator whose answer has changed. Before run()."""
+        """Set the source of the requests, and the function that is called with the name of an Operator whose answer has changed.
+        Before run()."""
         self._read_request, self._read_taken_names, self._wake = read_request, read_taken_names, wake
 
     def watch(self, informer: Informer, operators: MapFunc) -> None:
@@ -295,7 +296,7 @@ class Resolver:
                 self._wake(name)
 
     def _present(self, name: str) -> HeldAnswer | None:
-        """What counts for the Operator at present."""
+        """The answer that counts for the Operator at present."""
         return self._deletions.get(name) or self._held.get(name)
 
     async def _hold_deletions(self, snapshot: NumberedSnapshot) -> None:
@@ -314,7 +315,7 @@ class Resolver:
             self._wake(name)
 
     def _permits_deletion(self, request: OperatorRequest) -> bool:
-        """Whether the answer to the present request is known, and nothing requires what runs."""
+        """Report whether the answer to the present request is known, and nothing requires what runs."""
         held = self._held.get(request.name)
         return held is not None and held.request == request and held.permits_deletion
 
@@ -367,7 +368,7 @@ class Resolver:
         self.mark_dirty()
 
     def _record_waiting(self, change: Change) -> bool:
-        """Whether the Catalog waits for other content now and did not before, or the other way round."""
+        """Report whether the Catalog waits for other content now and did not before, or the other way round."""
         name = (change.new or change.old or {})["metadata"]["name"]
         before = name in self._waiting_catalogs
         (self._waiting_catalogs.add if is_outdated(change.new) else self._waiting_catalogs.discard)(name)

@@ -36,7 +36,7 @@ class _Solving:
 
 @dataclass
 class _State:
-    """What the process keeps from one solve to the next."""
+    """The state that the process keeps from one solve to the next."""
 
     folder: Path
     documents: ContentDocuments
@@ -108,7 +108,7 @@ def _begin(state: _State, request: SolveRequest) -> _Solving:
 
 
 def _result(state: _State, solving: _Solving, found: Sequence[Answer]) -> SolveResult:
-    """What has changed; at the end of a Snapshot also which answers are gone."""
+    """Return the answers that have changed; at the end of a Snapshot also the names of those that are gone."""
     before = state.answers
     changed = [one for one in found if before.get(one.operator) is not one and before.get(one.operator) != one]
     state.answers.update((answer.operator, answer) for answer in changed)

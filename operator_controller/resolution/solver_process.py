@@ -51,7 +51,7 @@ class NumberedSnapshot:
     """As in ClusterSnapshot."""
 
     def has_same_inputs(self, other: NumberedSnapshot | None) -> bool:
-        """Whether both have the same answers."""
+        """Report whether both have the same answers."""
         mine = (self.operators, self.catalogs, self.facts, self.taken_names)
         return other is not None and mine == (other.operators, other.catalogs, other.facts, other.taken_names)
 
@@ -76,7 +76,7 @@ class _Exceeded:
     retry_at: float | None
 
     def is_due(self, now: float) -> bool:
-        """Whether it is solved again. `now`: time.monotonic(), as `retry_at`."""
+        """Report whether it has to be solved again. `now`: time.monotonic(), as `retry_at`."""
         return self.retry_at is not None and now >= self.retry_at
 
 

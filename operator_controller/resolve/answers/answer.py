@@ -18,7 +18,7 @@ from operator_controller.resolve.snapshot.package_snapshot import STATES_WITH_CO
 
 
 class AnswerKind(StrEnum):
-    """What resolution found for an Operator."""
+    """The kinds of results that resolution finds for an Operator."""
 
     CHOSEN = "chosen"  # install `bundle`, or keep it if it runs
     KEPT = "kept"  # the running bundle stays: its catalog is away, or has nothing that it leads to
@@ -53,7 +53,7 @@ class SelectedBundle:
 
 
 class KeptOutBy(StrEnum):
-    """What keeps an upgrade out. The values are those of status.available.reason."""
+    """The causes that keep an upgrade out. The values are those of status.available.reason."""
 
     CONFLICT = "RequirementsNotSatisfied"  # its requirements, or those of others
     CLUSTER = "NotInstallable"  # the cluster lacks what it requires, or its properties are invalid
@@ -125,7 +125,7 @@ class FollowedCatalog:
 
 @dataclass(frozen=True)
 class Answer:
-    """What resolution found for one Operator. `digest` identifies the part of the Snapshot that it was computed from."""
+    """The result of resolution for one Operator. `digest` identifies the part of the Snapshot that it was computed from."""
 
     operator: str
     uid: str
@@ -215,15 +215,15 @@ class AnswerState:
 
 
 def may_require_more(answer: Answer) -> bool:
-    """Whether the Operator may come to require packages without a change of a spec or of content: it is not decided, or waits for
-    catalogs or other Operators."""
+    """Report whether the Operator may come to require packages without a change of a spec or of content: it is not decided, or
+    waits for catalogs or other Operators."""
     if answer.is_resolved or answer.kind in (AnswerKind.UNNEEDED, AnswerKind.DELETING):
         return False
     return answer.kind is AnswerKind.UNDECIDED or not answer.is_final or bool(answer.awaited)
 
 
 def may_require(answer: Answer, package: str) -> bool:
-    """Whether it may come to require what is installed of this package, whose deletion it does not wait for."""
+    """Report whether it may come to require the installed bundle of this package, whose deletion it does not wait for."""
     return may_require_more(answer) and package not in answer.awaited_deletions
 
 

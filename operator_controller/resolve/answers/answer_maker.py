@@ -96,7 +96,7 @@ class _Edge:
 
 
 class ExplainedChoices:
-    """What was explained of the versions of each package without regard to others, as long as its domain is the same."""
+    """The explanations of the versions of each package without regard to others, kept as long as its domain is the same."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[PackageDomain, dict[int, Answer]]] = {}

@@ -36,7 +36,7 @@ def available_upgrade(domain: PackageDomain, selected: Candidate, conflict: str)
 
 
 def _ruled_out(catalog: CatalogCandidates, selected: Candidate) -> AvailableUpgrade | None:
-    """What the cluster lacks the requirements of."""
+    """The newest upgrade whose requirements the cluster does not satisfy."""
     reasons = {one.candidate.bundle.name: one.reason for one in catalog.ruled_out}
     best = _newest(catalog, selected, (one.candidate for one in catalog.ruled_out))
     if best is None:
@@ -46,7 +46,7 @@ def _ruled_out(catalog: CatalogCandidates, selected: Candidate) -> AvailableUpgr
 
 
 def _pinned(domain: PackageDomain, catalog: CatalogCandidates, selected: Candidate) -> AvailableUpgrade | None:
-    """What spec.version excludes."""
+    """The newest upgrade that spec.version excludes."""
     request = domain.snapshot.request
     if request.versions is None or domain.operator is None:
         return None
@@ -58,7 +58,7 @@ def _pinned(domain: PackageDomain, catalog: CatalogCandidates, selected: Candida
 
 
 def _unreachable(domain: PackageDomain, catalog: CatalogCandidates, selected: Candidate) -> AvailableUpgrade | None:
-    """What no upgrade edges lead to, directly or in several steps."""
+    """The newest upgrade that no upgrade edges lead to, directly or in several steps."""
     running = domain.snapshot.running
     reached = max(each.target.rank for each in domain.permitted.choices)
     best = _newest(catalog, selected, (one for one in catalog.matching if one.rank > reached))

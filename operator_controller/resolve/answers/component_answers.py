@@ -89,7 +89,7 @@ MAX_DEPENDENCY_NAME_LENGTH = 45
 
 @dataclass(frozen=True)
 class Sources:
-    """Where the offers and the domains of packages come from."""
+    """The documents and caches from which the offers and the domains of packages come."""
 
     documents: Documents
     parsed: ParsedDocuments = field(default_factory=ParsedDocuments)
@@ -99,7 +99,7 @@ class Sources:
     """Those of one component: they count what all its solves cost."""
 
     def offer(self, source: CatalogSource, package: str) -> CatalogOffer:
-        """What a catalog offers of the package."""
+        """Read the offer of a catalog for the package."""
         return self.parsed.offer(self.documents, source, package)
 
 
@@ -252,7 +252,7 @@ class _Domains:
         )
 
     def _offer(self, source: CatalogSource, operator: OperatorRequest) -> CatalogOffer:
-        """What a catalog offers of an Operator's package; nothing if the spec does not select it."""
+        """Read the offer of a catalog for an Operator's package; an empty one if the spec does not select the catalog."""
         if operator.catalogs is None or source.name in operator.catalogs:
             return self._marked(self._sources.offer(source, operator.package), source, operator.package)
         return CatalogOffer(source.name, source.priority, CatalogState.NOT_SELECTED, package_names=source.package_names)
@@ -287,7 +287,7 @@ class _Domains:
         )
 
     def why_not_created(self, package: str) -> str:
-        """Why no Operator can be created for a package that has none; "" if it can."""
+        """Explain why no Operator can be created for a package that has none; "" if it can."""
         if package in self._taken:
             return f"its name is taken by {self._taken[package]}"
         if len(package) > MAX_DEPENDENCY_NAME_LENGTH:

@@ -111,7 +111,7 @@ RUNNING_RULES_TOO_COSTLY = "the rules in CEL that what is installed requires cos
 
 
 class SolverMemory:
-    """What is kept from one call of solve_components to the next. Never affects an answer, only its cost."""
+    """The results that are kept from one call of solve_components to the next. Never affects an answer, only its cost."""
 
     def __init__(self) -> None:
         self.parsed = ParsedDocuments()
@@ -193,7 +193,7 @@ class PendingComponents:
 
     @property
     def is_next_costly(self) -> bool:
-        """Whether solve_next() may take seconds: all that can be solved sooner is solved."""
+        """True if solve_next() may take seconds: all that can be solved sooner is solved."""
         return bool(self._pending) and self._is_costly(self._pending[0])
 
     def _is_costly(self, component: _Component) -> bool:
@@ -279,7 +279,7 @@ class PendingComponents:
         return PausableCall(lambda: answer_component(part, sources, optimizer, is_first_attempt=is_first_attempt))
 
     def _optimizer(self, part: ComponentPart) -> Optimizer:
-        """What solved the component before, if anything did."""
+        """The optimizer that solved the component before, or a new one."""
         senior = _senior(part)
         optimizer = self._optimizers.get(senior) or Optimizer(component_answers.BUDGET)
         self._memory.optimizers[senior] = optimizer
@@ -316,7 +316,8 @@ def _senior(part: ComponentPart) -> str:
 
 
 def _refuse_nothing(answers: Iterable[Answer]) -> bool:
-    """Whether no answer is a refusal or contains one: a refusal also depends on catalogs that do not offer what it is about."""
+    """Report whether no answer is a refusal or contains one: a refusal also depends on catalogs that do not offer what it is
+    about."""
     return all(each.kind in _NO_REFUSALS and not each.clauses for each in answers)
 
 

@@ -37,7 +37,7 @@ class _TooMany(Exception):
 
 @dataclass(frozen=True)
 class _Running:
-    """What runs of one package: two bundles while an upgrade is in progress."""
+    """The running bundles of one package: two while an upgrade is in progress."""
 
     bundles: tuple[Bundle, ...]
     required: tuple[Constraint, ...]
@@ -97,7 +97,7 @@ def _read(operator: OperatorRequest) -> _Running:
 
 
 def _is_list(recorded: RecordedBundle, bundle: Bundle) -> bool:
-    """Whether the annotation contains properties, or none."""
+    """Report whether the annotation contains a list of properties, which may be empty."""
     return bool(bundle.properties) or recorded.properties.strip() in ("", "[]")
 
 
@@ -143,7 +143,7 @@ class _Search:
         return [self._compare(constraint, package, bundle) for bundle in self._running[package].bundles]
 
     def _compare(self, constraint: Constraint, package: str, bundle: Bundle) -> bool | None:
-        """Whether the constraint holds for the bundle; None if that is not known. Raises _TooMany."""
+        """Report whether the constraint holds for the bundle; None if that is not known. Raises _TooMany."""
         self._left -= 1
         if self._left < 0:
             raise _TooMany

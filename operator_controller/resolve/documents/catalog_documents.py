@@ -94,7 +94,7 @@ class ParsedDocuments:
         self._indexes = {digest: index for digest, index in self._indexes.items() if digest in digests}
 
     def index(self, documents: Documents, content: str, package: str, digest: str) -> PackageIndex:
-        """What the bundles of a document require and own. Raises ContentMissing."""
+        """The index of what the bundles of a document require and own. Raises ContentMissing."""
         known = self._indexes.get(digest)
         if known is None:
             known = self._indexes[digest] = self._new_index(documents, content, package, digest)
@@ -115,7 +115,7 @@ class ParsedDocuments:
             return EMPTY_INDEX
 
     def offer(self, documents: Documents, source: CatalogSource, package: str) -> CatalogOffer:
-        """What a catalog offers of the package."""
+        """Read the offer of a catalog for the package."""
         if not source.selects(package):
             return _excluded(source)
         if source.state not in STATES_WITH_CONTENT:

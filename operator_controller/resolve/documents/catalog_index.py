@@ -122,7 +122,7 @@ class CatalogIndex:
             raise CatalogLost(catalog) from error
 
     def of_package(self, package: str) -> PackageIndex:
-        """What the package requires and owns, in all catalogs and as it runs. Raises CatalogLost."""
+        """The index of what the package requires and owns, in all catalogs and as it runs. Raises CatalogLost."""
         known = self._by_package.get(package)
         if known is None:
             known = self._recorded.get(package)

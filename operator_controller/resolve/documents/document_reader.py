@@ -221,7 +221,7 @@ class TextBundles(Mapping[str, Bundle]):
         return version.order if version is not None else None
 
     def needs_check(self, name: str) -> bool:
-        """Whether the bundle has requirements of the cluster itself, or may have some that cannot be read."""
+        """Report whether the bundle has requirements of the cluster itself, or may have some that cannot be read."""
         text = self._texts[name]
         return bool(text.min_kube_version or text.native_apis) or name in self._unusual
 
@@ -246,7 +246,7 @@ def _unusual_bundles(texts: Iterable[_BundleText], properties: Iterable[_Propert
 
 
 def _are_plain(required: Iterable[_PackageValue]) -> bool:
-    """Whether all are short values of requirements that can be read."""
+    """Report whether all are short values of requirements that can be read."""
     lengths = {len(each.package_name) for each in required}
     return all(0 < each <= MAX_PLAIN_NAME_LENGTH for each in lengths) and all(
         map(_is_plain_range, [each.version_range for each in required])
@@ -254,7 +254,7 @@ def _are_plain(required: Iterable[_PackageValue]) -> bool:
 
 
 def _is_plain(each: _PropertyText) -> bool:
-    """Whether it is no requirement, or the short value of one that can be read."""
+    """Report whether it is no requirement, or the short value of one that can be read."""
     if type(each) is _RequiredPackage:
         return _are_plain([each.value])
     if type(each) is _RequiredKind:
@@ -263,7 +263,7 @@ def _is_plain(each: _PropertyText) -> bool:
 
 
 def _index(texts: Iterable[_BundleText], properties: Iterable[_PropertyText]) -> PackageIndex:
-    """What the bundles require and own together. `properties` are those of all bundles, equal ones once."""
+    """Make the index of what the bundles require and own together. `properties` are those of all bundles, equal ones once."""
     required = {each.value.package_name for each in properties if type(each) is _RequiredPackage}
     rest = [each for each in properties if type(each) is not _RequiredPackage]
     constraints = index_properties((CONSTRAINT, each.value) for each in rest if type(each) is _Constraint)
@@ -285,7 +285,7 @@ def _is_marked(text: _BundleText) -> bool:
 
 @lru_cache(maxsize=MAX_KEPT_RANGES)
 def _is_plain_range(text: str) -> bool:
-    """Whether it is a short range."""
+    """Report whether it is a short range."""
     if not 0 < len(text) <= MAX_PLAIN_RANGE_LENGTH:
         return False
     try:
@@ -296,7 +296,7 @@ def _is_plain_range(text: str) -> bool:
 
 
 def _is_plain_kind(value: _KindValue) -> bool:
-    """Whether it is the value of a requirement that has no empty part and is short."""
+    """Report whether it is the value of a requirement that has no empty part and is short."""
     parts = (value.group, value.version, value.kind)
     return all(parts) and max(map(len, parts)) <= MAX_PLAIN_NAME_LENGTH
 

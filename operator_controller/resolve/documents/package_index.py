@@ -30,7 +30,7 @@ _TYPES = frozenset({GVK, GVK_REQUIRED, PACKAGE_REQUIRED, CONSTRAINT})
 
 @dataclass(frozen=True)
 class PackageIndex:
-    """What the bundles of a package require and own, all versions together."""
+    """The requirements and the owned kinds of the bundles of a package, all versions together."""
 
     packages: frozenset[str] = frozenset()
     """Packages that they require."""

@@ -79,7 +79,7 @@ class ConflictFinder:
         self._scope = ConflictScope(universe, solution.selected)
 
     def find(self, package: str, interval: Interval | None = None) -> Conflict | None:
-        """Why the package is not selected with a version of the interval.
+        """Find the reasons why the package is not selected with a version of the interval.
 
         By default the interval is that of all versions that satisfy the request if the package is asked for and not satisfied,
         and else that of all versions greater than the selected one. None if no conflict is found within the budget, or if there
@@ -107,11 +107,11 @@ class ConflictFinder:
     # --- what holds beside the wanted versions
 
     def _present(self, package: str) -> list[Clause]:
-        """What holds about a package in any case."""
+        """The clauses about a package that hold in any case."""
         return [PresentClause(package)] if package in self._goal_present else []
 
     def _decided(self, wanted: str, package: str) -> list[Clause]:
-        """What is more important about a package than the version of `wanted`."""
+        """The clauses about a package that are more important than the version of `wanted`."""
         selected, found = self._solution.selected, self._present(package)
         if package == wanted or package not in selected:
             return found
@@ -131,12 +131,12 @@ class ConflictFinder:
         return package in self._goal.kept and package not in self._solution.selected
 
     def _is_kept_before(self, wanted: str, package: str) -> bool:
-        """Whether `wanted` is to be kept rather than the package."""
+        """Report whether `wanted` is to be kept rather than the package."""
         kept = self._goal.kept
         return self._is_to_be_kept(wanted) and kept.index(wanted) < kept.index(package)
 
     def _is_decided_last(self, package: str) -> bool:
-        """Whether its version is decided after all else: then no package is selected that is not in the solution."""
+        """Report whether its version is decided after all else: then no package is selected that is not in the solution."""
         return package not in self._asked_from and not self._is_to_be_kept(package)
 
     @cached_property
@@ -218,7 +218,7 @@ class _Question:
         return {literal: named.get(literal) or encoding.selectors[literal] for literal in encoding.solver.core}
 
     def _new(self, clauses_about: Known) -> list[Clause]:
-        """What is not assumed yet about packages that the selection is incompatible with."""
+        """The clauses that are not assumed yet, about packages that the selection is incompatible with."""
         selection, found = self._encoding.selection, dict[Clause, None]()
         for package, index in sorted(selection.items()):
             found |= dict.fromkeys(each for each in clauses_about(package) if not _is_true(each, index))
@@ -264,7 +264,7 @@ class _Question:
 
 
 def _is_true(clause: Clause, index: int) -> bool:
-    """Whether the clause about a package is true if this version of it is selected."""
+    """Report whether the clause about a package is true if this version of it is selected."""
     match clause:
         case AskedClause(interval=(low, high)):
             return low <= index <= high

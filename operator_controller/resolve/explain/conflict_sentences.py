@@ -73,7 +73,7 @@ class ConflictSentences:
         return ", and ".join([text, *others[:MAX_REASONS], *more])
 
     def details(self) -> list[str]:
-        """What exists of what is required, the nearest that would fit, and what keeps it out."""
+        """Name the existing versions of what is required, the nearest that would fit, and what keeps it out."""
         tops = self._tops
         others = [
             f"{self._requires(each, is_exact=True)}{self._continued(each)}"
@@ -92,7 +92,7 @@ class ConflictSentences:
         return tuple(found)
 
     def _existing(self) -> dict[Clause, list[str]]:
-        """What exists of what is required, by the requirement that names it first."""
+        """Name the existing versions of what is required, by the requirement that names it first."""
         found: dict[Clause, list[str]] = {}
         described: set[str] = set()
         for each in sorted(self._requirements, key=self._tops.__contains__, reverse=True):
@@ -312,7 +312,8 @@ class ConflictSentences:
         return self._universe.withheld.why_not_offered([constraint]) or "no catalog offers"
 
     def existing(self, package: str) -> str:
-        """Which versions of a package may be selected, and why no others; for a package without an Operator all that exist."""
+        """Name the versions of a package that may be selected, and why no others; for a package without an Operator all that
+        exist."""
         domain = self._universe.domain(package)
         operator = domain.operator
         if operator is None:

@@ -291,12 +291,12 @@ def _how_to_continue(resolution: PackageResolution, outcome: NoDirectUpgrade) ->
 
 
 def _how_to_install_again() -> str:
-    """How to install an older version without an edge, and what that deletes."""
+    """Say how to install an older version without an edge, and what that deletes."""
     return "deleting this Operator and creating it again also installs it, and deletes its custom resources"
 
 
 def _possible_upgrades(resolution: PackageResolution, outcome: NoDirectUpgrade) -> str:
-    """Where the upgrade edges lead from the running bundle."""
+    """Say where the upgrade edges lead from the running bundle."""
     running, name = resolution.snapshot.running, outcome.wanted.catalog
     here = running.version_text if running else ""
     if outcome.possible:
@@ -315,7 +315,7 @@ def _channels_of(resolution: PackageResolution, name: str) -> list[Channel]:
 
 
 def _upgrades_by_channel(outcome: NoDirectUpgrade) -> list[str]:
-    """Which channels lead to which versions; channels with the same versions together."""
+    """Name the versions that the channels lead to; channels with the same versions together."""
     by_versions: dict[tuple[Version, ...], list[str]] = {}
     for channel, versions in sorted(outcome.possible.items()):
         by_versions.setdefault(versions, []).append(channel)

@@ -44,7 +44,7 @@ class NearMisses:
         self._similar: dict[str, list[str]] = {}
 
     def of(self, part: NamedPart) -> list[str]:
-        """What exists of a package or kind that is required."""
+        """Name the existing bundles of a package or providers of a kind that is required."""
         if isinstance(part, PackageConstraint):
             text = self.existing(part.package, part.versions)
             return [text] if text else self._similar_packages(part.package)
@@ -72,7 +72,7 @@ class NearMisses:
         return text
 
     def _refused(self, domain: PackageDomain) -> str:
-        """Why no Operator can be created for the package; "" if it can, or if there is one."""
+        """Explain why no Operator can be created for the package; "" if it can, or if there is one."""
         reason = self._universe.why_not_created(domain.package) if domain.operator is None else ""
         return f"{plain_value(domain.package)} cannot be installed as a dependency: {reason}" if reason else ""
 
@@ -144,7 +144,7 @@ def named_parts(constraint: Constraint) -> list[NamedPart]:
 
 
 def subject_of(part: NamedPart) -> str:
-    """What a part is about, whatever its version."""
+    """The package or the kind that a part is about, whatever its version."""
     return part.package if isinstance(part, PackageConstraint) else f"{part.kind.group}/{part.kind.kind}"
 
 
@@ -165,7 +165,7 @@ def _bundles(domain: PackageDomain) -> Iterator[Bundle]:
 
 
 def _held_back(domain: PackageDomain) -> list[Candidate]:
-    """What the request permits and a pause or a missing approval keeps out, ascending by preference."""
+    """The candidates that the request permits and a pause or a missing approval keeps out, ascending by preference."""
     if domain.pending is None:
         return []
     usable = {id(each.choice) for each in domain.versions}
@@ -184,7 +184,7 @@ def _nearest(offered: list[Version], versions: BlangRange) -> list[Version]:
 
 
 def why_not(domain: PackageDomain, version: Version) -> str:
-    """What keeps an offered version of a package from being selected, as the end of a sentence; "" if it is not known."""
+    """Explain why an offered version of a package is not selected, as the end of a sentence; "" if that is not known."""
     for catalog in domain.permitted.catalogs:
         for each in catalog.ruled_out:
             if each.candidate.version == version:

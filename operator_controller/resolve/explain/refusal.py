@@ -68,7 +68,7 @@ class Refusals:
         self._near_misses = NearMisses(universe, (name for each in catalogs for name in each.package_names))
 
     def refusal(self, package: str) -> Refusal:
-        """Why the request for the package is refused."""
+        """Explain why the request for the package is refused."""
         found = self._sentences(package, None)
         if found is None:
             message = f"Unable to resolve because {UNEXPLAINED}"

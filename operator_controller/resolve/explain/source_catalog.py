@@ -14,7 +14,7 @@ from operator_controller.resolve.snapshot.package_snapshot import IGNORED_STATES
 
 
 def source_catalog_state(resolution: PackageResolution, running: RunningBundle | None) -> str:
-    """Why the catalog of an installed package has no content, and what helps if a person can do something about it."""
+    """Explain why the catalog of an installed package has no content, and what helps if a person can do something about it."""
     if running is None:
         return ""
     offer = next((offer for offer in resolution.snapshot.offers if offer.catalog == running.catalog), None)
@@ -32,7 +32,7 @@ def source_catalog_state(resolution: PackageResolution, running: RunningBundle |
 
 
 def _no_successor(resolution: PackageResolution, running: RunningBundle) -> str:
-    """Why no other catalog takes the place of the deleted one, and what to do.
+    """Explain why no other catalog takes the place of the deleted one, and what to do.
 
     A Catalog of the recorded name is used again, whatever its source: this is how a person switches to another image.
     """

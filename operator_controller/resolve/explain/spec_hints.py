@@ -58,7 +58,7 @@ NOT_SELECTED = "is not selected by spec.catalogSelector"
 
 
 def successor_note(successor: SuccessorCatalog) -> str:
-    """Which catalog takes the place of another one, and why."""
+    """Say which catalog takes the place of another one, and why."""
     cause = "was deleted" if successor.is_deleted else NOT_SELECTED
     return (
         f'catalog "{successor.previous}", which it came from, {cause}: it follows catalog "{successor.catalog}", which offers '
@@ -72,7 +72,7 @@ def source_not_selected(outcome: SourceCatalogNotSelected) -> str:
 
 
 def how_to_select(resolution: PackageResolution) -> str:
-    """What helps if no selected catalog offers the running bundle."""
+    """Say what helps if no selected catalog offers the running bundle."""
     running = resolution.snapshot.running
     others = [
         quoted(catalog.offer.catalog)
@@ -114,7 +114,7 @@ def unselected_catalogs(resolution: PackageResolution) -> list[str]:
 
 
 def missing_edge(resolution: PackageResolution, outcome: NoDirectUpgrade) -> list[str]:
-    """Which upgrade edge does not exist, if no path leads to the wanted bundle."""
+    """Name the upgrade edge that does not exist, if no path leads to the wanted bundle."""
     running = resolution.snapshot.running
     if running is None or outcome.path:
         return []
@@ -122,12 +122,12 @@ def missing_edge(resolution: PackageResolution, outcome: NoDirectUpgrade) -> lis
 
 
 def no_edge(wanted: str, running: str) -> str:
-    """Which upgrade edge does not exist, between two bundles by name."""
+    """Name the upgrade edge that does not exist between two bundles, which are given by name."""
     return f"bundle {quoted(wanted)} neither replaces nor skips {quoted(running)}"
 
 
 def ignored_policy(wanted: Version) -> str:
-    """What upgradeConstraintPolicy Ignore would allow."""
+    """Say what upgradeConstraintPolicy Ignore would allow."""
     return (
         f"with spec.upgradeConstraintPolicy Ignore, {wanted} would be installed without an upgrade edge, which publishers do not "
         "test"

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class StatementKind(StrEnum):
-    """What a statement is about."""
+    """The subjects of statements."""
 
     REQUEST = "request"  # an Operator requests these versions
     INSTALLED = "installed"  # what runs, and where it can be upgraded to

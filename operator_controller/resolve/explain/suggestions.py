@@ -55,7 +55,7 @@ def suggestions(resolution: PackageResolution) -> str:
 
 
 def has_no_channels(resolution: PackageResolution) -> bool:
-    """Whether every catalog that offers the package has it without channels, and no channel was requested."""
+    """Report whether every catalog that offers the package has it without channels, and no channel was requested."""
     offering = [catalog for catalog in resolution.catalogs if catalog.offer.package is not None]
     return bool(offering) and all(
         catalog.missing is MissingPart.DEFAULT_CHANNEL and not catalog.offer.package.channels
@@ -65,7 +65,7 @@ def has_no_channels(resolution: PackageResolution) -> bool:
 
 
 def is_in_unreadable_catalog(resolution: PackageResolution) -> bool:
-    """Whether no catalog offers the package, and one that cannot be read lists it."""
+    """Report whether no catalog offers the package, and one that cannot be read lists it."""
     package = resolution.snapshot.request.package
     is_missing = all(catalog.missing is MissingPart.PACKAGE for catalog in resolution.catalogs)
     return is_missing and any(_is_listed_unreachable(catalog.offer, package) for catalog in resolution.catalogs)

@@ -22,7 +22,7 @@ MAX_CATALOGS_SHOWN = 3
 
 @dataclass(frozen=True)
 class _Subject:
-    """What a conflict is about: packages, and perhaps kinds that a bundle of any other package could provide."""
+    """The subject of a conflict: packages, and perhaps kinds that a bundle of any other package could provide."""
 
     packages: frozenset[str]
     is_any_package: bool
@@ -43,7 +43,7 @@ def catalogs_to_wait_for(
 
 
 def waiting_notes(catalogs: Iterable[CatalogSource], packages: Iterable[str]) -> list[str]:
-    """What keeps the catalogs from being read, and which of the packages they had."""
+    """Say what keeps the catalogs from being read, and which of the packages they had."""
     listed = list(catalogs)
     notes = [
         unread_note(each.state, each.name, each.message, [name for name in packages if name in each.package_names])
@@ -54,7 +54,8 @@ def waiting_notes(catalogs: Iterable[CatalogSource], packages: Iterable[str]) ->
 
 
 def unread_note(state: CatalogState, catalog: str, message: str, packages: Iterable[str] = ()) -> str:
-    """Why the current content of a catalog is not known; "" for the other states. `packages`: what it is known to have."""
+    """Explain why the current content of a catalog is not known; "" for the other states. `packages`: what it is known to
+    have."""
     match state:
         case CatalogState.PENDING:
             return f'catalog "{catalog}" is not served yet: {message}'
@@ -94,7 +95,8 @@ def _subject(clauses: Iterable[Clause]) -> _Subject:
 
 
 def _counts(source: CatalogSource, domain: PackageDomain) -> bool:
-    """Whether versions of the package may come from the catalog: a package stays with the catalog it was installed from."""
+    """Report whether versions of the package may come from the catalog: a package stays with the catalog it was installed
+    from."""
     operator = domain.operator
     if operator is None:
         return True
@@ -105,7 +107,7 @@ def _counts(source: CatalogSource, domain: PackageDomain) -> bool:
 
 
 def _may_offer(source: CatalogSource, package: str) -> bool:
-    """Whether the package may be offered of the unknown content. A complete list of packages is believed."""
+    """Report whether the package may be offered of the unknown content. A complete list of packages is believed."""
     if not source.selects(package):
         return False
     match source.state:
@@ -117,7 +119,7 @@ def _may_offer(source: CatalogSource, package: str) -> bool:
 
 
 def _may_offer_any(source: CatalogSource, subject: _Subject) -> bool:
-    """Whether the unknown content may have a provider of a kind."""
+    """Report whether the unknown content may have a provider of a kind."""
     if not subject.is_any_package:
         return False
     is_away = source.state in (CatalogState.CACHED, CatalogState.UNREACHABLE)

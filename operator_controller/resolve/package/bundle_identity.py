@@ -10,7 +10,7 @@ from operator_controller.resolve.package.package_content import Bundle, PackageC
 
 
 class BundleIdentity(IntEnum):
-    """How it is known that a package contains a bundle; greater means more certain."""
+    """The evidence that a package contains a bundle; greater means more certain."""
 
     NONE = 0
     SAME_REFERENCE = 1  # same name, version, repository and tag; neither has a digest
@@ -18,7 +18,7 @@ class BundleIdentity(IntEnum):
 
 
 def identity_in(package: PackageContent, name: str, version: Version | None, image: str) -> BundleIdentity:
-    """How it is known that the package's channels contain the bundle of this name, version and image.
+    """The evidence that the package's channels contain the bundle of this name, version and image.
 
     Any publisher can claim a name and a version: without the image they identify nothing.
     """
@@ -47,7 +47,7 @@ def _identity(bundle: Bundle, name: str, version: Version | None, image: str) ->
 
 
 def has_same_name_and_version(package: PackageContent, name: str, version: Version | None) -> bool:
-    """Whether the package's channels contain a bundle of this name and version, whatever its image."""
+    """Report whether the package's channels contain a bundle of this name and version, whatever its image."""
     return bool(_with_same_name_and_version(_bundles_in_channels(package), name, version))
 
 
@@ -61,6 +61,7 @@ def _with_same_name_and_version(bundles: list[Bundle], name: str, version: Versi
 
 
 def is_same_image(one: str, other: str) -> bool:
-    """Whether both references have the same digest, on any registry. References by tag are never the same: a tag can move."""
+    """Report whether both references have the same digest, on any registry. References by tag are never the same: a tag can
+    move."""
     digest = digest_of_reference(one)
     return digest != "" and digest == digest_of_reference(other)

@@ -208,7 +208,8 @@ def refuse_too_large(entries: int, edges: int, ranges: Iterable[str]) -> None:
 
 
 def recording_problem(properties: Iterable[Property]) -> str:
-    """Why the dependencies cannot be recorded in an annotation, or "". What is not recorded would be forgotten."""
+    """Explain why the dependencies cannot be recorded in an annotation; "" if they can. What is not recorded would be
+    forgotten."""
     dependencies = [entry for entry in properties if entry.type in DEPENDENCY_TYPES]
     if all(map(_is_short, dependencies)) and len(dependencies) <= _MAX_SHORT_DEPENDENCIES:
         return ""
@@ -225,7 +226,8 @@ def recording_problem(properties: Iterable[Property]) -> str:
 
 
 def _is_short(entry: Property) -> bool:
-    """Whether the property certainly takes less than 4 KiB as JSON, where a character takes up to 12 bytes: nearly all do."""
+    """Report whether the property certainly takes less than 4 KiB as JSON, where a character takes up to 12 bytes: nearly all
+    do."""
     value = entry.value
     if type(value) is not dict or len(value) > 4:
         return False

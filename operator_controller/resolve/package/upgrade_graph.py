@@ -19,7 +19,7 @@ from operator_controller.resolve.package.package_content import Channel, Entry
 
 @dataclass(frozen=True)
 class UpgradeStart:
-    """Where an upgrade starts: a bundle by its name and, if known, its version."""
+    """The start of an upgrade: a bundle by its name and, if known, its version."""
 
     name: str
     version: Version | None
@@ -181,7 +181,7 @@ def unreadable_ranges(channels: Iterable[Channel]) -> dict[str, str]:
 
 
 def _range_contains(text: str, version: Version | None) -> bool:
-    """Whether a skipRange contains the version. One that cannot be read contains nothing: unreadable_ranges() names it."""
+    """Report whether a skipRange contains the version. One that cannot be read contains nothing: unreadable_ranges() names it."""
     try:
         return version is not None and BlangRange.parse(text).matches(version)
     except BadRange:

@@ -40,7 +40,7 @@ class Comparator:
     parts_given: int
 
     def matches(self, version: Version) -> bool:
-        """Whether the comparison holds. The rule about prereleases concerns the group, not one comparison."""
+        """Report whether the comparison holds. The rule about prereleases concerns the group, not one comparison."""
         precedence, bound = version.precedence, self.operand.precedence
         match self.operator:
             case "=":
@@ -108,7 +108,8 @@ class MastermindsRange:
         return _parse(text)
 
     def matches(self, version: Version, *, prereleases: bool = False) -> bool:
-        """Whether the range contains the version, whose release is ignored. `prereleases` admits those that it does not name."""
+        """Report whether the range contains the version, whose release is ignored. `prereleases` admits those that it does not
+        name."""
         return any(
             (prereleases or not version.prerelease or any(one.operand.prerelease for one in group))
             and all(one.matches(version) for one in group)

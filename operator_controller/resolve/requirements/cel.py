@@ -101,7 +101,8 @@ def check_rule(rule: str) -> None:
 
 
 def rule_holds(rule: str, given: RuleInput) -> bool:
-    """Whether the result is true. A rule that cannot be evaluated for these properties does not hold. Raises BadRule."""
+    """Report whether the result of the rule is true. A rule that cannot be evaluated for these properties does not hold. Raises
+    BadRule."""
     try:
         return _evaluate(rule, given) is True
     except _NotEvaluated:
@@ -109,7 +110,7 @@ def rule_holds(rule: str, given: RuleInput) -> bool:
 
 
 def rule_cost(rule: str, given: RuleInput) -> int:
-    """What rule_holds costs at most, in bytes that are visited: 300 million of them take about a second. Raises BadRule."""
+    """The highest cost of rule_holds, in bytes that are visited: 300 million of them take about a second. Raises BadRule."""
     loops = _cost(_compiled(rule)[1], given)
     return CALL_COST + given.size * CONTEXT_COST + (loops if loops <= MAX_COST_BYTES else 0)
 
@@ -180,12 +181,13 @@ def _compiled(rule: str) -> tuple[cel.Program, _Shape]:
 
 
 def _refused(error: BaseException) -> BaseException:
-    """What to raise for a panic of the library, which is no Exception; KeyboardInterrupt and the like stay what they are."""
+    """Return the exception to raise for a panic of the library, which is no Exception; KeyboardInterrupt and the like stay as
+    they are."""
     return BadRule("the rule cannot be evaluated") if type(error).__module__ == "pyo3_runtime" else error
 
 
 class _Shape(NamedTuple):
-    """What the cost of a rule depends on: how deep its loops are nested, and how many of each there are."""
+    """The properties of a rule that its cost depends on: how deep its loops are nested, and how many of each there are."""
 
     nesting: int
     filters: int

@@ -19,7 +19,7 @@ class ClusterKind:
 
 @dataclass(frozen=True)
 class ClusterFacts:
-    """What bundles may require of the cluster itself. What is not known excludes nothing."""
+    """The facts about the cluster itself that bundles may require. What is not known excludes nothing."""
 
     kube_version: str = ""
     custom_kinds: tuple[ClusterKind, ...] = ()

@@ -176,7 +176,8 @@ def _rule_holds(rule: str, package: str, bundle: Bundle) -> bool:
 
 
 def holds(constraint: Constraint, package: str, bundle: Bundle, rule_holds: RuleHolds = _rule_holds) -> bool:
-    """Whether the constraint holds for this bundle of the package. Raises what `rule_holds` raises, which may count its costs."""
+    """Report whether the constraint holds for this bundle of the package. Raises what `rule_holds` raises, which may count its
+    costs."""
     match constraint:
         case PackageConstraint(package=name, versions=versions):
             return name == package and bundle.version is not None and versions.matches(bundle.version)

@@ -33,7 +33,7 @@ class RuleEvaluations:
         self._inputs: dict[tuple[str, int], tuple[Bundle, cel.RuleInput]] = {}
 
     def holds(self, rule: str, package: str, bundle: Bundle, dependant: str) -> bool:
-        """Whether the rule holds for a bundle of `package`. `dependant` requires it: a package, or WHAT_RUNS.
+        """Report whether the rule holds for a bundle of `package`. `dependant` requires it: a package, or WHAT_RUNS.
 
         Raises RulesTooCostly, from then on for every rule of this dependant that has not been evaluated.
         """
@@ -46,7 +46,7 @@ class RuleEvaluations:
         return known
 
     def is_used_up(self, dependant: str) -> bool:
-        """Whether no further rule of this dependant is evaluated."""
+        """Report whether no further rule of this dependant is evaluated."""
         return not self._left_for(dependant)
 
     def _left_for(self, dependant: str) -> int:

@@ -41,7 +41,7 @@ class Candidate:
 
 
 class MissingPart(StrEnum):
-    """Why a catalog has no candidates."""
+    """The reason why a catalog has no candidates."""
 
     NONE = ""
     PACKAGE = "package"
@@ -96,7 +96,7 @@ def candidates_of(
 
 
 def installation_problem(bundle: Bundle, cluster: KnownCluster) -> str:
-    """Why the bundle cannot be installed whatever else is, or ""."""
+    """Explain why the bundle cannot be installed, whatever else is installed; "" if it can."""
     return unmet_cluster_requirement(bundle, cluster) or constraints_of(bundle).problem
 
 
@@ -155,6 +155,7 @@ def deprecation_of(package: PackageContent, bundle: str) -> str:
 
 
 def is_same_bundle(candidate: Candidate, running: RunningBundle) -> bool:
-    """Whether the candidate has the name, the exact version and release (for a renamed bundle), or the image of what runs."""
+    """Report whether the candidate has the name, the exact version and release (for a renamed bundle), or the image of what
+    runs."""
     is_named = candidate.bundle.name == running.name or candidate.version == running.version
     return is_named or is_same_image(candidate.bundle.image, running.image)

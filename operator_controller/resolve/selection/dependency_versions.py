@@ -50,12 +50,12 @@ class DependencyVersions(Sequence[PackageVersion]):
 
     @cached_property
     def precedences(self) -> list[Precedence]:
-        """What ranges compare, of each version."""
+        """The part of each version that ranges compare."""
         return [each.order[0] for each in self._ranked]
 
     @cached_property
     def is_ascending(self) -> bool:
-        """Whether each version is greater than those that are less preferred: nearly always."""
+        """True if each version is greater than those that are less preferred: nearly always."""
         return all(lower < upper for lower, upper in pairwise(self.precedences))
 
     @property

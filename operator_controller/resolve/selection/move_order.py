@@ -61,7 +61,8 @@ def _counts(one: str, other: str, component: Mapping[str, int], needed: Steps) -
 def _required(
     universe: ComponentUniverse, changed: set[str], edges: Mapping[str, Iterable[tuple[Constraint, str]]]
 ) -> tuple[Steps, Steps]:
-    """What each bundle requires of packages that change: first if what runs of them does not satisfy it, then if it does."""
+    """Collect what each bundle requires of packages that change: first if what runs of them does not satisfy it, then if it
+    does."""
     needed: Steps = {package: set() for package in changed}
     preferred: Steps = {package: set() for package in changed}
     for package in changed:

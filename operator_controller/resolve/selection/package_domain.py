@@ -45,7 +45,7 @@ class PackageDomain:
 
     @cached_property
     def permitted(self) -> Permitted:
-        """What is permitted for the Snapshot."""
+        """The bundles that are permitted for the Snapshot."""
         return self.known_permitted or permitted(self.snapshot)
 
     @property
@@ -55,7 +55,7 @@ class PackageDomain:
 
     @property
     def runs(self) -> bool:
-        """Whether a bundle of the package is installed."""
+        """True if a bundle of the package is installed."""
         return bool(self.versions) and self.versions[0].choice is None
 
     @property
@@ -167,7 +167,7 @@ def make_domain(package: str, operator: OperatorRequest | None, snapshot: Packag
 
 
 def _is_released(operator: OperatorRequest, snapshot: PackageSnapshot, choice: Chosen) -> bool:
-    """Whether neither a pause nor a missing approval keeps it out. What runs is never kept out."""
+    """Report whether neither a pause nor a missing approval keeps the candidate out. What runs is never kept out."""
     candidate = choice.candidate
     if snapshot.running is not None and is_same_bundle(candidate, snapshot.running):
         return True

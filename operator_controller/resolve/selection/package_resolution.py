@@ -145,7 +145,7 @@ class PackageResolution:
 
     @property
     def is_final(self) -> bool:
-        """Whether only a change of a spec or of a catalog's content can change the outcome. If not, a catalog is still unread."""
+        """True if only a change of a spec or of a catalog's content can change the outcome. If not, a catalog is still unread."""
         match self.outcome:
             case NoMatchingBundle() | NotInstallable() | SourceCatalogNotSelected():
                 states = {one.offer.state for one in self.catalogs}

@@ -55,7 +55,8 @@ class Permitted:
 
 
 def _is_approved(candidate: Candidate, snapshot: PackageSnapshot) -> bool:
-    """Whether a person has approved the candidate, which is newer than what runs: an approval that was used does not count."""
+    """Report whether a person has approved the candidate, which is newer than what runs: an approval that was used does not
+    count."""
     running = snapshot.running.version if snapshot.running is not None else None
     is_newer = running is None or candidate.version > running
     return is_newer and str(candidate.version) == snapshot.request.approved_version
@@ -140,7 +141,7 @@ def _resolve_without_catalog(
 
 
 def _satisfies_request(running: RunningBundle, request: PackageRequest) -> bool:
-    """Whether the spec requests no other version and channel than those that run."""
+    """Report whether the running version and channel are those that the spec requests."""
     matches = request.versions is None or (running.version is not None and request.versions.matches(running.version))
     return matches and request.channel in ("", running.channel)
 
@@ -220,7 +221,7 @@ def _permitted_upgrades(
 def _no_upgrade(
     snapshot: PackageSnapshot, running: RunningBundle, catalogs: Sequence[CatalogCandidates]
 ) -> ResolutionOutcome:
-    """Why there is no step. A bundle that is no longer offered stays if it satisfies the request."""
+    """Explain why there is no step. A bundle that is no longer offered stays if it satisfies the request."""
     if running.catalog and _satisfies_request(running, snapshot.request):
         return Kept(running, catalogs[0].offer.state)  # its own catalog is the only one
     matching = [(candidate, catalog) for catalog in catalogs for candidate in catalog.matching]

@@ -65,7 +65,7 @@ def _has_reached(operator: OperatorRequest | None, bundle: str) -> bool:
 
 
 def is_image_of(planned: PlannedBundle, bundle: RecordedBundle | Bundle) -> bool:
-    """Whether both have the same image, on any registry."""
+    """Report whether both have the same image, on any registry."""
     return planned.image == bundle.image or is_same_image(planned.image, bundle.image)
 
 
@@ -82,7 +82,8 @@ def _is_planned(bundle: Bundle, planned: PlannedBundle) -> bool:
 
 
 def is_followed(plan: BindingPlan, universe: ComponentUniverse, solution: Solution) -> bool:
-    """Whether the solution has the planned bundles. What is not proved, or not known because a catalog is away, ends no plan."""
+    """Report whether the solution has the planned bundles. What is not proved, or not known because a catalog is away, ends no
+    plan."""
     return not solution.is_proved or all(
         _is_away(universe.domain(package))
         or _is_planned(universe.version(package, solution.selected[package]).bundles[0], planned)
@@ -91,7 +92,7 @@ def is_followed(plan: BindingPlan, universe: ComponentUniverse, solution: Soluti
 
 
 def _is_away(domain: PackageDomain) -> bool:
-    """Whether the package has no choices because the content of its catalog is not known."""
+    """Report whether the package has no choices because the content of its catalog is not known."""
     running = domain.snapshot.running
     states = [each.state for each in domain.snapshot.offers if running is not None and each.catalog == running.catalog]
     is_unknown = any(each not in (*STATES_WITH_CONTENT, CatalogState.NOT_SELECTED) for each in states)

@@ -146,7 +146,7 @@ class ComponentUniverse:
         return len(self.domain(package).versions)
 
     def requirements(self, package: str, index: int) -> Sequence[Requirement]:
-        """What this version requires of other packages. `source` is the constraint."""
+        """The requirements that this version has of other packages. `source` is the constraint."""
         known = self._requirements.get((package, index))
         if known is None:
             this = self.version(package, index)
@@ -158,7 +158,7 @@ class ComponentUniverse:
         return known
 
     def exclusions(self, package: str, index: int) -> Sequence[Exclusion]:
-        """What this version excludes. `source` is the constraint."""
+        """The exclusions of this version. `source` is the constraint."""
         this = self.version(package, index)
         found: list[Exclusion] = []
         for each in dict.fromkeys(
@@ -197,15 +197,15 @@ class ComponentUniverse:
         return self.version(package, index).owned_kinds
 
     def shares(self, package: str, index: int, other: str, other_index: int) -> bool:
-        """Whether what runs of both packages owns already all kinds that both versions own."""
+        """Report whether what runs of both packages owns already all kinds that both versions own."""
         if not (package in self._runs and other in self._runs):
             return False
         common = self.version(package, index).owned_kinds & self.version(other, other_index).owned_kinds
         return common <= self.version(package, 0).owned_kinds & self.version(other, 0).owned_kinds
 
     def preference(self, package: str) -> tuple[Any, ...]:
-        """What runs is preferred, then what a person asked for, then what has an Operator, then the requiring package's catalog,
-        then the priority of the catalog, then the name."""
+        """The rank of a package among providers: first what runs, then what a person asked for, then what has an Operator, then
+        the requiring package's catalog, then the priority of the catalog, then the name."""
         known = self._preferences.get(package)
         if known is None:
             known = self._preferences[package] = self._new_preference(package)
@@ -245,7 +245,7 @@ class ComponentUniverse:
         return self._is_held_by(constraint, package, self.version(package, index), package) is True
 
     def holds_for(self, constraint: Constraint, package: str, index: int) -> bool:
-        """Whether a constraint of what runs, or of what is selected, holds for a version. Raises RulesTooCostly."""
+        """Report whether a constraint of what runs, or of what is selected, holds for a version. Raises RulesTooCostly."""
         return self._holds(constraint, package, self.version(package, index), WHAT_RUNS)
 
     def _holds(self, constraint: Constraint, package: str, version: PackageVersion, dependant: str) -> bool:
@@ -255,7 +255,7 @@ class ComponentUniverse:
         return all(holds(constraint, package, bundle, rule_holds) for bundle in version.bundles)
 
     def _is_held_by(self, constraint: Constraint, package: str, version: PackageVersion, dependant: str) -> bool | None:
-        """Whether a constraint of a version of `dependant` holds for a version; None if that is not evaluated."""
+        """Report whether a constraint of a version of `dependant` holds for a version; None if that is not evaluated."""
         try:
             return self._holds(constraint, package, version, dependant)
         except RulesTooCostly:
@@ -263,7 +263,7 @@ class ComponentUniverse:
             return None
 
     def _is_used_up(self, dependant: str, constraint: Constraint) -> bool:
-        """Whether the constraint is not evaluated for any further version."""
+        """Report whether the constraint is not evaluated for any further version."""
         if isinstance(constraint, PackageConstraint | KindConstraint):
             return False
         if self._evaluations >= MAX_EVALUATIONS:
@@ -271,7 +271,7 @@ class ComponentUniverse:
         return self.rules.is_used_up(dependant) and any(rules_of([constraint]))
 
     def is_unevaluated(self, package: str, constraint: Constraint) -> bool:
-        """Whether a constraint of the package was not evaluated for every version, because its rules cost too much."""
+        """Report whether a constraint of the package was not evaluated for every version, because its rules cost too much."""
         return (package, constraint) in self._unevaluated
 
     def alternatives(self, package: str, constraint: Constraint, *, is_running: bool) -> tuple[VersionSet, ...]:
@@ -303,7 +303,7 @@ class ComponentUniverse:
         return known
 
     def holds_now(self, package: str, constraint: Constraint) -> bool:
-        """Whether what runs of another package satisfies the constraint."""
+        """Report whether what runs of another package satisfies the constraint."""
         return bool(self.holders(package, constraint))
 
     def holders(self, package: str, constraint: Constraint) -> list[str]:
@@ -334,12 +334,12 @@ class ComponentUniverse:
         return all(self.holds_for(constraint, other, 0) for other in self.running if other != package)
 
     def is_deleting(self, package: str) -> bool:
-        """Whether the Operator of the package is being deleted."""
+        """Report whether the Operator of the package is being deleted."""
         operator = self.domain(package).operator
         return operator is not None and operator.is_deleting
 
     def is_kept_only_by_dependants(self, package: str) -> bool:
-        """Whether the package has no Operator of a person that stays: it was installed for others, or is being deleted."""
+        """Report whether the package has no Operator of a person that stays: it was installed for others, or is being deleted."""
         operator = self.domain(package).operator
         return operator is None or operator.is_dependency or operator.is_deleting
 
@@ -372,7 +372,7 @@ class ComponentUniverse:
         return intervals_of(found)
 
     def _cluster_satisfies(self, constraint: Constraint) -> bool:
-        """Whether the cluster has the kind, and no bundle of the component owns it: such a kind may go with its bundle."""
+        """Report whether the cluster has the kind, and no bundle of the component owns it: such a kind may go with its bundle."""
         match constraint:
             case KindConstraint(kind=kind):
                 return kind in self._cluster_kinds and kind.group_kind not in self._owned_now
@@ -384,7 +384,7 @@ class ComponentUniverse:
 
 
 def make_goal(universe: ComponentUniverse, requested: Sequence[str]) -> Goal:
-    """What is asked for: the packages with an Operator, in order of seniority; those that persons asked for come first.
+    """The goal of the solver: the packages with an Operator, in order of seniority; those that persons asked for come first.
 
     Asked for are those that have a version besides what runs. What is not asked for and runs is present.
     """

@@ -63,7 +63,7 @@ class WithheldPackages:
 
 
 def name_it(catalogs: Collection[str], package: str) -> str:
-    """What is wrong with the lists of these catalogs, and what to do."""
+    """Say what is wrong with the lists of these catalogs, and what to do."""
     return f"but {'its' if len(catalogs) == 1 else 'their'} spec.packages does not name {plain_value(package)}: add it there"
 
 

@@ -31,7 +31,7 @@ def package_names(catalog: Catalog) -> tuple[str, ...]:
 
 
 def not_served_message(catalog: Catalog) -> str:
-    """Why the Catalog is not served: the message of its own condition, if it has one."""
+    """Explain why the Catalog is not served: the message of its own condition, if it has one."""
     if catalog.metadata.deleting:
         return "it is being deleted"
     for name in (ConditionType.UNPACKED, ConditionType.READY):
@@ -152,7 +152,7 @@ class CatalogSource:
     """The packages that the Catalog's status lists and its spec does not select, to name them while its content is not known."""
 
     def selects(self, package: str) -> bool:
-        """Whether the Catalog offers the package, if its content has it."""
+        """Report whether the Catalog offers the package, if its content has it."""
         return self.selected_packages is None or package in self.selected_packages
 
 

@@ -45,7 +45,7 @@ class RunningBundle:
 
 
 class CatalogState(StrEnum):
-    """Whether the content of a catalog is known."""
+    """The states of a catalog: the content is known, or the reason why it is not."""
 
     SERVING = "serving"  # its current content
     CACHED = "cached"  # it cannot be read at the moment: the last content that was read from it is used
@@ -64,7 +64,7 @@ IGNORED_STATES = (CatalogState.UNAVAILABLE, CatalogState.NOT_SELECTED)
 
 @dataclass(frozen=True)
 class CatalogOffer:
-    """What one catalog offers of the package.
+    """The offer of one catalog for the package.
 
     `package` is None when the catalog does not have it or its content is unknown; `message` explains states other than SERVING.
     """

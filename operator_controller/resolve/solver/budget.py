@@ -33,7 +33,7 @@ class BudgetExhausted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one level of the optimum, or one explanation, may use at most.
+    """The limits of what one level of the optimum, or one explanation, may use.
 
     Conflicts and propagations are those of the solver, calls those to it; a round is a call whose model brought clauses of
     versions that were not encoded yet.
@@ -46,7 +46,7 @@ class Budget:
     clauses: int = MAX_CLAUSES
 
     def less(self, used: Statistics) -> Budget:
-        """What remains of it; no limit is less than 0."""
+        """The budget that remains after this use; no limit is less than 0."""
         return Budget(
             conflicts=max(0, self.conflicts - used.conflicts),
             propagations=max(0, self.propagations - used.propagations),
@@ -83,7 +83,7 @@ SUGGESTION_BUDGET = Budget(conflicts=MAX_EXPLANATION_CONFLICTS, propagations=MAX
 
 @dataclass(slots=True)
 class Statistics:
-    """What was used. Of one solve it is the sum over all levels."""
+    """The amounts that were used. Of one solve it is the sum over all levels."""
 
     conflicts: int = 0
     propagations: int = 0

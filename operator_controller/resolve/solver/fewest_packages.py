@@ -53,7 +53,7 @@ class FewestPackages:
             self._encoding.solver.add_clause([literal])
 
     def _find_packages(self) -> bool:
-        """Whether the solution selects packages that were not known before."""
+        """Add the packages that were not known before. Report whether the solution selects one of them."""
         found = [name for name in self._encoding.packages(self._seen) if name not in self._always]
         self._seen += len(list(self._encoding.packages(self._seen)))
         for name in found:

@@ -79,7 +79,7 @@ class LazyEncoding(OrderEncoding):
 
     @property
     def used(self) -> Statistics:
-        """What was used from the beginning."""
+        """The amounts that were used from the beginning."""
         solver = self.solver
         return replace(
             self.statistics,
@@ -104,7 +104,8 @@ class LazyEncoding(OrderEncoding):
         self.variables_of(package).index = -1
 
     def solve(self, assumptions: Sequence[int]) -> bool:
-        """Whether the problem has a solution with these literals. It stands in `selection`; else `solver.core` says why not.
+        """Report whether the problem has a solution with these literals. The solution is in `selection`; without one,
+        `solver.core` says why not.
 
         Raises BudgetExhausted.
         """
@@ -119,7 +120,7 @@ class LazyEncoding(OrderEncoding):
         return False
 
     def call(self, assumptions: Iterable[int]) -> bool:
-        """Whether the clauses that are there have a model with these assumptions. Raises BudgetExhausted."""
+        """Report whether the clauses that are there have a model with these assumptions. Raises BudgetExhausted."""
         solver, end = self.solver, self._end
         self._check_clauses()
         if self.statistics.calls >= end.calls:
@@ -191,7 +192,7 @@ class LazyEncoding(OrderEncoding):
                 self._encode_exclusion(package, run, exclusion)
 
     def _is_satisfied(self, package: str, index: int, selection: Selection) -> bool:
-        """Whether the selection satisfies what this version requires and excludes."""
+        """Report whether the selection satisfies what this version requires and excludes."""
         return all(
             any(is_in(selection, each) for each in requirement.alternatives)
             for requirement in self.requirements(package, index)
@@ -203,14 +204,14 @@ class LazyEncoding(OrderEncoding):
         )
 
     def requirements(self, package: str, index: int) -> Sequence[Requirement]:
-        """What this version requires, read once."""
+        """The requirements of this version, read once."""
         found = self._requirements.get((package, index))
         if found is None:
             found = self._requirements[package, index] = _searchable(self._universe.requirements(package, index))
         return found
 
     def exclusions(self, package: str, index: int) -> Sequence[Exclusion]:
-        """What this version excludes, read once."""
+        """The exclusions of this version, read once."""
         found = self._exclusions.get((package, index))
         if found is None:
             found = self._exclusions[package, index] = _searchable(self._universe.exclusions(package, index))
@@ -341,7 +342,7 @@ def _searchable(rules: Sequence[Rule]) -> Sequence[Rule]:
 
 
 def is_in(selection: Selection, versions: VersionSet) -> bool:
-    """Whether one of the versions is selected."""
+    """Report whether one of the versions is selected."""
     index = selection.get(versions.package)
     return index is not None and any(low <= index <= high for low, high in versions.intervals)
 

@@ -43,7 +43,7 @@ class ContradictoryGoal(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """What is selected, and how far that is proved to be the best."""
+    """The selection, and how far it is proved to be the best."""
 
     selected: Mapping[str, int]
     """The index of each selected package, by name. A solution of the problem, also if it is not proved to be the best."""
@@ -57,7 +57,7 @@ class Solution:
 
     @property
     def is_proved(self) -> bool:
-        """Whether this is the best solution."""
+        """True if this is the best solution."""
         return self.exhausted is None
 
 

@@ -58,5 +58,5 @@ class PausableCall(Generic[T]):
 
     @property
     def result(self) -> T:
-        """What the function returned. Only after run() has returned True."""
+        """The value that the function returned. Only after run() has returned True."""
         return self._result[0]

@@ -53,19 +53,20 @@ class Universe(Protocol):
         ...
 
     def requirements(self, package: str, index: int) -> Sequence[Requirement]:
-        """What this version requires."""
+        """The requirements of this version."""
         ...
 
     def exclusions(self, package: str, index: int) -> Sequence[Exclusion]:
-        """What this version excludes."""
+        """The exclusions of this version."""
         ...
 
     def owned(self, package: str, index: int) -> Collection[Hashable]:
-        """What this version owns: of the selected versions, at most one owns each. Of different values repr() differs too."""
+        """The kinds and other values that this version owns: of the selected versions, at most one owns each. Of different values
+        repr() differs too."""
         ...
 
     def shares(self, package: str, index: int, other: str, other_index: int) -> bool:
-        """Whether both versions may be selected although both own the same: they run side by side already."""
+        """Report whether both versions may be selected although both own the same: they run side by side already."""
         ...
 
     def preference(self, package: str) -> Sequence[object]:
@@ -89,7 +90,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What is asked for. All tuples are in the order of their importance, the most important first.
+    """The selection that is asked for. All tuples are in the order of their importance, the most important first.
 
     `present` are selected in any case, whatever version: they run. The caller guarantees that their versions of index 0
     satisfy each other, so there always is a solution. `kept` are selected if that costs none of `asked`: they run, and

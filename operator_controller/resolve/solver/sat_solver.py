@@ -85,7 +85,8 @@ class SatSolver:
         return Outcome.SATISFIABLE
 
     def is_refuted(self, assumptions: Sequence[int]) -> bool:
-        """Whether unit propagation alone shows that the assumptions conflict with the clauses. Costs a fraction of solve()."""
+        """Report whether unit propagation alone shows that the assumptions conflict with the clauses. Costs a fraction of
+        solve()."""
         return not self._minisat.propagate(assumptions)[0]
 
     @property
