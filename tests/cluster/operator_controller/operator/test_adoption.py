@@ -1,7 +1,9 @@
 """An Operator that is created again finds the BundleDeployment of the one before, on the real API server."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
+from olmctl.main import main
 from tests.cluster.operator_controller.conftest import FINALIZER, Scene, wanted_version
 from tests.conditions import triple
 
@@ -53,8 +55,11 @@ def test_a_bundle_deployment_that_a_person_made_is_adopted_on_request(scene: Sce
         f'BundleDeployment "{name}" already exists and is owned by no Operator: to have this Operator take it over, run kubectl '
         f"annotate bundledeployments.core.rukpak.io {name} {ADOPT}=true; or create the Operator under another name"
     )
-    scene.cluster.kubectl("annotate", "bundledeployments.core.rukpak.io", name, f"{ADOPT}=true")
-    scene.install(name, "1.0.0")
+    install = ["install", scene.name, "--name", name, "--adopt", "--force", "--wait", "--timeout", "60s"]
+    with ThreadPoolExecutor() as pool:
+        ended = pool.submit(main, [*install, "--kubeconfig", str(scene.cluster.kubeconfig)])
+        scene.install(name, "1.0.0")
+        assert ended.result() == 0, "it does not end with what was reported before"
     ready = scene.ready_operator(name, "1.0.0")
     adopted = scene.deployment_when(name, "1.0.0")
     assert wanted_version(adopted) == "1.0.0"
