@@ -194,7 +194,7 @@ def _compressed_files(manager: Manager, store: CatalogStore, memory: MemoryBudge
 
 
 def _checked_access(manager: Manager) -> Access:
-    """How sources are accessed. Raises OlmError for an invalid configuration, which would fail each job."""
+    """Return the Access to sources. Raises OlmError for an invalid configuration, which would fail each job."""
     settings, flags = manager.settings, manager.settings.extra
     _check_address("--external-address", flags.external_address)
     _check_address("--replica-address", flags.replica_address)

@@ -86,7 +86,7 @@ def routed_networks(lines: Sequence[str]) -> list[ipaddress.IPv4Network]:
 
 
 def overlaps(range_: str, networks: Iterable[ipaddress.IPv4Network]) -> bool:
-    """Whether the range shares an address with one of the networks."""
+    """Report whether the range shares an address with one of the networks."""
     return any(ipaddress.IPv4Network(range_).overlaps(network) for network in networks)
 
 

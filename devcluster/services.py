@@ -81,7 +81,7 @@ class Services:
         self._processes[name].wait()
 
     def is_running(self, name: str) -> bool:
-        """Whether the process is running."""
+        """Report whether the process is running."""
         return name in self._processes and self._processes[name].poll() is None
 
     def pid(self, name: str) -> int:
@@ -128,7 +128,7 @@ def port_of(address: str) -> str:
 
 
 def accepts(address: str) -> bool:
-    """Whether something accepts connections at "host:port"."""
+    """Report whether something accepts connections at "host:port"."""
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS):
@@ -138,7 +138,7 @@ def accepts(address: str) -> bool:
 
 
 def answers(address: str, path: str) -> bool:
-    """Whether a server at "host:port" answers a GET of the path over plain HTTP with 200."""
+    """Report whether a server at "host:port" answers a GET of the path over plain HTTP with 200."""
     try:
         return request(address, "GET", path)[0] == http.client.OK
     except (OSError, http.client.HTTPException):

@@ -100,7 +100,7 @@ def lock(folder: Path) -> int:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether a process has locked the folder."""
+    """Report whether a process has locked the folder."""
     if not folder.is_dir():
         return False
     descriptor = _try_lock(folder, fcntl.LOCK_SH)

@@ -142,7 +142,8 @@ class Suite(Services):
         return [*arguments, *self._more.get(component, ())]
 
     def _listening_address(self, name: str) -> str:
-        """Where a catalogd serves: for the proxy of its Service the first one listens on all addresses of this machine."""
+        """The address where a catalogd serves: for the proxy of its Service the first one listens on all addresses of this
+        machine."""
         served = self.addresses[name].catalogs or ""
         is_proxied = name == "catalogd" and self._cluster.is_managed and self._machine_address is not None
         return f":{port_of(served)}" if is_proxied else served

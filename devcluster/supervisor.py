@@ -186,7 +186,7 @@ class Supervisor:
         return self._call_api("GET", "/readyz")[0] == 200
 
     def _nodes_are_ready(self) -> bool:
-        """Whether the nodes and the namespace `default` accept pods. Creates missing nodes."""
+        """Report whether the nodes and the namespace `default` accept pods. Creates missing nodes."""
         status, listed = self._call_api("GET", "/api/v1/nodes")
         if status != 200:
             return False

@@ -33,7 +33,7 @@ _RETRY_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class _Listed:
-    """What a list of the objects returned. `version` is its resourceVersion, None if the API server does not serve the kind."""
+    """The result of a list of the objects. `version` is its resourceVersion, None if the API server does not serve the kind."""
 
     objects: Mapping[str, Object]
     version: int | None
@@ -136,7 +136,7 @@ class Watch:
         return True
 
     def _has_taken(self, listed: _Listed) -> bool:
-        """Whether the events that were taken lead to the listed objects, or beyond."""
+        """Report whether the events that were taken lead to the listed objects, or beyond."""
         if any(self._versions.get(name, 0) < _version(each) for name, each in listed.objects.items()):
             return False
         later = {name for name in self.objects if listed.version is not None and self._versions[name] > listed.version}
@@ -219,7 +219,7 @@ def condition(object_: Object | None, type_: str) -> Object:
 
 
 def is_true(object_: Object | None, type_: str) -> bool:
-    """Whether the condition is True for the current generation of the object."""
+    """Report whether the condition is True for the current generation of the object."""
     if object_ is None:
         return False
     found = condition(object_, type_)

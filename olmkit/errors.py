@@ -57,8 +57,8 @@ class Waiting(OlmError):
 
 
 class ApiError(Exception):
-    """What the API server answered. `status` is the HTTP code, 0 when there was no answer; `reason` is metav1.Status.reason;
-    `retry_after` are the seconds of the header Retry-After, None without it."""
+    """The answer of the API server to a request that failed. `status` is the HTTP code, 0 when there was no answer; `reason` is
+    metav1.Status.reason; `retry_after` are the seconds of the header Retry-After, None without it."""
 
     retry_after: int | None = None
 

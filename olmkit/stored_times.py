@@ -1,4 +1,4 @@
-"""How a time that was stored earlier is compared with the present one: it may have been written by another process or machine.
+"""Compares a time that was stored earlier with the present one: it may have been written by another process or machine.
 
 Used wherever something is due an interval after a stored time: by decisions, and by what keeps files. A clock may have been wrong
 when the time was stored, so that it lies ahead. Such a time says nothing: the interval counts as over, and never as one that ends
@@ -16,7 +16,8 @@ NO_TIME = timedelta(0)
 
 
 def is_ahead(stored: datetime, now: datetime) -> bool:
-    """Whether the clock that gave a stored time was wrong, or the present one is: it lies ahead by more than MAX_CLOCK_SKEW."""
+    """Report whether the clock that gave a stored time was wrong, or the present one is: it lies ahead by more than
+    MAX_CLOCK_SKEW."""
     return stored - now > MAX_CLOCK_SKEW
 
 
@@ -28,5 +29,5 @@ def time_left(since: datetime, interval: timedelta, now: datetime) -> timedelta:
 
 
 def has_passed(since: datetime, interval: timedelta, now: datetime) -> bool:
-    """Whether `interval` has passed since a stored time."""
+    """Report whether `interval` has passed since a stored time."""
     return time_left(since, interval, now) == NO_TIME

@@ -1,4 +1,4 @@
-"""How runc runs the image: the command, and a config.json that restricts the container as the Deployments do.
+"""Runs the image with runc: the command, and a config.json that restricts the container as the Deployments do.
 
 A container has the network of the machine, so that it reaches a local cluster; everything else is its own. Starts nothing itself;
 the command needs root.

@@ -36,7 +36,7 @@ RUNTIME, DEVELOPMENT = "runtime", "development"
 
 @dataclass(frozen=True)
 class Built:
-    """What a build wrote: the archive, its image's digest and tags, and the software bill of materials."""
+    """The result of a build: the archive, its image's digest and tags, and the software bill of materials."""
 
     archive: Path
     digest: str
@@ -76,7 +76,7 @@ def build(
 
 
 def built_in(folder: Path, target: str = RUNTIME) -> Built:
-    """What the last build wrote into `folder`. Raises OSError if there is nothing."""
+    """Read the result of the last build from `folder`. Raises OSError if there is nothing."""
     version = suite_version()
     archive, sbom = _files(folder, version, target)
     return Built(archive, Image(archive).digest, _tags(version, target), sbom)

@@ -97,7 +97,7 @@ class _Types:
         return f"[{','.join(keys)}]"
 
     def _is_needed(self, name: str, above: frozenset[str] = frozenset()) -> bool:
-        """Whether the type has such a list, or leads to one."""
+        """Report whether the type has such a list, or leads to one."""
         if name in above:
             return False
         if name not in self._leads or not above:

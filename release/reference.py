@@ -33,7 +33,7 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True)
 class _Chapter:
-    """What the reference says of a kind beyond its CRD: the modules with its words and keys, and the page about its use."""
+    """The parts of the reference of a kind beyond its CRD: the modules with its words and keys, and the page about its use."""
 
     module: ModuleType
     page: str

@@ -1,4 +1,4 @@
-"""Which packages of requirements.lock the suite needs at run time.
+"""Selects the packages of requirements.lock that the suite needs at run time.
 
 The lock file has the packages of the developers too; its comments `# via` say which package requires which. Pure. Only
 the standard library is used, because it runs before anything is installed.

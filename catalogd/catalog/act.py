@@ -52,7 +52,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Memory:
-    """What this process knows of one Catalog in addition to cluster and disk. Without it, the source is checked again."""
+    """The knowledge of this process about one Catalog in addition to cluster and disk. Without it, the source is checked
+    again."""
 
     last_checked: datetime | None = None
     last_failure: FailedLoad | None = None
@@ -93,7 +94,7 @@ class CatalogActions:
     memories: dict[str, Memory] = field(default_factory=dict)
 
     def memory(self, name: str) -> Memory:
-        """What is known of a Catalog; empty if nothing is."""
+        """The Memory of a Catalog; an empty one if there is none."""
         return self.memories.get(name, Memory())
 
     async def act(self, world: World, plan: Plan) -> Done:

@@ -140,5 +140,5 @@ def _config_maps(world: World, spec: CatalogSource) -> tuple[str, str]:
 
 
 def references(catalog: Catalog, kind: str, name: str) -> bool:
-    """Whether the Catalog's source refers to that Secret or ConfigMap."""
+    """Report whether the Catalog's source refers to that Secret or ConfigMap."""
     return InputReference(kind, name) in input_references(catalog.spec.source)

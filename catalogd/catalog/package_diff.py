@@ -78,7 +78,7 @@ class ObjectWrite:
 
 @dataclass(frozen=True)
 class Difference:
-    """How the objects on the cluster differ from the desired ones, sorted by name.
+    """The differences between the objects on the cluster and the desired ones, sorted by name.
 
     `deletes`: name and uid. `renamed`: subject and name of each object whose plain name is invalid or taken.
     """

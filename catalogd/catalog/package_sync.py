@@ -44,7 +44,7 @@ class PackageSync:
         informer.add_index(CATALOG_INDEX, catalog_of)
 
     def difference(self, catalog: Catalog, desired: Sequence[ObjectFingerprint]) -> Difference:
-        """How the objects of a Catalog differ from the desired ones."""
+        """Compare the objects of a Catalog with the desired ones."""
         name = catalog.metadata.name
         existing = (
             package_diff.existing_object(self.kind, obj, self._accepted_versions.get(obj["metadata"]["name"]))

@@ -1,4 +1,4 @@
-"""What spec.packages selects of the content that is served, and the condition PackagesSelected of one Catalog.
+"""Compares spec.packages with the content that is served, and makes the condition PackagesSelected of one Catalog.
 
 A name that the catalog lacks is reported and stops nothing: newer content may have it. Pure.
 """
@@ -54,7 +54,7 @@ def packages_selected_condition(world: World, nothing_served: str) -> Sequence[D
 
 
 def selection_note(served: ServedContent) -> str:
-    """What Ready says about the list; "" without one."""
+    """The part of the message of Ready that describes the list; "" without one."""
     selected = selected_names(served)
     if selected is None:
         return ""

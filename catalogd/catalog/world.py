@@ -155,38 +155,38 @@ class World:
 
     @property
     def refresh_pending(self) -> bool:
-        """Whether a check was requested that has not been started."""
+        """True if a check was requested that has not been started."""
         handled = self.catalog.status.last_handled_refresh if self.catalog else None
         return self.refresh_requested not in ("", self.refresh_started, handled)
 
     @property
     def is_unreported(self) -> bool:
-        """Whether content is served that the status does not name yet."""
+        """True if content is served that the status does not name yet."""
         reported = self.catalog.status.content_digest if self.catalog else None
         return self.served is not None and reported != self.served.record.digest
 
     @property
     def has_failed(self) -> bool:
-        """Whether the status reports that the source has not been unpacked."""
+        """True if the status reports that the source has not been unpacked."""
         conditions = self.catalog.status.conditions if self.catalog else ()
         unpacked = find_condition(conditions, ConditionType.UNPACKED)
         return unpacked is not None and unpacked.status == "False"
 
     @property
     def is_selection_outdated(self) -> bool:
-        """Whether content is served with another list of packages than spec.packages."""
+        """True if content is served with another list of packages than spec.packages."""
         if self.catalog is None or self.served is None:
             return False
         return self.served.record.packages != self.catalog.selected_packages
 
     @property
     def lacks_label(self) -> bool:
-        """Whether the object has no label with its name."""
+        """True if the object has no label with its name."""
         return self.catalog is None or self.catalog.metadata.labels.get(NAME_LABEL) != self.name
 
     @property
     def has_writes(self) -> bool:
-        """Whether the status, the label or objects on the cluster are to be written."""
+        """True if the status, the label or objects on the cluster are to be written."""
         return self.is_unreported or self.lacks_label or bool(self.package_diff or self.bundle_diff)
 
     def load_state(self, desired: DesiredSource | None) -> LoadState | None:
@@ -264,7 +264,7 @@ Action: TypeAlias = StopServing | Load | Serve | SelectPackages | ConfirmUnchang
 
 @dataclass(frozen=True)
 class Plan:
-    """What to do in this pass, and the time to the next one (None: when something that is watched changes, or a job ends)."""
+    """The actions of this pass, and the time to the next one (None: when something that is watched changes, or a job ends)."""
 
     action: Action
     after: timedelta | None = None
@@ -272,7 +272,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What the World means, for the decision and for the report.
+    """The meaning of the World, for the decision and for the report.
 
     `desired` is None when nothing is to be served, or when the spec is invalid or refers to what does not exist: then
     `source_error` is set. `source_error`: why the source could not be loaded; Waiting if it is retried, else Blocked.

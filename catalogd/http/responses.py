@@ -50,7 +50,7 @@ def select_encoding(accept_encoding: str | None, offered: Sequence[str]) -> str 
 
 
 def accepts_media_type(accept: str | None, media_type: str) -> bool:
-    """Whether this Accept header allows the media type. The most specific range decides."""
+    """Report whether this Accept header allows the media type. The most specific range decides."""
     if accept is None or not accept.strip():
         return True
     kind = media_type.partition("/")[0]

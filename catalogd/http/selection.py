@@ -1,4 +1,4 @@
-"""What spec.packages of a Catalog leaves of its responses: the packages that are listed, and their documents for resolvers.
+"""Limits the responses of a Catalog to the packages that spec.packages lists, and to their documents for resolvers.
 
 The whole catalog is always served, and its digest does not depend on the list; the entity tag and the date of a response that the
 list limits do.
@@ -40,7 +40,7 @@ def entity_tag(digest: str, suffix: str) -> str:
 
 
 def modified(record: Record, route: Route) -> datetime:
-    """When the response changed last: with the content, or with the list that limits it."""
+    """The time of the last change of the response: of the content, or of the list that limits it."""
     unpacked = datetime.fromisoformat(record.unpacked).astimezone(UTC)
     if not route.is_selected or not record.packages_changed:
         return unpacked

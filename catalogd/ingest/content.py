@@ -74,7 +74,8 @@ class Content:
         }
 
     def is_current(self) -> bool:
-        """Whether the folder is still the one that was opened. The same digest may have been loaded again, with more data."""
+        """Report whether the folder is still the one that was opened. The same digest may have been loaded again, with more
+        data."""
         try:
             return _identity(self._metadata_path) == self._opened_as
         except OSError:

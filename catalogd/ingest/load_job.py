@@ -124,7 +124,8 @@ def _check_not_rejected(opened: OpenedSource, request: LoadRequest) -> None:
 
 
 def _is_intact(store: Store, digest: str, request: LoadRequest) -> bool:
-    """Whether the content need not be loaded. Served content was verified already. Raises Waiting(CacheUnreadable)."""
+    """Report whether the content is intact, so that it need not be loaded. Served content was verified already. Raises
+    Waiting(CacheUnreadable)."""
     if not is_stored(store, digest, request.bundle_metadata):
         return False
     return digest == request.served_digest or store.verify(digest)

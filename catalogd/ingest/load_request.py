@@ -32,7 +32,7 @@ class RejectedContent:
 
 @dataclass(frozen=True)
 class LoadRequest:
-    """Which content to load, and how its source is reached. `store` is the folder of the store.
+    """The content to load, and the way to reach its source. `store` is the folder of the store.
 
     `validator` came with the content that is served. `bundle_metadata`: content also includes the specs of BundleMetadata
     objects.

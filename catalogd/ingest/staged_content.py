@@ -1,4 +1,4 @@
-"""Whether the content of a source is in the store already, and how the staging folder of a load job is published.
+"""Checks whether the content of a source is in the store already, and publishes the staging folder of a load job.
 
 Used by the job (catalogd.ingest.load_job), and again by the controller (catalogd.ingest.load_tasks) when the job ends: the
 result of the job is not trusted. Never imports the code that parses catalogs.
@@ -15,7 +15,7 @@ from olmkit.store.store import Store, raise_unless_corrupt
 
 
 def is_stored(store: Store, digest: str, bundle_metadata: bool) -> bool:
-    """Whether the content is in the store, in the current format and with BundleMetadata if `bundle_metadata` asks for it.
+    """Report whether the content is in the store, in the current format and with BundleMetadata if `bundle_metadata` asks for it.
 
     Raises Waiting(CacheUnreadable) when the disk cannot be read now, so that content that may be stored is not fetched again.
     """

@@ -1,4 +1,4 @@
-"""Where the document of all package summaries has that of each package, so that some of them can be served. Pure.
+"""Locates the summary of each package in the document of all summaries, so that some of them can be served. Pure.
 
 The process that serves catalogs imports this module, so it imports no parser of catalogs.
 """
@@ -18,7 +18,7 @@ SUMMARIES_START, SUMMARIES_SEPARATOR, SUMMARIES_END = b'{"packages":[', b",", b"
 
 @dataclass(frozen=True)
 class SummaryRanges:
-    """Where the document of all summaries has that of each package, in its order; `size` is that of the document."""
+    """The range of each package in the document of all summaries, in its order; `size` is that of the document."""
 
     by_package: Mapping[str, ByteRange]
     size: int

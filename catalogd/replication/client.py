@@ -47,7 +47,7 @@ class Interrupted(ReplicationError):
 
 
 class PeerRequestOptions(Protocol):
-    """How requests to replicas are made: implemented by olmkit.tls.peers."""
+    """The options of requests to replicas: implemented by olmkit.tls.peers."""
 
     @property
     def scheme(self) -> str:

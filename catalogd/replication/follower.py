@@ -174,7 +174,7 @@ class Follower:
         return _is_desired(self._desired(), name, record)
 
     def _is_current(self, name: str, record: Record) -> bool:
-        """Whether the current leader serves this record under the name, as far as this replica knows."""
+        """Report whether the current leader serves this record under the name, as far as this replica knows."""
         is_still_leader = self._records_of is not None and self._leader() == self._records_of
         return is_still_leader and self._records.get(name) == record and self._is_desired(name, record)
 
@@ -246,7 +246,7 @@ class Follower:
 
 
 def _is_desired(desired: Mapping[str, str] | None, name: str, record: Record) -> bool:
-    """Whether the record belongs to a Catalog that should be served. True while the Catalogs are unknown."""
+    """Report whether the record belongs to a Catalog that should be served. True while the Catalogs are unknown."""
     if desired is None:
         return True
     uid = desired.get(name)

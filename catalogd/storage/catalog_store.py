@@ -109,8 +109,8 @@ class CatalogStore:
         return next((each for each in (current, *retained) if each and each.record.digest == digest), None)
 
     def corruption(self, name: str) -> str:
-        """Why content of that name was removed as corrupt, or was gone when it was to be served; "" if content has been served
-        since."""
+        """Explain why content of that name was removed as corrupt, or was gone when it was to be served; "" if content has been
+        served since."""
         return self._corruption.get(name, "")
 
     def on_any_change(self, callback: Callable[[], None]) -> None:

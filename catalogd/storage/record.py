@@ -30,9 +30,9 @@ class Record:
     packages_changed: str = ""
 
     def belongs_to(self, uid: str) -> bool:
-        """Whether this is the record of the Catalog with this uid, not of a deleted Catalog of the same name."""
+        """Report whether this is the record of the Catalog with this uid, not of a deleted Catalog of the same name."""
         return self.uid in ("", uid)
 
     def offers(self, package: str) -> bool:
-        """Whether the Catalog offers this package of its content."""
+        """Report whether the Catalog offers this package of its content."""
         return self.packages is None or package in self.packages

@@ -56,13 +56,13 @@ class Outcome:
         return [name for name in self.requested if is_true(self.objects.get(name), type_)]
 
     def is_settled(self) -> bool:
-        """Whether all are Ready, Stalled or refused."""
+        """Report whether all are Ready, Stalled or refused."""
         return all(
             name in self.refused or _is_settled(self.objects.get(name), "Ready", "Stalled") for name in self.requested
         )
 
     def reasons(self, type_: str = "Installed") -> dict[str, str]:
-        """Why the condition of the others is not True, by name: the messages of Ready."""
+        """The reasons why the condition of the others is not True, by name: the messages of Ready."""
         having = set(self.having(type_))
         return {
             name: self.refused.get(name) or reason(self.objects.get(name))

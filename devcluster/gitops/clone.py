@@ -35,7 +35,7 @@ class Git:
         self.program = debian.find_or_install("git", report)
 
     def run(self, *arguments: str, folder: Path | None = None) -> str:
-        """What `git` prints, in the folder."""
+        """Run `git` in the folder and return what it prints."""
         done = subprocess.run(
             [self.program, *arguments],
             cwd=folder,

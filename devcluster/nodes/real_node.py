@@ -109,7 +109,7 @@ class RealNode:
         return real.components(self._layout, self._network, self._folder, self._process, self._tools, self._cgroup)
 
     def containerd_answers(self) -> bool:
-        """Whether containerd accepts connections."""
+        """Report whether containerd accepts connections."""
         with socket.socket(socket.AF_UNIX) as client:
             try:
                 client.connect(_socket(self._process))
@@ -126,6 +126,6 @@ class RealNode:
         )
 
     def dns_is_ready(self, api: ApiClient) -> bool:
-        """Whether the DNS answers."""
+        """Report whether the DNS answers."""
         status, found = api.request("GET", cluster_dns.deployment_path())
         return status == HTTPStatus.OK and bool(found["status"].get("readyReplicas"))

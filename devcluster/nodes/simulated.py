@@ -58,7 +58,7 @@ def node(number: int, architecture: str) -> dict[str, Any]:
 
 
 def is_ready(node: Mapping[str, Any]) -> bool:
-    """Whether the node is Ready and accepts pods (the taint of a new node is removed shortly after it is Ready)."""
+    """Report whether the node is Ready and accepts pods (the taint of a new node is removed shortly after it is Ready)."""
     conditions = node["status"].get("conditions", ())
     ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
     return ready and not node["spec"].get("taints")

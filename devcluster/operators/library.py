@@ -140,7 +140,7 @@ def discovery(versions: list[str]) -> dict[str, Object]:
 
 
 def attributes(request: web.Request) -> Mapping[str, Any]:
-    """What a request does, as a SubjectAccessReview writes it."""
+    """Describe a request as a SubjectAccessReview does."""
     found = request.match_info
     verb = _METHODS.get(request.method, request.method.lower())
     if "version" not in found:

@@ -18,7 +18,7 @@ AddFlags = Callable[[argparse.ArgumentParser], None]
 
 @dataclass(frozen=True)
 class Program:
-    """What an operator works with until `stopping` is set. /readyz fails before `started` is set, and after `stopping` is."""
+    """The objects that an operator works with until `stopping` is set."""
 
     client: Client
     arguments: argparse.Namespace

@@ -28,7 +28,8 @@ Attributes = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class RequestHeaders:
-    """What the API server publishes about the requests that it proxies. `allowed_names` empty: any certificate of the CA."""
+    """The settings that the API server publishes about the requests that it proxies. `allowed_names` empty: any certificate
+    of the CA."""
 
     authority: str
     allowed_names: tuple[str, ...]

@@ -38,8 +38,7 @@ class AdmissionRequest:
 
 @dataclass(frozen=True)
 class Denial:
-    """Why a write is refused. kubectl prints `Error from server (REASON): admission webhook "…" denied the request: MESSAGE`,
-    with the reason in place of a message that is empty."""
+    """The reason why a write is refused."""
 
     reason: str
     message: str = ""
@@ -71,8 +70,8 @@ def answer(request: AdmissionRequest, denial: Denial | None) -> bytes:
 
 
 def _orphans_dependents(options: Any, old: Object | None) -> bool:
-    """Whether these DeleteOptions, or without a word of theirs the finalizers of the object, leave the dependents, as the API
-    server reads both."""
+    """Report whether a deletion leaves the dependents: by these DeleteOptions or, if they do not say so, by the finalizers of the
+    object. Both are read as the API server reads them."""
     if options is not None and not isinstance(options, dict):
         raise BadReview("options is of the wrong type")
     policy, is_orphaning = (options or {}).get("propagationPolicy"), (options or {}).get("orphanDependents")

@@ -202,7 +202,7 @@ class BundleRecord(Model):
 
 
 class RevisionOutcome(DescribedEnum):
-    """What became of a revision."""
+    """The outcome of a revision."""
 
     IN_PROGRESS = "InProgress", "its objects are being applied, or are not healthy yet"
     SUCCEEDED = "Succeeded", "all its objects were applied and healthy; what happened later is in the conditions"
@@ -288,7 +288,7 @@ class Loss(Model):
 
     @property
     def sentence(self) -> str:
-        """What was lost, for messages."""
+        """The sentence that names what was lost, for messages."""
         what = "everything that was in it" if self.kind == "Namespace" else "all its custom resources"
         counted = f" ({self.custom_resources} when they were last counted)" if self.custom_resources else ""
         return f"{self.kind} {self.name} was deleted by another client, and with it {what}{counted}; it was created again, empty"

@@ -89,7 +89,7 @@ _POLLED = _rule(f"self.matches(r'{_INTERVAL}')", "must be a duration such as 30s
 
 
 class Availability(StrEnum):
-    """Whether a Catalog should be served."""
+    """The values of spec.availability: a Catalog should be served, or not."""
 
     AVAILABLE = "Available"
     UNAVAILABLE = "Unavailable"
@@ -250,7 +250,7 @@ class Catalog(Resource):
 
     @property
     def is_unavailable(self) -> bool:
-        """Whether spec.availability is Unavailable: nothing may be served."""
+        """True if spec.availability is Unavailable: nothing may be served."""
         return self.spec.availability == Availability.UNAVAILABLE
 
     @property

@@ -94,7 +94,7 @@ def find_condition(conditions: Iterable[Condition], name: str) -> Condition | No
 
 
 def is_condition_true(conditions: Iterable[Condition], name: str) -> bool:
-    """Whether there is a condition of that type with status True."""
+    """Report whether there is a condition of that type with status True."""
     condition = find_condition(conditions, name)
     return condition is not None and condition.status == "True"
 

@@ -1,4 +1,4 @@
-"""How the upgrade of a CustomResourceDefinition is checked: the rules, which are ignored, and the annotation that opts out.
+"""The settings of the check of CustomResourceDefinition upgrades: the rules, which are ignored, and the annotation that opts out.
 
 Part of the spec of Operators and BundleDeployments (olmkit.api.install_settings); the rules are carried out by rukpak.crd_safety.
 Pure.
@@ -66,7 +66,7 @@ class CrdUpgradeRule(DescribedEnum):
 
 
 class CrdUpgradeSafety(Model):
-    """How changes of CustomResourceDefinitions are checked before a bundle is installed over another one."""
+    """The settings of the check of CustomResourceDefinitions before a bundle is installed over another one."""
 
     policy: Literal["IfUsed", "Enforce", "None"] | None = Field(
         default=None,

@@ -1,4 +1,4 @@
-"""What controllers need of CustomResourceDefinitions: names, versions, conversion, who installed them.
+"""The facts about CustomResourceDefinitions that controllers need: names, versions, conversion, who installed them.
 
 A CustomResourceDefinition of a real operator has up to 1 MB, nearly all of it schemas. `trim` is the transform of an informer and
 keeps the facts alone; `definition_of` reads them from a trimmed object. Pure.
@@ -23,7 +23,7 @@ _DEFINITION = "definition"
 
 
 class Conversion(NamedTuple):
-    """How the API server converts custom resources between versions, without the authority that it trusts for that."""
+    """The conversion of custom resources between versions, without the authority that the API server trusts for that."""
 
     strategy: str = "None"
     """None: only the version is replaced. Webhook: the fields below say where it is."""
@@ -45,12 +45,12 @@ class Conversion(NamedTuple):
         return self.url or f"{self.namespace}/{self.service}"
 
     def __str__(self) -> str:
-        """Where the webhook is, for messages."""
+        """The address of the webhook, for messages."""
         return self.url or f"Service {self.address}"
 
     @property
     def is_webhook(self) -> bool:
-        """Whether a webhook converts."""
+        """True if a webhook converts."""
         return self.strategy == WEBHOOK
 
 
@@ -119,11 +119,11 @@ class CustomResourceDefinition:
 
     @property
     def is_installed(self) -> bool:
-        """Whether a BundleDeployment installed it: it has the label, and was applied by one."""
+        """True if a BundleDeployment installed it: it has the label, and was applied by one."""
         return bool(self.owner_uid and self.appliers)
 
     def is_applied_by(self, uid: str, deployment: str) -> bool:
-        """Whether the BundleDeployment of that uid and name installed it; see olmkit.api.ownership."""
+        """Report whether the BundleDeployment of that uid and name installed it; see olmkit.api.ownership."""
         return self.owner_uid == uid and deployment in self.appliers
 
     def may_be_applied_by(self, uid: str, deployment: str) -> bool:
@@ -132,7 +132,7 @@ class CustomResourceDefinition:
 
     @property
     def is_served(self) -> bool:
-        """Whether custom resources can be created: it is established, is not being deleted, and serves a version."""
+        """True if custom resources can be created: it is established, is not being deleted, and serves a version."""
         return self.is_established and not self.is_terminating and bool(self.served_versions)
 
 

@@ -1,4 +1,5 @@
-"""What the status of a BundleDeployment says about single objects: references, failures, and what is announced of them. Pure."""
+"""The parts of the status of a BundleDeployment about single objects: references, failures, and what is announced of them.
+Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class FailedObjects(Model):
 
 
 class Announcement(Model):
-    """What Ready announces before it is done."""
+    """The changes that Ready announces before they are made."""
 
     storage_versions: str | None = Field(
         default=None,

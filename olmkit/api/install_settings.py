@@ -1,4 +1,4 @@
-"""How a bundle is installed: the fields that an Operator hands to its BundleDeployment unchanged.
+"""The settings of an installation: the fields that an Operator hands to its BundleDeployment unchanged.
 
 Part of olmkit.api.bundledeployments and olmkit.api.operators. operator_controller copies them without knowing them, and
 rukpak acts on them. Pure.
@@ -53,7 +53,7 @@ INSTALL_NAMESPACE_DESCRIPTION = (
 
 
 class InstallSettings(Model):
-    """How a bundle is installed."""
+    """The settings of an installation."""
 
     watch_namespaces: list[WatchedNamespace] | None = Field(
         default=None,

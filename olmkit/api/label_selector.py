@@ -47,7 +47,7 @@ class LabelSelectorRequirement(Model):
     )
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels fulfils the expression."""
+        """Report whether an object with these labels fulfils the expression."""
         value = labels.get(self.key)
         match self.operator:
             case "In":
@@ -74,7 +74,7 @@ class LabelSelector(Model):
     ) = Field(default=None, json_schema_extra={"maxItems": MAX_REQUIREMENTS}, description="Expressions on labels.")
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether it selects an object with these labels."""
+        """Report whether it selects an object with these labels."""
         return all(labels.get(key) == value for key, value in (self.match_labels or {}).items()) and all(
             one.matches(labels) for one in self.match_expressions or ()
         )

@@ -135,7 +135,7 @@ class ObjectMeta(Model):
 
     @property
     def deleting(self) -> bool:
-        """Whether the object is being deleted."""
+        """True if the object is being deleted."""
         return self.deletion_timestamp is not None
 
 

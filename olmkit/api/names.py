@@ -42,12 +42,12 @@ def dns1123_subdomain_errors(name: str) -> list[str]:
 
 
 def is_label_value(text: str) -> bool:
-    """Whether it is a valid, non-empty value of a label."""
+    """Report whether it is a valid, non-empty value of a label."""
     return 0 < len(text) <= MAX_LABEL_LENGTH and _LABEL_VALUE.fullmatch(text) is not None
 
 
 def is_digest(text: str) -> bool:
-    """Whether text is a sha256, sha384 or sha512 digest in lower-case hex."""
+    """Report whether text is a sha256, sha384 or sha512 digest in lower-case hex."""
     return _DIGEST.fullmatch(text) is not None
 
 

@@ -66,7 +66,7 @@ VERSION_RULE: JsonDict = {
 
 
 def has_protection(annotations: Mapping[str, Any] | None) -> bool:
-    """Whether these annotations, of an Operator or of its BundleDeployment, protect it from being deleted."""
+    """Report whether these annotations, of an Operator or of its BundleDeployment, protect it from being deleted."""
     return (annotations or {}).get(DELETION_PROTECTION_ANNOTATION) == PROTECTED
 
 
@@ -146,7 +146,7 @@ class Reason(DescribedEnum):
 
 
 class Install(InstallSettings):
-    """How the bundle is installed."""
+    """The settings of the installation."""
 
     namespace: InstallNamespace | None = Field(default=None, description=INSTALL_NAMESPACE_DESCRIPTION)
 

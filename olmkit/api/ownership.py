@@ -1,4 +1,5 @@
-"""Who applied an object: a BundleDeployment of ours, or operator-controller an Operator for others that require its package.
+"""Finds who applied an object: a BundleDeployment of ours, or operator-controller an Operator for others that require its
+package.
 
 A label alone proves nothing: people copy manifests, and controllers copy labels. Nor does every entry of a field manager: a copy
 that is created with the entries of its original keeps the rest of them that its creator does not own, and backup tools patch them
@@ -34,13 +35,13 @@ def manager_name(deployment: str) -> str:
 
 
 def _is_apply(entry: Mapping[str, Any]) -> bool:
-    """Whether it is an entry of an apply of the object itself, and not of a subresource."""
+    """Report whether it is an entry of an apply of the object itself, and not of a subresource."""
     return entry.get("operation") == "Apply" and not entry.get("subresource")
 
 
 def has_applied(obj: Mapping[str, Any], manager: str, *path: str) -> bool:
-    """Whether this field manager has applied the object itself, and not an original of it: it has an entry of its apply, with the
-    field at the path, such as "f:spec", that is not older than the object."""
+    """Report whether this field manager has applied the object itself, and not an original of it: it has an entry of its apply,
+    with the field at the path, such as "f:spec", that is not older than the object."""
     metadata = obj["metadata"]
     return any(
         _is_apply(entry) and entry.get("manager") == manager and _owns(entry, *path) and not _is_older(metadata, entry)
@@ -49,22 +50,22 @@ def has_applied(obj: Mapping[str, Any], manager: str, *path: str) -> bool:
 
 
 def may_be_applied_by(obj: Mapping[str, Any], deployment: str, label: str) -> bool:
-    """Whether the BundleDeployment of this name applied the object, which has its label, or nothing shows who did."""
+    """Report whether the BundleDeployment of this name applied the object, which has its label, or nothing shows who did."""
     return is_unattributed(obj, label) or any(
         entry["manager"] == manager_name(deployment) for entry in apply_entries(obj)
     )
 
 
 def is_unattributed(obj: Mapping[str, Any], label: str) -> bool:
-    """Whether nothing shows that others have given the object this label: entries of field managers can be removed. False for a
-    copy, whose label is its creator's."""
+    """Report whether nothing shows that others have given the object this label: entries of field managers can be removed. False
+    for a copy, whose label is its creator's."""
     entries = obj["metadata"].get("managedFields") or ()
     writers = {entry.get("manager") or "" for entry in entries if _owns(entry, *_label_path(label))}
     return UNKNOWN_MANAGER in writers or all(each.startswith(MANAGER_PREFIX) for each in writers)
 
 
 def _owns(entry: Mapping[str, Any], *path: str) -> bool:
-    """Whether the field at the path is one of the entry."""
+    """Report whether the field at the path is one of the entry."""
     fields = entry.get("fieldsV1")
     for step in path:
         if not isinstance(fields, Mapping) or step not in fields:
@@ -78,8 +79,8 @@ def _label_path(label: str) -> tuple[str, ...]:
 
 
 def has_applied_since(obj: Mapping[str, Any], manager: str, since: str) -> bool:
-    """Whether this field manager has applied the object, and after `since`, a time as the API server writes it; False
-    without that time. The label may be gone: `kubectl replace` with a manifest without labels removes it."""
+    """Report whether this field manager has applied the object, and after `since`, a time as the API server writes it; False if
+    `since` is empty. The label may be gone: `kubectl replace` with a manifest without labels removes it."""
     metadata = obj["metadata"]
     own = (each for each in metadata.get("managedFields") or () if _is_apply(each) and each.get("manager") == manager)
     times = (each.get("time") or "" for each in own if not _is_older(metadata, each))
@@ -103,12 +104,12 @@ def apply_entries(obj: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _owns_label(metadata: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
-    """Whether the label of the object, if it has it, was applied with the fields of the entry."""
+    """Report whether the label of the object, if it has it, was applied with the fields of the entry."""
     return OWNER_UID_LABEL not in (metadata.get("labels") or {}) or _owns(entry, *_label_path(OWNER_UID_LABEL))
 
 
 def _is_older(metadata: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
-    """Whether the entry was written before the object was created."""
+    """Report whether the entry was written before the object was created."""
     created, written = metadata.get("creationTimestamp"), entry.get("time") or ""
     if not created or written >= created:  # times of one format
         return False
@@ -119,7 +120,7 @@ def _is_older(metadata: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
 
 
 def is_applied_by(obj: Mapping[str, Any], uid: str, deployment: str) -> bool:
-    """Whether the BundleDeployment of that uid and name applied the object; its metadata is enough."""
+    """Report whether the BundleDeployment of that uid and name applied the object; its metadata is enough."""
     if (obj["metadata"].get("labels") or {}).get(OWNER_UID_LABEL) != uid:
         return False
     manager = manager_name(deployment)
@@ -127,7 +128,7 @@ def is_applied_by(obj: Mapping[str, Any], uid: str, deployment: str) -> bool:
 
 
 def is_dependency(operator: Mapping[str, Any]) -> bool:
-    """Whether operator-controller created the Operator, given as JSON, for others, and no person has taken it over.
+    """Report whether operator-controller created the Operator, given as JSON, for others, and no person has taken it over.
 
     The label proves nothing, because manifests are copied. The spec was applied by operator-controller, and by nobody else: an
     Operator whose entries of field managers were removed, or are those of an original, counts as a person's, so that it is never

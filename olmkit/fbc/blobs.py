@@ -134,7 +134,7 @@ def _first_few(forms: list[str]) -> list[str]:
 
 
 def _and_more(items: Sequence[Any]) -> list[str]:
-    """How many items are not named."""
+    """Say how many items are not named."""
     more = len(items) - _MAX_LISTED_DUPLICATES
     return [f"and {more} more"] if more > 0 else []
 

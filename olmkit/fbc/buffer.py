@@ -55,7 +55,7 @@ class Buffer:
         return dropped + len(self.data[start : self.at].decode(errors="replace")) + 1
 
     def left(self) -> int:
-        """How many bytes were read and not consumed."""
+        """The number of bytes that were read and not consumed."""
         return len(self.data) - self.at
 
     def view(self, length: int) -> memoryview:
@@ -77,7 +77,7 @@ class Buffer:
         return taken
 
     def opens_with_brace(self) -> bool:
-        """Whether `{` is the first character that is no space, within about CHUNK_BYTES. Consumes nothing."""
+        """Report whether `{` is the first character that is no space, within about CHUNK_BYTES. Consumes nothing."""
         while not (text := self.data.lstrip()) and self.left() < CHUNK_BYTES and self.more():
             pass
         return text.startswith(b"{")
@@ -91,7 +91,7 @@ class Buffer:
                 return bool(self.left())
 
     def starts_with(self, prefix: bytes | tuple[bytes, ...]) -> bool:
-        """Whether the next bytes are this prefix, or one of these, of at most three bytes each."""
+        """Report whether the next bytes are this prefix, or one of these, of at most three bytes each."""
         while len(self.data) - self.at < 3 and self.more():
             pass
         return self.data.startswith(prefix, self.at)

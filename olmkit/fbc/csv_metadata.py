@@ -1,4 +1,5 @@
-"""What a CSV says about the cluster that it needs and the kinds that it owns, from olm.csv.metadata or the CSV among the objects.
+"""Reads from a CSV what it requires of the cluster and the kinds that it owns: from olm.csv.metadata or the CSV among the
+objects.
 
 Nothing here has been checked before: values of another form are ignored. Pure.
 """
@@ -16,7 +17,7 @@ MAX_DISPLAY_NAMES, MAX_DISPLAY_NAME_LENGTH = 1_000, 100
 
 
 class ClusterRequirements(NamedTuple):
-    """What a bundle requires of a cluster; "" and () where it requires nothing, or its requirements are unknown."""
+    """The requirements of a bundle on a cluster; "" and () where it requires nothing, or its requirements are unknown."""
 
     min_kube_version: str = ""
     native_apis: tuple[tuple[str, str, str], ...] = ()
@@ -51,7 +52,7 @@ def display_names_of_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _has_requirements(text: bytes) -> bool:
-    """Whether this text of a CSV may contain requirements. Most CSVs do not, and are not parsed."""
+    """Report whether this text of a CSV may contain requirements. Most CSVs do not, and are not parsed."""
     return any(each in text for each in (b"minKubeVersion", b"nativeAPIs"))
 
 

@@ -149,7 +149,7 @@ def _next_object(buffer: Buffer) -> Document:
 
 
 def holds_too_many_values(data: bytes, start: int, end: int) -> bool:
-    """Whether a JSON text contains more than MAX_VALUES values: a few bytes of text may take a few hundred of memory."""
+    """Report whether a JSON text contains more than MAX_VALUES values: a few bytes of text may take a few hundred of memory."""
     if end - start <= UNCOUNTED_BYTES:
         return False
     if sum(data.count(mark, start, end) for mark in (b",", b"[", b"{")) <= MAX_VALUES:

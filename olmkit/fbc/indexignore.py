@@ -1,4 +1,4 @@
-"""Which files of a catalog .indexignore excludes, and the order of the others (docs/formats.md 1.1).
+"""Selects the files of a catalog that .indexignore does not exclude, and their order (docs/formats.md 1.1).
 
 Pure: is given paths and the contents of the files named .indexignore, and opens none.
 """
@@ -43,7 +43,7 @@ def ignore_file_too_large(folder: str) -> BadCatalog:
 
 
 def _is_ignored(parts: Sequence[str], patterns: _Ignores) -> bool:
-    """Whether the file is excluded; the deepest folder that has a pattern for it decides."""
+    """Report whether the file is excluded; the deepest folder that has a pattern for it decides."""
     for depth in range(len(parts) - 1, -1, -1):
         found = patterns.get("/".join(parts[:depth]))
         if found is not None and (included := found.check_file("/".join(parts[depth:])).include) is not None:

@@ -1,1 +1,1 @@
-"""How Go reads YAML, types, text and versions, as the Go tools that define the formats do. Pure."""
+"""Reads YAML, types, text and versions as the Go tools that define the formats do. Pure."""

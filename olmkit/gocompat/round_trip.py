@@ -198,7 +198,7 @@ _LEAVES: dict[str, tuple[Convert, int]] = {
 
 @cache
 def _converter(type_name: str) -> tuple[Convert, int]:
-    """How a type is read, and when a result of it counts as empty."""
+    """Return the function that reads a type, and the rule for when a result of it counts as empty."""
     if type_name in _LEAVES:
         return _LEAVES[type_name]
     if type_name.startswith("*"):

@@ -236,7 +236,7 @@ class BlangRange:
         return _parse_blang(text) if len(text) <= MAX_CACHED_LENGTH else _parse_blang.__wrapped__(text)
 
     def matches(self, version: Version) -> bool:
-        """Whether the version, without its release, is in the range."""
+        """Report whether the version, without its release, is in the range."""
         return any(
             all(_HOLDS[operator](version.precedence, bound.precedence) for operator, bound in group)
             for group in self.groups

@@ -67,7 +67,7 @@ def load_all(text: bytes, options: ReadOptions) -> list[Any]:
 
 
 def _may_hold_several(text: bytes) -> bool:
-    """Whether a document may begin or end after the first line."""
+    """Report whether a document may begin or end after the first line."""
     for marker in _DOCUMENT_MARKERS:
         at = text.find(marker, 1)
         while at > 0:
@@ -78,7 +78,7 @@ def _may_hold_several(text: bytes) -> bool:
 
 
 def load_fast(text: bytes, options: ReadOptions) -> Any:
-    """What yaml_composer.compose returns, at twice its speed. Raises Unsure for a text that the composer has to read."""
+    """Return the same as yaml_composer.compose, at twice its speed. Raises Unsure for a text that the composer has to read."""
     if not _is_cheap(text, options) or _has_mark(text) or _has_properties(text):
         raise Unsure
     try:
@@ -91,7 +91,7 @@ def load_fast(text: bytes, options: ReadOptions) -> Any:
 
 
 def _is_cheap(text: bytes, options: ReadOptions) -> bool:
-    """Whether ryaml needs little time and memory. Without aliases a text has at most as many values as bytes."""
+    """Report whether ryaml needs little time and memory. Without aliases a text has at most as many values as bytes."""
     if len(text) > _MAX_FAST_BYTES or (1 + options.bytes_per_value) * len(text) > options.max_bytes:
         return False
     if len(text) <= _ALWAYS_CHEAP_BYTES:
@@ -101,12 +101,12 @@ def _is_cheap(text: bytes, options: ReadOptions) -> bool:
 
 
 def _has_mark(text: bytes) -> bool:
-    """Whether there is a byte order mark. Searching one byte first is several times as fast as searching three."""
+    """Report whether the text has a byte order mark. Searching one byte first is several times as fast as searching three."""
     return _BYTE_ORDER_MARK[:1] in text and _BYTE_ORDER_MARK in text
 
 
 def _has_properties(text: bytes) -> bool:
-    """Whether a tag or an anchor may be in it. An alias without an anchor is an error."""
+    """Report whether the text may contain a tag or an anchor. An alias without an anchor is an error."""
     for sign, never_follow in _PROPERTIES.items():
         at = text.find(sign)
         while at >= 0:
@@ -124,7 +124,7 @@ def _may_begin_token(text: bytes, at: int) -> bool:
 
 
 def _is_certain(root: Any, *, exact_numbers: bool) -> bool:
-    """Whether the composer returns this value too, whichever of its strings were plain."""
+    """Report whether the composer returns this value too, whichever of its strings were plain."""
     containers: list[Any] = [[root]]
     texts: list[str] = []
     while containers:
@@ -147,7 +147,8 @@ def _is_certain(root: Any, *, exact_numbers: bool) -> bool:
 
 
 def _may_be_number(text: str) -> bool:
-    """Whether the composer reads this text, if it was plain, as a number and ryaml does not. Such texts sort before `:`."""
+    """Report whether the composer reads this text, if it was plain, as a number and ryaml does not. Such texts sort before
+    `:`."""
     if _QUOTED.fullmatch(text):
         return False
     try:

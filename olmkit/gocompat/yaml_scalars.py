@@ -112,7 +112,7 @@ def tagged(tag: str, text: str, *, text_in_binary: bool = False) -> Any:
 
 
 def is_plain_string(text: str) -> bool:
-    """Whether a scalar of this text, written without quotes, is read as this very string, as a value and as a key."""
+    """Report whether a scalar of this text, written without quotes, is read as this very string, as a value and as a key."""
     try:
         return text != "=" and resolve(text) == resolve_key(text) == text and not is_merge(text, None, True)
     except ValueError:
@@ -120,7 +120,7 @@ def is_plain_string(text: str) -> bool:
 
 
 def is_merge(text: str, tag: str | None, plain: bool) -> bool:
-    """Whether a key is the one that merges."""
+    """Report whether a key is the one that merges."""
     return text == "<<" and (plain or tag == f"{_YAML}merge")
 
 

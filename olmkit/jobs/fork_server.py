@@ -156,7 +156,7 @@ def _kill(each: _Child) -> None:
 
 
 def _has_group(number: int) -> bool:
-    """Whether a process of the group is left. Orphans are children of this server, so waitid knows all of them."""
+    """Report whether a process of the group is left. Orphans are children of this server, so waitid knows all of them."""
     try:
         os.waitid(os.P_PGID, number, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:

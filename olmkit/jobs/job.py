@@ -1,4 +1,5 @@
-"""What a job is: its declaration (Job), one request to run it (Task), its limits, and the arguments of its function (JobContext).
+"""The parts of a job: its declaration (Job), one request to run it (Task), its limits, and the arguments of its function
+(JobContext).
 
 A Job is declared in a module that is cheap to import, next to its request and its result. The module that holds the function
 registers it with `implement` (olmkit.jobs.job_functions) and is imported by child processes only. Nothing here starts anything.
@@ -24,7 +25,7 @@ Progress: TypeAlias = Callable[[str], None]
 
 
 class JobReason(StrEnum):
-    """Why a job ended without an answer of its own."""
+    """The reasons why a job ended without an answer of its own."""
 
     OUT_OF_MEMORY = "OutOfMemory"  # it asked for more than Limits.memory_bytes; or the kernel ended it
     TOO_LONG = "TookTooLong"  # its timeout or its CPU time ran out
@@ -33,7 +34,7 @@ class JobReason(StrEnum):
 
 
 class Role(StrEnum):
-    """What a child process does."""
+    """The roles of child processes."""
 
     WORK = "work"  # the function of one task
     PARSE = "parse"  # what that function has parsed in another process
@@ -43,7 +44,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Limits:
-    """What one job may use. Memory is address space beyond what the fork server already maps."""
+    """The limits of one job. Memory is address space beyond what the fork server already maps."""
 
     memory_bytes: int = 768 * 1024 * 1024
     """Memory of the process that runs the function, or of the one that parses for it."""
@@ -109,7 +110,7 @@ async def _no_parser(job: Job[Request, Result], request: Request, files: Sequenc
 
 @dataclass(frozen=True)
 class JobContext:
-    """What the function of a job is given in addition to its request."""
+    """The objects that the function of a job receives in addition to its request."""
 
     folder: Path
     """The folder that it may write to: that of its Staging, or the one that `parse` was called with; else its temporary files."""

@@ -1,4 +1,4 @@
-"""How much memory all jobs of a process may have at a time: a job that does not fit waits.
+"""Limits the memory that all jobs of a process may have at a time: a job that does not fit waits.
 
 One MemoryBudget per process, shared by its Jobs. It counts the limits that the kernel enforces, not the use. A job that
 fetches and then parses needs little first and much later, so the room for the largest parser is never given to what may take
@@ -74,11 +74,12 @@ class Turn:
 
     @property
     def can_give_way(self) -> bool:
-        """Whether it has to give way at some time in this turn."""
+        """True if it has to give way at some time in this turn."""
         return not self.is_kept and math.isfinite(self.seconds)
 
     def due(self, *, doubled: bool = False) -> float:
-        """When the present turn is over, if it has begun by now. `doubled`: each turn takes twice as long as the one before."""
+        """The time when the present turn is over, if it has begun by now. `doubled`: each turn takes twice as long as the one
+        before."""
         start = min(self._start, asyncio.get_running_loop().time())
         return start + self.seconds * (2 ** min(self.gave_way, MAX_DOUBLINGS) if doubled else 1)
 

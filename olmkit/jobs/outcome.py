@@ -1,4 +1,4 @@
-"""What an answer, or the exit status of a child that sent none, means for the caller: a result or an OlmError."""
+"""Makes a result or an OlmError of the answer of a child, or of the exit status of one that sent none."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_RETRY_DELAY = timedelta(minutes=5)
 
 
 def outcome_of(job: Job[Any, Result], message: object) -> Result | OlmError:
-    """What an answer of the child holds. Raises ValueError for what is no answer."""
+    """Decode the answer of the child. Raises ValueError for what is no answer."""
     match message:
         case {"result": result}:
             return codec.decode(job.result, result)
@@ -48,7 +48,7 @@ def outcome_of_line(job: Job[Any, Result], line: bytes) -> Result | OlmError:
 
 
 def error_of_exit(status: int, limits: Limits) -> OlmError:
-    """Why a child ended without an answer. Blocked if its input surely caused it, Waiting if the machine may have."""
+    """Explain why a child ended without an answer. Blocked if its input surely caused it, Waiting if the machine may have."""
     number = status & 0x7F
     if number == signal.SIGXCPU:
         return Blocked(JobReason.TOO_LONG, f"it needs more than {_seconds(limits.cpu_seconds)} of CPU time")

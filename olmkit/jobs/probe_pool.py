@@ -63,7 +63,7 @@ class ProbePool:
         return self._known if is_known else self._retries if is_retry else self._first
 
     async def run(self, task: Task[Any, Result]) -> Result | None:
-        """What the probe returned; None: the job itself is to run. Raises the OlmError of the probe."""
+        """Run the probe and return its result; None: the job itself is to run. Raises the OlmError of the probe."""
         self._begin()
         try:
             async with asyncio.timeout(PROBE_TIMEOUT.total_seconds()):

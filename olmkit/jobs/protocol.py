@@ -1,4 +1,4 @@
-"""What the processes of olmkit.jobs send each other: one JSON object per line, how lines are read, and the spec of a child.
+"""The protocol between the processes of olmkit.jobs: one JSON object per line, the reader of lines, and the spec of a child.
 
 A child reads hostile input, so its parent accepts nothing from it but JSON of a bounded size, which codec.py decodes.
 """

@@ -1,4 +1,4 @@
-"""What a job may reach of the machine it runs on: a few paths, and the network or not. The kernel enforces it.
+"""Restricts what a job may reach of the machine it runs on: a few paths, and the network or not. The kernel enforces it.
 
 Controllers declare a `Sandbox`; a child process calls `enter` before it reads anything from outside (child.py). Files are
 restricted by Landlock, system calls by seccomp; no new privileges, and no access by other processes. A feature that the kernel

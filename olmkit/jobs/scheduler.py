@@ -1,4 +1,4 @@
-"""Which jobs are queued, run and have ended: the state that a controller's World shows.
+"""Queues jobs, runs them and keeps those that have ended: the state that a controller's World shows.
 
 One Jobs per process, shared by its controllers. Everything is called from the event loop and returns at once. Never decides
 what to run: that is a Plan.
@@ -150,7 +150,7 @@ class Jobs(Generic[Result]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no job is queued or runs, not even one that was cancelled and has not ended yet."""
+        """True if no job is queued or runs, not even one that was cancelled and has not ended yet."""
         return not self._runs
 
     async def idle(self) -> None:
@@ -376,7 +376,7 @@ class _Slots:
 
 
 class _Answer(Generic[Result]):
-    """What a child has sent so far: progress lines are passed on, the outcome is kept."""
+    """The messages that a child has sent so far: progress lines are passed on, the outcome is kept."""
 
     def __init__(self, job: Job[Any, Result], progress: Progress, record: JobRecord, turn: Turn) -> None:
         self.progress = progress

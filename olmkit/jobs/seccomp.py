@@ -175,7 +175,7 @@ class _Filter(ctypes.Structure):
 
 @functools.cache
 def is_available() -> bool:
-    """Whether the kernel supports filters, and the numbers of the system calls of this machine are in the tables here."""
+    """Report whether the kernel supports filters, and the numbers of the system calls of this machine are in the tables here."""
     machine = os.uname().machine
     if machine not in ARCHITECTURES:
         return False

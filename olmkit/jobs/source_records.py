@@ -1,4 +1,4 @@
-"""What is known of the sources of jobs: which have answered, and which have delivered what a job fetched.
+"""Records of the sources of jobs: which have answered, and which have delivered what a job fetched.
 
 Filled by the scheduler; the memory budget orders jobs by it. One set per process, in memory only: after a restart each source is
 asked once more. docs/decisions/0070.
@@ -20,11 +20,11 @@ class SourceRecords:
         self._delivered: OrderedDict[str, None] = OrderedDict()
 
     def answers(self, source: str) -> bool:
-        """Whether the source has answered, and has not failed since."""
+        """Report whether the source has answered, and has not failed since."""
         return not source or source in self._answered
 
     def has_delivered(self, source: str) -> bool:
-        """Whether a job of the source has ended with a result."""
+        """Report whether a job of the source has ended with a result."""
         return not source or source in self._delivered
 
     def answered(self, source: str) -> None:

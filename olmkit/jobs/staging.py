@@ -39,7 +39,8 @@ async def open_folder(staging: Staging[Any]) -> AsyncIterator[Path]:
 
 
 async def run_in_thread(function: Callable[[], Value]) -> Value:
-    """What `function` returns. Waits for its end also on cancellation: a folder must not be removed while it is moved."""
+    """Run `function` in a thread and return its result. Waits for its end also on cancellation: a folder must not be removed
+    while it is moved."""
     work = asyncio.ensure_future(asyncio.to_thread(function))
     try:
         return await asyncio.shield(work)

@@ -47,7 +47,7 @@ class Failed:
     attempts: int
 
     def is_due(self, now: float) -> bool:
-        """Whether the job may be retried at `now` (time.monotonic())."""
+        """Report whether the job may be retried at `now` (time.monotonic())."""
         return isinstance(self.error, Waiting) and now >= self.finished_at + self.error.after.total_seconds()
 
 

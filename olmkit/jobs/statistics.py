@@ -1,4 +1,5 @@
-"""How many jobs wait, run and have ended, and how long they took, by function: what olmkit.runtime.job_metrics exports.
+"""Statistics of jobs by function: how many wait, run and have ended, and how long they took. olmkit.runtime.job_metrics
+exports them.
 
 One set of values per process; all calls from one event loop. Does not import prometheus_client: fork servers and the children of
 jobs import this package and must stay small.
@@ -40,7 +41,7 @@ _JOB_REASONS = frozenset(JobReason)
 
 
 class Outcome(StrEnum):
-    """How a job ended, if it did not end for a JobReason, which is the outcome otherwise."""
+    """The outcomes of jobs. A job that ended for a JobReason has that reason as its outcome instead."""
 
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"  # the function reported an error, such as an image that does not exist
@@ -62,7 +63,7 @@ class FunctionStatistics:
 
     @property
     def longest_queued_seconds(self) -> float:
-        """How long the job has waited that waits longest; 0 if none does."""
+        """The longest time that a queued job has waited; 0 if none is queued."""
         now = time.monotonic()
         return now - next(iter(self.queued_since.values()), now)
 

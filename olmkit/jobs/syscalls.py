@@ -52,7 +52,7 @@ def set_child_subreaper() -> None:
 
 
 def set_dumpable(dumpable: bool) -> None:
-    """Whether other processes of the same user may read this one's memory, environment and descriptors. An exec undoes it."""
+    """Set whether other processes of the same user may read this one's memory, environment and descriptors. An exec undoes it."""
     prctl(PR_SET_DUMPABLE, int(dumpable))
 
 

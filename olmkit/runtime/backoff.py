@@ -1,4 +1,4 @@
-"""How long to wait before the next attempt: exponential, bounded, with jitter.
+"""Computes the time to wait before the next attempt: exponential, bounded, with jitter.
 
 Each user has a constant of its own: olmkit.runtime.queue KEY_BACKOFF (keys whose pass failed), olmkit.runtime.informer
 WATCH_BACKOFF (watches that were cut), catalogd.replication.follower COPY_RETRY_BACKOFF (content that could not be copied).

@@ -1,4 +1,4 @@
-"""Which kinds the API server serves, by its aggregated discovery.
+"""The kinds that the API server serves, by its aggregated discovery.
 
 parse_discovery is pure; olmkit.runtime.client requests the documents; DiscoveryCache keeps the result until it is invalidated,
 because a CRD or an APIService changed. A group whose server does not answer is listed as such, never treated as absent.
@@ -16,7 +16,7 @@ from olmkit.api.meta import Kind
 
 @dataclass(frozen=True)
 class Discovery:
-    """What is served at one moment."""
+    """The kinds that are served at one moment."""
 
     kinds: Mapping[tuple[str, str], Kind]
     """The kinds by (group, kind), in the version that the API server prefers."""
@@ -90,12 +90,13 @@ class DiscoveryCache:
         self._changes += 1
 
     async def get(self) -> Discovery:
-        """What is served; requested only if it is not known. Concurrent callers share one request. Raises ApiError."""
+        """The kinds that are served; requested only if they are not known. Concurrent callers share one request. Raises
+        ApiError."""
         async with self._lock:
             return self.current or await self._read()
 
     async def refresh(self) -> Discovery:
-        """What is served now; always requested. Raises ApiError."""
+        """The kinds that are served now; always requested. Raises ApiError."""
         async with self._lock:
             return await self._read()
 

@@ -160,7 +160,7 @@ class Election:
         return True
 
     def _is_free(self, lease: Object) -> bool:
-        """Whether it has no holder, this process holds it, or it has not changed for its duration."""
+        """Report whether it has no holder, this process holds it, or it has not changed for its duration."""
         spec = lease.get("spec") or {}
         observed = (spec.get("holderIdentity"), spec.get("renewTime"), spec.get("leaseTransitions"))
         now = time.monotonic()

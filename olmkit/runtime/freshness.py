@@ -1,4 +1,4 @@
-"""Whether the informers that decisions are made from are up to date, and the wait until they are.
+"""Checks whether the informers that decisions are made from are up to date, and waits until they are.
 
 One per reader: olmkit.runtime.controller (no pass begins while one of its informers is stale), and whatever else decides from
 several informers, as the Resolver does. An informer is stale until it has been listed in this term of the lease, and while its
@@ -33,7 +33,7 @@ class Freshness:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether no informer is stale."""
+        """True if no informer is stale."""
         return self._fresh.is_set()
 
     def add(self, informer: Informer) -> None:

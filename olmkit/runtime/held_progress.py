@@ -1,4 +1,4 @@
-"""Which statuses only report progress, and how long such a status is held back before it is written.
+"""Decides which statuses only report progress, and how long such a status is held back before it is written.
 
 An object that is installed at once passes through many states, and most of them last for milliseconds. A state that is over
 before it is due is never written; an outcome is written at once, and so is a status that takes something back. Never writes, and
@@ -33,7 +33,8 @@ Status = Mapping[str, Any]
 
 
 def is_progress(before: Status, after: Status, fields: frozenset[str]) -> bool:
-    """Whether a status says no more than that work is in progress: nothing has failed, no outcome is reached, and none is lost.
+    """Report whether a status says no more than that work is in progress: nothing has failed, no outcome is reached, and none is
+    lost.
 
     `fields`: those that describe the work. If any other field changes, the status is more than progress. Work on a spec that is
     stalled, as after a restart, is progress: as a rule it ends as it did before.
@@ -58,7 +59,7 @@ class HeldProgress:
     """uid -> the time, the oldest first."""
 
     def remaining(self, uid: str, before: Status, generation: int, now: float) -> timedelta:
-        """How long the progress of the object is held back from now on; zero: it is due, and is held back no longer."""
+        """The time that the progress of the object is held back from now on; zero: it is due, and is held back no longer."""
         while self._since and now - next(iter(self._since.values())) > 2 * MAX_DELAY.total_seconds():
             self._since.popitem(last=False)  # it was deleted meanwhile, or nobody looked at it again
         since = self._since.setdefault(uid, now)

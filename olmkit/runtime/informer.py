@@ -100,7 +100,7 @@ class Informer:
 
     @property
     def stale(self) -> bool:
-        """Whether the objects may be older than those of an open watch: `fresh` is not set."""
+        """True if the objects may be older than those of an open watch: `fresh` is not set."""
         return not self.fresh.is_set()
 
     @property

@@ -51,7 +51,7 @@ def _version(obj: Object) -> str:
 
 
 def is_newer(version: str, than: str) -> bool:
-    """Whether one resourceVersion is later than another; versions that are not numbers count as later if they differ."""
+    """Report whether one resourceVersion is later than another; versions that are not numbers count as later if they differ."""
     if version.isdecimal() and than.isdecimal():
         return int(version) > int(than)
     return version != than

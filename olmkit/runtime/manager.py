@@ -119,7 +119,7 @@ class Manager:
 
     @property
     def is_leading(self) -> bool:
-        """Whether this process runs controllers: it holds the lease, or there is no election."""
+        """True if this process runs controllers: it holds the lease, or there is no election."""
         return self._leading
 
     @property

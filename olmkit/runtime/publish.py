@@ -75,8 +75,8 @@ def instance_name() -> str:
 
 @dataclass(frozen=True)
 class ProgressRules:
-    """How a kind's progress is held back: `fields` of its status describe the work alone, and `enqueue_after` is called with the
-    name of the object and the time after which the pass has to be repeated."""
+    """The rules for holding back the progress of a kind: `fields` of its status describe the work alone, and `enqueue_after` is
+    called with the name of the object and the time after which the pass has to be repeated."""
 
     enqueue_after: Callable[[str, timedelta], None]
     fields: frozenset[str] = frozenset()
@@ -132,7 +132,7 @@ class Publisher:
         return True
 
     def _holds_back(self, raw: Mapping[str, Any], report: StatusReport[Any], known: Any, wanted: Any) -> bool:
-        """Whether the status is progress that is not due; then the pass is repeated when it is."""
+        """Report whether the status is progress that is not due; then the pass is repeated when it is."""
         metadata, rules = raw["metadata"], self.progress
         if rules is None:
             return False

@@ -91,7 +91,7 @@ class Queue:
         self._register_metrics()
 
     def __len__(self) -> int:
-        """How many keys wait to be processed, without delayed keys."""
+        """The number of keys that wait to be processed, without delayed keys."""
         return len(self._waiting)
 
     def add(self, key: str) -> None:
@@ -163,13 +163,14 @@ class Queue:
             self._wake()
 
     def may_continue(self, key: str) -> bool:
-        """Whether another pass over this key, which is being processed, may follow at once: keys are handed out, and none waits
-        that costs less."""
+        """Report whether another pass over this key, which is being processed, may follow at once: keys are handed out, and none
+        waits that costs less."""
         first = self._cheapest()
         return self._is_open() and (first is None or first.cost >= self._cost(key))
 
     def take_added(self, key: str) -> bool:
-        """Whether the key, which is being processed, was added meanwhile. It is not processed again because of that."""
+        """Report whether the key, which is being processed, was added meanwhile, and forget that. It is not processed again
+        because of that."""
         return self._waiting.pop(key, None) is not None
 
     async def wait_added(self, key: str, seconds: float) -> bool:

@@ -32,7 +32,7 @@ Status = TypeVar("Status")
 
 @dataclass(frozen=True)
 class Decision(Generic[PlanOut, EvaluationOut]):
-    """What `decide` returns: the next step, and the evaluation of the World that led to it."""
+    """The result of `decide`: the next step, and the evaluation of the World that led to it."""
 
     plan: PlanOut | OlmError
     """An error (Blocked, Waiting) means that no step can be taken, and why: it is the outcome of the pass."""

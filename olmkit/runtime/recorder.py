@@ -226,7 +226,8 @@ def _is_reported(entry: Transition, reported: Iterable[Transition]) -> bool:
 
 
 def _is_covered_by(entry: Transition, other: Transition) -> bool:
-    """Whether its message names nothing in addition to the other's, or is the other's with the attempted action before it."""
+    """Report whether its message names nothing in addition to the other's, or is the other's with the attempted action before
+    it."""
     attempt, _, _ = entry.message.rpartition(f": {other.message}")
     adds_attempt_only = entry.message == f"{attempt}: {other.message}" and not {";", "\n"} & set(attempt)
     return adds_attempt_only or _significant_words(entry.message) <= _significant_words(other.message)

@@ -1,4 +1,4 @@
-"""How a job may access a source: the configuration of the process, and the credentials of one object.
+"""The access of a job to a source: the configuration of the process, and the credentials of one object.
 
 Built by controllers, passed to jobs in a request, and evaluated there: files are read when a method is called, so a changed file
 takes effect with the next job. Proxies come from the environment variables that jobs inherit (olmkit.jobs.fork_client).

@@ -1,4 +1,4 @@
-"""Which addresses sources may be fetched from. Each address is checked when a connection to it is made.
+"""Checks the addresses that sources are fetched from: each one when a connection to it is made.
 
 The author of a Catalog or a Bundle chooses a host, and a process inside the cluster connects to it. Therefore loopback,
 link-local, metadata services, multicast and the API server are refused, for every name that resolves to them and at every
@@ -69,7 +69,7 @@ class SourceAddresses:
         return cls(allowed, tuple(pair for each in deny for pair in _resolve(each)))
 
     def refusal_of_host(self, host: str, port: int) -> str | None:
-        """Why the host of a URL is refused, to follow "it has ...". None when it is allowed.
+        """Explain why the host of a URL is refused, to follow "it has ...". None when it is allowed.
 
         Names are not resolved here, except those of metadata services and localhost; a proxy resolves them.
         """
@@ -90,7 +90,7 @@ class SourceAddresses:
             raise BadReference(SourceReason.ADDRESS_REFUSED, f"{server} has {what}: {REFUSED_ADDRESS_HINT}")
 
     def refusal_of_address(self, address: str, port: int) -> str | None:
-        """Why an address is refused, to follow "it has the address A, "; None when it is allowed."""
+        """Explain why an address is refused, to follow "it has the address A, "; None when it is allowed."""
         ip = _without_embedding(ipaddress.ip_address(address.partition("%")[0]))
         if any(ip in network for network in self.allowed):
             return None

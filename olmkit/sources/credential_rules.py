@@ -66,7 +66,7 @@ class CredentialRule:
     """Whether it may also be sent over plain HTTP, or without verification of the certificate."""
 
     def matches(self, host: str, port: int, default_ports: tuple[int, ...]) -> bool:
-        """Whether it may be sent to this host and port."""
+        """Report whether the credential may be sent to this host and port."""
         if port != self.port and not (self.port == 0 and port in default_ports):
             return False
         # As in kubelet's keyring, each * matches at most one part of the name.

@@ -21,7 +21,7 @@ CONTENT_RETRY_DELAY = timedelta(minutes=5)
 
 
 class SourceReason(StrEnum):
-    """Why a source could not be read. Conditions show it as their reason."""
+    """The reasons why a source could not be read. Conditions show it as their reason."""
 
     INVALID_REFERENCE = "InvalidReference"  # the reference does not follow the grammar
     INVALID_CONFIGURATION = "InvalidConfiguration"  # registries.conf, a CIDR, a CA file or a proxy variable is invalid

@@ -24,7 +24,7 @@ from olmkit.sources.transport_errors import REGISTRY_TLS_HINT
 
 
 def network(access: Access, timeouts: Timeouts | None = None) -> Network:
-    """What a Transport needs for servers that are no registry: the rules of registries.conf do not apply. Raises Blocked."""
+    """The Network for servers that are no registry: the rules of registries.conf do not apply. Raises Blocked."""
     return Network(
         addresses=access.addresses(),
         timeouts=timeouts or access.timeouts,

@@ -1,4 +1,4 @@
-"""How servers are reached: addresses that are allowed, certificate authorities, proxies, timeouts. Values only.
+"""The settings of connections to servers: addresses that are allowed, certificate authorities, proxies, timeouts. Values only.
 
 transport.py takes a Network. The git and web clients build one from an Access (http_auth.py); for images it is the base class of
 oci.registries_conf.Registries, which adds the rules of registries.conf and the credentials. Nothing here opens a connection.
@@ -15,7 +15,7 @@ from olmkit.sources.proxies import Proxies
 
 @dataclass(frozen=True)
 class Timeouts:
-    """How long a server may take, in seconds; `min_rate_bytes` have to arrive within each `min_rate_window`."""
+    """The times that a server may take, in seconds; `min_rate_bytes` have to arrive within each `min_rate_window`."""
 
     connect: float = 10
     read: float = 30
@@ -60,5 +60,6 @@ class Network:
     proxies: Proxies = field(default_factory=Proxies)
 
     def is_configured(self, host: str) -> bool:
-        """Whether the administrator named this host (with port) in a configuration file. Its address is then not checked."""
+        """Report whether the administrator named this host (with port) in a configuration file. Its address is then not
+        checked."""
         return False

@@ -1,4 +1,4 @@
-"""Which proxy a URL is fetched through: HTTP_PROXY, HTTPS_PROXY and NO_PROXY, with the semantics of Go's net/http.
+"""Selects the proxy that a URL is fetched through: HTTP_PROXY, HTTPS_PROXY and NO_PROXY, with the semantics of Go's net/http.
 
 Pure. A proxy is the administrator's configuration: its address is not checked. Its password is in no repr and no error.
 """
@@ -39,7 +39,7 @@ class NoProxyEntry:
     """0 means every port."""
 
     def matches(self, host: str, address: Address | None, port: int) -> bool:
-        """Whether the entry applies to this host of a URL."""
+        """Report whether the entry applies to this host of a URL."""
         if self.port not in (0, port):
             return False
         if self.network is not None:

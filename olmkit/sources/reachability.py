@@ -1,4 +1,4 @@
-"""Whether the server of a source answers: one small request, whatever the answer is.
+"""Checks whether the server of a source answers: one small request, whatever the answer is.
 
 Called by the probes of jobs, in a child process that all jobs share, so that the wait for a server that never answers takes no
 memory of a job. Fetches nothing, and never decides whether a source may be read.

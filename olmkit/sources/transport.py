@@ -105,7 +105,7 @@ class HttpResponse:
 
 @dataclass(frozen=True)
 class _Route:
-    """How an origin is reached. Origins with equal routes share a session."""
+    """The route to an origin. Origins with equal routes share a session."""
 
     checked: bool
     """Whether the address is checked before connecting."""

@@ -108,11 +108,11 @@ class Tree:
         return self._storage.folder
 
     def selects(self, path: str) -> bool:
-        """Whether this path is selected."""
+        """Report whether this path is selected."""
         return any(not top or path == top or path.startswith(f"{top}/") for top in self.selection)
 
     def leads_to_selection(self, path: str) -> bool:
-        """Whether a selected path is below this one."""
+        """Report whether a selected path is below this one."""
         return not path or any(top.startswith(f"{path}/") for top in self.selection)
 
     def folder(self, path: str) -> None:
@@ -172,11 +172,11 @@ class Tree:
             self._count_bytes(source.size)
 
     def has(self, path: str) -> bool:
-        """Whether there is a file, a folder or a link."""
+        """Report whether there is a file, a folder or a link."""
         return self._child(path) is not None
 
     def has_folder(self, path: str) -> bool:
-        """Whether there is a folder."""
+        """Report whether there is a folder."""
         node = self._child(path)
         return node is not None and node.children is not None
 
@@ -258,7 +258,7 @@ class Tree:
             self.size -= node.size
 
     def _is_first_whiteout(self, path: str) -> bool:
-        """Whether the whiteout is the first of its kind in the layer: repeated whiteouts must not take quadratic time."""
+        """Report whether the whiteout is the first of its kind in the layer: repeated whiteouts must not take quadratic time."""
         before = len(self._whiteouts_seen)
         self._whiteouts_seen.add((self.layer, path))
         return len(self._whiteouts_seen) > before

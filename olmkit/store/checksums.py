@@ -132,7 +132,7 @@ def _count(size: int) -> int:
 
 
 def _is_inside(path: str) -> bool:
-    """Whether the path stays inside the folder and is normalized."""
+    """Report whether the path stays inside the folder and is normalized."""
     parts = PurePosixPath(path).parts
     return path == "/".join(parts) and bool(parts) and not {"..", "/"} & set(parts) and "\0" not in path
 
@@ -152,7 +152,8 @@ def compute_checksums(folder: Path, digest: str, hashed: Mapping[str, FileChecks
 
 
 def check_integrity(folder: Path, checksums: Checksums, *, only_sizes: bool = False) -> IntegrityCheck:
-    """Whether `folder` holds exactly the files of `checksums` with the same bytes. `only_sizes` compares names and sizes only."""
+    """Check whether `folder` holds exactly the files of `checksums` with the same bytes. `only_sizes` compares names and sizes
+    only."""
     try:
         sizes = dict(_walk(folder))
         fault = _size_error(sizes, checksums) or ("" if only_sizes else _hash_error(folder, sizes, checksums))
@@ -235,7 +236,7 @@ def _buffer(size: int) -> Iterator[memoryview]:
 
 
 def _is_in_job() -> bool:
-    """Whether this is a job: it hashes without threads, whose stacks and heaps would count against its memory limit."""
+    """Report whether this is a job: it hashes without threads, whose stacks and heaps would count against its memory limit."""
     return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 

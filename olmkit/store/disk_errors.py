@@ -1,4 +1,4 @@
-"""What the OSError of a full or failed disk means: a reason, and a message that says what to do.
+"""Turns the OSError of a full or failed disk into a reason, and a message that says what to do.
 
 Used wherever the suite writes files: by the store and the caches, by the processes of jobs and those that start them, and by
 olmctl. Every such error is temporary: a retry succeeds once there is space. Never names a path.
@@ -23,7 +23,7 @@ JOB_FILES = "the disk for the files of jobs"
 
 
 class DiskReason(StrEnum):
-    """Why a file could not be written."""
+    """The reasons why a file could not be written."""
 
     DISK_FULL = "DiskFull"  # no space, no inode, a quota, or a file larger than the disk or this process allows
     DISK_FAILED = "DiskFailed"  # mounted read-only, or an error of the device

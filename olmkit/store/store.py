@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 
 class StoreReason(StrEnum):
-    """Why content could not be stored or read; for a full or failed disk see olmkit.store.disk_errors."""
+    """The reasons why content could not be stored or read; for a full or failed disk see olmkit.store.disk_errors."""
 
     UNUSABLE = "CacheUnusable"  # the folder cannot be created, or its state file cannot be read
     UNREADABLE = "CacheUnreadable"  # its files cannot be read now: no file descriptor, no memory, no permission
@@ -156,7 +156,8 @@ class Store:
             return None
 
     def check_integrity(self, digest: str, *, only_sizes: bool = False) -> IntegrityCheck:
-        """Whether exactly the published files are stored, with the same bytes; Integrity.CORRUPT when the content is missing.
+        """Check whether exactly the published files are stored, with the same bytes; Integrity.CORRUPT when the content is
+        missing.
 
         `only_sizes` compares names and sizes, and reads the checksums file only. A file that cannot be read raises no error: the
         result is Integrity.UNKNOWN.
@@ -168,7 +169,7 @@ class Store:
         return check_integrity(self._home(digest) / CONTENT_FOLDER, checksums, only_sizes=only_sizes)
 
     def verify(self, digest: str, *, only_sizes: bool = False) -> bool:
-        """Whether the content is intact, see `check_integrity`.
+        """Report whether the content is intact, see `check_integrity`.
 
         Raises Waiting(CacheUnreadable) when the disk cannot be read now: the content must be neither fetched again nor removed.
         """

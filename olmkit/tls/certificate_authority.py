@@ -102,7 +102,7 @@ def rotate(current: CertificateSet, names: Iterable[str], now: datetime, publish
 
 
 def contains_ca(bundle: bytes, ca: KeyPair) -> bool:
-    """Whether a PEM text contains the certificate of the CA; False for a text that cannot be parsed."""
+    """Report whether a PEM text contains the certificate of the CA; False for a text that cannot be parsed."""
     try:
         return ca.certificate in read_certificates(bundle)
     except BadKeyPair:
@@ -110,7 +110,7 @@ def contains_ca(bundle: bytes, ca: KeyPair) -> bool:
 
 
 def is_issued_by(leaf: KeyPair, authority: x509.Certificate) -> bool:
-    """Whether the CA with this certificate, whose key is of a known kind, signed it."""
+    """Report whether the CA with this certificate, whose key is of a known kind, signed it."""
     try:
         leaf.certificate.verify_directly_issued_by(authority)
     except (ValueError, TypeError, InvalidSignature):

@@ -298,7 +298,7 @@ def for_status_line(name: str) -> str:
 
 
 def _is_text(token: str) -> bool:
-    """Whether the header had UTF-8: only that can be sent in a TokenReview."""
+    """Report whether the header had UTF-8: only that can be sent in a TokenReview."""
     try:
         token.encode()
     except UnicodeEncodeError:

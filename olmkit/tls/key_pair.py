@@ -50,11 +50,11 @@ class KeyPair:
         return self.certificate.not_valid_after_utc
 
     def is_valid(self, now: datetime) -> bool:
-        """Whether `now` is within the validity period."""
+        """Report whether `now` is within the validity period."""
         return self.certificate.not_valid_before_utc <= now <= self.not_after
 
     def validity_error(self, now: datetime) -> str:
-        """Why clients reject it at `now`; "" within the validity period."""
+        """Explain why clients reject it at `now`; "" within the validity period."""
         if now > self.not_after:
             return f"the certificate expired on {self.not_after:%Y-%m-%d %H:%M} UTC"
         if now < self.certificate.not_valid_before_utc:

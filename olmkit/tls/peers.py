@@ -1,4 +1,4 @@
-"""How replicas of a component send requests to each other: trusted certificates, expected host name, and token.
+"""The settings of requests between replicas of a component: trusted certificates, expected host name, and token.
 
 A request to another replica:
 

@@ -60,7 +60,7 @@ class ReviewRateLimiter:
         self._by_client: OrderedDict[str, _Bucket] = OrderedDict()
 
     def take(self, client: str, now: float) -> bool:
-        """Whether a review for the client is allowed; `now` in seconds of a monotonic clock. Refused ones do not count."""
+        """Report whether a review for the client is allowed; `now` in seconds of a monotonic clock. Refused ones do not count."""
         rates = self._rates
         if self._total is None:
             self._total = _Bucket(rates.total_rate, rates.total_burst, now)

@@ -44,7 +44,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class CheckedBundle:
-    """What the checks of a package need of one olm.bundle blob: little, however large the bundle is.
+    """The data of one olm.bundle blob that the checks of a package need: little, however large the bundle is.
 
     `problem` is opm's message for an error of the blob by itself, "" when there is none; with an error, `version` and `release`
     are "". `version` includes build metadata.

@@ -68,7 +68,7 @@ class ConnectionLimits:
 
 
 class ConnectionOwner(Protocol):
-    """What a connection needs of its listener."""
+    """The part of a listener that its connections use."""
 
     limits: ConnectionLimits
     slots: ConnectionSlots
@@ -115,12 +115,12 @@ class Connection(web.RequestHandler):
 
     @property
     def max_body_bytes(self) -> int:
-        """How long the body of a request may be."""
+        """The greatest length of the body of a request."""
         return self._listener.limits.max_body_bytes
 
     @property
     def is_over_limit(self) -> bool:
-        """Whether no slot was free for the connection, and it has sent no valid token."""
+        """True if no slot was free for the connection, and it has sent no valid token."""
         return self._slot.is_overflow and not self._is_authorized
 
     @property

@@ -64,7 +64,7 @@ def json_errors_middleware(process: str, messages: Mapping[str, str]) -> Middlew
 
 
 def body_too_long(limit: int) -> HTTPError:
-    """What a request is answered whose body is longer than this number of bytes."""
+    """The response to a request whose body is longer than this number of bytes."""
     return HTTPError(
         413, f"the body of the request is longer than {limit} bytes" if limit else "the request must not have a body"
     )

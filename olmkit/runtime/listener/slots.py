@@ -1,4 +1,4 @@
-"""Which connection is closed when more clients connect than there are connection slots: the rules, without any socket.
+"""Selects the connection that is closed when more clients connect than there are connection slots: the rules, without any socket.
 
 Every accepted connection takes a Slot. While slots are free, no client has a quota. When none is free, the new connection takes
 the slot of another one, which is chosen in this order (docs/decisions/0017):
@@ -27,7 +27,7 @@ HANDSHAKE_GRACE_SECONDS = 1.0
 
 
 class SlotState(Enum):
-    """What the connection of a slot is doing."""
+    """The states of the connection of a slot."""
 
     NEW = "has sent nothing yet"
     RECEIVING = "the handshake or the request is unfinished"
@@ -152,5 +152,5 @@ def _slowest(peer: _Peer) -> Slot | None:
 
 
 def _is_unfinished(slot: Slot, until: float) -> bool:
-    """Whether the connection is new, or has been unfinished since before `until`."""
+    """Report whether the connection is new, or has been unfinished since before `until`."""
     return slot.state is SlotState.NEW or (slot.state is SlotState.RECEIVING and slot.started <= until)

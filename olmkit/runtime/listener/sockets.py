@@ -40,7 +40,8 @@ async def wait_readable(accepted: socket.socket) -> None:
 
 
 class SendProgress:
-    """How much of the sent data the client has acknowledged, from the kernel. Without a socket or outside Linux: never stalled.
+    """The progress of the client in acknowledging the sent data, from the kernel. Without a socket or outside Linux: never
+    stalled.
 
     `rate` is in bytes per second over the last RATE_WINDOW_SECONDS in which there was always data to send; else infinite.
     """
@@ -54,7 +55,7 @@ class SendProgress:
         self.rate = math.inf
 
     def is_waiting(self) -> bool:
-        """Whether there is data that the client has not acknowledged."""
+        """Report whether there is data that the client has not acknowledged."""
         try:
             return self._state()[0]
         except OSError:
@@ -74,7 +75,7 @@ class SendProgress:
 
     @property
     def is_sent(self) -> bool:
-        """Whether the client has acknowledged everything, as of the last call of `stalled_seconds`."""
+        """True if the client has acknowledged everything, as of the last call of `stalled_seconds`."""
         return self._sent_since is not None
 
     def sent_seconds(self, now: float) -> float:

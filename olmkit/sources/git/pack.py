@@ -78,7 +78,7 @@ class PackObjects:
     """Offset and length of each file in the spool."""
 
     def has(self, name: bytes) -> bool:
-        """Whether the pack has an object with this hash."""
+        """Report whether the pack has an object with this hash."""
         return name in self.structures or name in self.files
 
     def root(self, name: bytes) -> bytes | None:

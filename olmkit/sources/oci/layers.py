@@ -100,7 +100,7 @@ RESERVED_PREFIX = ".wh..wh."
 
 @dataclass
 class Budget:
-    """What remains of the limits for the following layers. Everything counts, selected or not."""
+    """The remainder of the limits for the following layers. Everything counts, selected or not."""
 
     bytes: int
     files: int

@@ -80,7 +80,7 @@ def check_job_result(requested: str, reported: object, digest: object) -> None:
 
 
 def is_host(text: str) -> bool:
-    """Whether text is a host name or address, with or without a port."""
+    """Report whether text is a host name or address, with or without a port."""
     port = text.rpartition(":")[2]
     return _HOST.fullmatch(text) is not None and not (port.isdigit() and ":" in text and int(port) > 65535)
 

@@ -85,7 +85,7 @@ class Registries(Network):
         return (*mirrors, _endpoint(location, insecure=rule.insecure, configured=configured))
 
     def is_configured(self, host: str) -> bool:
-        """Whether registries.conf names this host (with port) as a location or a mirror. Redirects to it are allowed."""
+        """Report whether registries.conf names this host (with port) as a location or a mirror. Redirects to it are allowed."""
         locations = {rule.location for rule in self.rules} | {m.location for rule in self.rules for m in rule.mirrors}
         return host in {location.partition("/")[0] for location in locations if location}
 
