@@ -1,4 +1,4 @@
-"""What `vbundles.core.rukpak.io` allows: a Bundle is created as it is wanted, and its spec never changes.
+"""Decides what the webhook `vbundles.core.rukpak.io` allows: a Bundle is created as it is wanted, and its spec never changes.
 
 The API server asks only about creations and changes of the spec (config/webhook). What the schema of the CRD refuses does not get
 here. Pure.
@@ -22,7 +22,7 @@ IMMUTABLE = "bundle.spec is immutable"
 
 
 def validate_bundle(request: AdmissionRequest) -> Denial | None:
-    """Why a Bundle is not created, or not changed; None: it is."""
+    """Explain why a Bundle is not created, or not changed; None if it is."""
     if request.obj is None:
         return None
     if request.old is None:

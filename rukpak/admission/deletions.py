@@ -1,4 +1,4 @@
-"""Which deletions are denied: those of protected Operators and BundleDeployments, of their CustomResourceDefinitions and
+"""Decides which deletions are denied: those of protected Operators and BundleDeployments, of their CustomResourceDefinitions and
 Namespaces, and those of dependencies that operator-controller removes, if custom resources exist that would be deleted too; and
 those of a BundleDeployment without its dependents.
 
@@ -46,13 +46,13 @@ MAX_CONCURRENT_REQUESTS = 4
 
 
 def is_protected(obj: Object) -> bool:
-    """Whether the object has the annotation, and is not being deleted."""
+    """Report whether the object has the annotation, and is not being deleted."""
     metadata = obj["metadata"]
     return "deletionTimestamp" not in metadata and has_protection(metadata.get("annotations"))
 
 
 def removes_dependency(operator: Object, user: str) -> bool:
-    """Whether it is operator-controller that deletes an Operator which it has created as a dependency, not a person."""
+    """Report whether operator-controller, not a person, deletes an Operator which it has created as a dependency."""
     is_dependency = INSTALLED_FOR_LABEL in (operator["metadata"].get("labels") or {})
     return is_dependency and not _is_deleting(operator) and user.endswith(f":{OPERATOR_CONTROLLER}")
 
@@ -62,8 +62,8 @@ def _is_deleting(obj: Object) -> bool:
 
 
 def denial_of(protector: Protector, counts: Iterable[CustomResourceCount], part: str = "") -> Denial | None:
-    """Why the deletion is denied; None: there are no custom resources that would be deleted too. `part`: kind and name of what
-    is to be deleted, if that is not the protected object."""
+    """Explain why the deletion is denied; None if there are no custom resources that would be deleted too. `part`: kind and name
+    of what is to be deleted, if that is not the protected object."""
     used = [_text(entry) for entry in counts if entry.count != 0]
     if not used:
         return None
@@ -77,7 +77,8 @@ def denial_of(protector: Protector, counts: Iterable[CustomResourceCount], part:
 
 
 def orphan_denial(deployment: Object, policy: str) -> Denial:
-    """Why a BundleDeployment with this deletionPolicy is not deleted without its dependents, and what keeps everything."""
+    """Explain why a BundleDeployment with this deletionPolicy is not deleted without its dependents, and name what keeps
+    everything."""
     name, owner = required_text(deployment, "metadata", "name"), operator_of(deployment)
     kind = bundledeployments.KIND if owner is None else operators.KIND
     resource = f"{kind.plural}.{kind.group}"
@@ -110,7 +111,7 @@ def _text(entry: CustomResourceCount) -> str:
 
 @dataclass(frozen=True)
 class Protector:
-    """What carries the annotation that counts: an Operator, or a BundleDeployment that no Operator owns."""
+    """The object that carries the annotation that counts: an Operator, or a BundleDeployment that no Operator owns."""
 
     kind: Kind
     name: str
@@ -135,7 +136,8 @@ class DeletionProtection:
         return cls(client, deployments, crds, usage)
 
     async def validate_operator(self, request: AdmissionRequest) -> Denial | None:
-        """Why an Operator is not deleted; None: it is. Without its dependents it leaves its BundleDeployment with everything.
+        """Explain why an Operator is not deleted; None if it is. Without its dependents it leaves its BundleDeployment with
+        everything.
 
         operator-controller removes a dependency that nothing requires because there were no custom resources when they were
         counted; they are counted again here.
@@ -155,7 +157,8 @@ class DeletionProtection:
         return await self._denial(protector, used)
 
     async def validate_bundle_deployment(self, request: AdmissionRequest) -> Denial | None:
-        """Why a BundleDeployment is not deleted; None: it is, and if it is protected, its Operator is being deleted or is not.
+        """Explain why a BundleDeployment is not deleted; None if it is: then it is not protected, or its Operator is being
+        deleted or is not protected.
 
         Installed objects are no dependents of it: a deletion without dependents, which would delete them, is denied.
         """
@@ -174,14 +177,15 @@ class DeletionProtection:
         return await self._denial(protector, [request.old] if policy == CASCADE else [])
 
     async def validate_definition(self, request: AdmissionRequest) -> Denial | None:
-        """Why a CustomResourceDefinition is not deleted; None: it is, and no protected BundleDeployment may have applied it."""
+        """Explain why a CustomResourceDefinition is not deleted; None if no protected BundleDeployment may have applied it, or it
+        is not in use."""
         if request.obj is not None or request.old is None or _is_deleting(request.old):
             return None
         uid = (request.old["metadata"].get("labels") or {}).get(OWNER_UID_LABEL, "")
         return await self._part_denial(request.old, {uid}, customresourcedefinitions.KIND)
 
     async def validate_namespace(self, request: AdmissionRequest) -> Denial | None:
-        """Why a Namespace is not deleted; None: it is, or no protected BundleDeployment has custom resources in it."""
+        """Explain why a Namespace is not deleted; None if no protected BundleDeployment has custom resources in it."""
         if request.obj is not None or request.old is None or _is_deleting(request.old):
             return None
         labels = request.old["metadata"].get("labels") or {}
@@ -189,8 +193,8 @@ class DeletionProtection:
         return await self._part_denial(request.old, uids, NAMESPACES)
 
     async def _part_denial(self, obj: Object, uids: Collection[str], kind: Kind) -> Denial | None:
-        """Why a part of what BundleDeployments of these uids installed is not deleted; None: no protected one has applied it, or
-        it holds nothing of theirs."""
+        """Explain why a part of what BundleDeployments of these uids installed is not deleted; None if no protected one has
+        applied it, or it holds nothing of theirs."""
         part = f"{kind.kind} {required_text(obj, 'metadata', 'name')}"
         deadline = asyncio.get_running_loop().time() + READ_SECONDS
         shown = (each["metadata"] for each in self.deployments.objects.values())
@@ -234,7 +238,7 @@ class DeletionProtection:
         return found if may_be and uid in uids and may_be_applied_by(obj, name, label) else None
 
     async def _protector_of(self, deployment: Object) -> Protector | Denial | None:
-        """What protects the BundleDeployment; None: nothing, its Operator is being deleted or not protected."""
+        """The object that protects the BundleDeployment; None if its Operator is being deleted or not protected."""
         owner = operator_of(deployment)
         if owner is None:
             return Protector(bundledeployments.KIND, required_text(deployment, "metadata", "name"))
@@ -249,7 +253,8 @@ class DeletionProtection:
         return Protector(operators.KIND, owner["name"])  # the annotation of the BundleDeployment is a copy
 
     async def _used_denial(self, protector: Protector, metadata: Object, obj: Object, part: str) -> Denial | None:
-        """Why a part of what the BundleDeployment with this metadata installed is not deleted; None: it holds nothing."""
+        """Explain why a part of what the BundleDeployment with this metadata installed is not deleted; None if it holds
+        nothing."""
         if (stale := await self._stale_denial(protector)) is not None:
             return stale
         names = (obj.get("spec") or {}).get("names")
@@ -275,7 +280,7 @@ class DeletionProtection:
         return denial_of(protector, [entry for counts in counted for entry in counts])
 
     async def _is_fresh(self) -> bool:
-        """Whether the informers are up to date; a watch that was just cut is waited for."""
+        """Report whether the informers are up to date; a watch that was just cut is waited for."""
         try:
             async with asyncio.timeout(FRESHNESS_SECONDS):
                 await self.deployments.fresh.wait()

@@ -98,7 +98,7 @@ class LabelPolicy:
 
 
 def _contains(stored: Any, body: Any) -> bool:
-    """Whether a stored value is `body`, beside fields that the API server adds: an apply would change nothing."""
+    """Report whether a stored value is `body`, beside fields that the API server adds: an apply would change nothing."""
     if isinstance(stored, dict) and isinstance(body, dict):
         return all(key in stored and _contains(stored[key], value) for key, value in body.items())
     if isinstance(stored, list) and isinstance(body, list):

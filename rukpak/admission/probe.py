@@ -1,4 +1,4 @@
-"""Whether the API server asks `vbundles.core.rukpak.io` before it creates a Bundle: asked by a dry run that has to be denied.
+"""Checks whether the API server asks `vbundles.core.rukpak.io` before it creates a Bundle, by a dry run that has to be denied.
 
 Until the API server is known to ask, nothing guards the spec of a Bundle, so that rukpak creates none. Creates nothing itself.
 """
@@ -44,7 +44,7 @@ class AdmissionProbe:
         self._expires = 0.0
 
     async def problem(self) -> str:
-        """Why the webhook does not answer; empty: it does."""
+        """Explain why the webhook does not answer; empty if it does."""
         async with self._asking:
             if time.monotonic() >= self._expires:
                 self._problem = await self._ask()

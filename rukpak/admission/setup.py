@@ -25,7 +25,7 @@ OPERATOR_PATH = "/validate-operators-operatorframework-io-v1alpha1-operator"
 
 
 def admission_probe(manager: Manager) -> AdmissionProbe | None:
-    """What tells whether the API server asks the webhook of Bundles; None if webhooks are disabled."""
+    """Return the probe that checks whether the API server asks the webhook of Bundles; None if webhooks are disabled."""
     is_disabled = manager.settings.webhook_bind_address == DISABLED_ADDRESS
     return None if is_disabled else AdmissionProbe(manager.client)
 

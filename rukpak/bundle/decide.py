@@ -41,7 +41,7 @@ def decide(world: World) -> Decision[Plan, Evaluation]:
 
 
 def had_condition(bundle: Bundle, status: str, reason: Reason) -> bool:
-    """Whether the condition Unpacked has this status and reason for the current generation."""
+    """Report whether the condition Unpacked has this status and reason for the current generation."""
     known = find_condition(bundle.status.conditions, ConditionType.UNPACKED)
     is_present = known is not None and (known.status, known.reason) == (status, reason)
     return is_present and bundle.status.observed_generation == bundle.metadata.generation
@@ -56,7 +56,7 @@ def _evaluate(world: World, bundle: Bundle) -> Evaluation:
 
 
 def _is_lost(world: World) -> bool:
-    """Whether the job published content that is no longer in the store."""
+    """Report whether the job published content that is no longer in the store."""
     is_published = isinstance(world.job, Finished) and not world.job.result.problem
     return is_published and world.unreadable is None and not world.stored_type
 

@@ -19,7 +19,7 @@ REGISTRY, PLAIN = "registry+v1", "plain+v0"
 
 
 def is_intact(store: Store, digest: str, content_type: str) -> bool:
-    """Whether the content of that digest is in the store, read as that type, with every byte intact. Blocks.
+    """Report whether the content of that digest is in the store, read as that type, with every byte intact. Blocks.
 
     Raises Waiting(CacheUnreadable) if the store cannot be read at the moment, as do the functions below: then the content may be
     intact, and is not fetched again.

@@ -114,7 +114,7 @@ def read_bundle(request: ReadRequest, context: JobContext) -> ReadResult:
 
 
 def _is_plain(content_type: str, unpacked: Path) -> bool:
-    """Whether an image that was requested as registry+v1 has the files of a plain+v0 bundle."""
+    """Report whether an image that was requested as registry+v1 has the files of a plain+v0 bundle."""
     return content_type == REGISTRY and (unpacked / "manifests").is_dir() and not (unpacked / "metadata").exists()
 
 

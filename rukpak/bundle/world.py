@@ -18,7 +18,7 @@ CONTENT_TYPES: Mapping[str, str] = {REGISTRY: "registry+v1", PLAIN: "plain+v0"}
 
 @dataclass(frozen=True)
 class UnpackResult:
-    """What the unpack job found: `ref` is the image by digest."""
+    """The result of the unpack job: `ref` is the image by digest."""
 
     ref: str
     digest: str
@@ -85,7 +85,7 @@ class World:
         return f"{self.bundle.metadata.uid}/{self.bundle.metadata.generation}"
 
     def is_own(self, job: UnpackState) -> bool:
-        """Whether the job is for this spec, and not for an earlier one or a Bundle that had the same name.
+        """Report whether the job is for this spec, and not for an earlier one or a Bundle that had the same name.
 
         A job that has not found the image counts only with the present Secrets: when one changes, it is run again.
         """
@@ -115,7 +115,7 @@ class World:
 
     @property
     def is_stored(self) -> bool:
-        """Whether the content is in the store, read as the provisioner of this Bundle reads it."""
+        """True if the content is in the store, read as the provisioner of this Bundle reads it."""
         provisioner = self.bundle.spec.provisioner_class_name if self.bundle is not None else ""
         return self.stored_type != "" and self.stored_type == CONTENT_TYPES.get(provisioner)
 
@@ -147,7 +147,7 @@ Plan = Unpack | Release | Keep
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What the World means for the status."""
+    """The meaning of the World for the status."""
 
     resolved: str
     """The reference by digest that is reported; "" before it is known."""

@@ -68,7 +68,7 @@ Data = dict[str, bytes]
 
 
 def read(secret: Mapping[str, Any], host_names: Iterable[str]) -> ServingCertificate:
-    """What is in a Secret, for a server of these host names. Never raises for its content."""
+    """Read the certificate in a Secret, for a server of these host names. Never raises for its content."""
     try:
         return _read(_decoded(secret), host_names)
     except BadKeyPair as error:

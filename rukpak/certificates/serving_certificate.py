@@ -1,4 +1,4 @@
-"""What is known of the serving certificate in a Secret, and the next step of its rotation.
+"""The state of the serving certificate in a Secret, and the next step of its rotation.
 
 Contains no private key. A rotation takes three writes of the Secret, and each is decided from its content alone, so that it
 continues after the process is killed:
@@ -31,7 +31,7 @@ SETTLE_TIME = timedelta(seconds=10)
 
 
 class Step(StrEnum):
-    """What is written into a Secret."""
+    """The steps of a rotation: each is a write of a Secret."""
 
     ISSUE = "issued"
     TRUST = "trusts the next certificate"
@@ -59,7 +59,7 @@ class ServingCertificate:
     """Whether an authority is trusted that issued neither this certificate nor the next one."""
 
     def problem_at(self, now: datetime) -> str:
-        """Why it cannot be served now; empty: it can."""
+        """Explain why it cannot be served now; empty if it can."""
         if self.problem:
             return self.problem
         if now > self.not_after:
@@ -68,13 +68,13 @@ class ServingCertificate:
 
     @property
     def rotates_at(self) -> datetime:
-        """When the next rotation begins."""
+        """The time when the next rotation begins."""
         return self.not_after - ROTATION_LEAD
 
 
 @dataclass(frozen=True)
 class Rollout:
-    """How far the content of a Secret has reached those who use it."""
+    """The progress of the content of a Secret on its way to those who use it."""
 
     last_write: datetime | None
     """The time of the last write to a client; None: a client does not have the authorities yet."""

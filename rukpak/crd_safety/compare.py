@@ -84,7 +84,7 @@ def _compared(old: tuple[Schema, bool], new: tuple[Schema, bool]) -> Iterator[Pa
 
 
 def has_webhook(definition: Definition) -> bool:
-    """Whether a webhook converts custom resources from one version to another."""
+    """Report whether a webhook converts custom resources from one version to another."""
     return conversion_of(definition).is_webhook
 
 
@@ -127,8 +127,8 @@ def _definition_problems(old: Definition, new: Definition) -> Iterator[Problem]:
 
 
 def _served_problems(definition: Definition) -> Iterator[Problem]:
-    """What each version that is served does not accept of an older one. A field that only the older one has is dropped on writing
-    through the newer one: see _storage_problems()."""
+    """Find the values of each served version that a newer one does not accept. A field that only the older one has is dropped on
+    writing through the newer one: see _storage_problems()."""
     known = _all(definition)
     for older, newer in combinations(sorted(served_versions(definition), key=_priority), 2):
         found = (entry for entry in _compared(known[older], known[newer]) if entry[1] is not Rule.FIELD_REMOVED)
@@ -136,8 +136,8 @@ def _served_problems(definition: Definition) -> Iterator[Problem]:
 
 
 def _storage_problems(old: Definition, new: Definition) -> Iterator[Problem]:
-    """What the new version of the storage drops or sets of each version that is served or stored, and what each version that is
-    served drops of the objects that are stored, when they are written through it."""
+    """Find what the new version of the storage drops or sets of each version that is served or stored, and what each version that
+    is served drops of the objects that are stored, when they are written through it."""
     known = set() if has_webhook(old) else {key for key, _ in _storage_findings(old, old)}
     for key, problem in _storage_findings(old, new):
         if key not in known:

@@ -31,7 +31,7 @@ def without_text(value: Any) -> Any:
 
 
 def is_same(old: Any, new: Any) -> bool:
-    """Whether two JSON values are equal: 1 is 1.0, and not true."""
+    """Report whether two JSON values are equal: 1 is 1.0, and not true."""
     if isinstance(old, int | float) and isinstance(new, int | float):
         return isinstance(old, bool) == isinstance(new, bool) and old == new
     return orjson.dumps(old, option=orjson.OPT_SORT_KEYS) == orjson.dumps(new, option=orjson.OPT_SORT_KEYS)
@@ -120,7 +120,7 @@ def _list_type(old: Schema, new: Schema) -> Iterator[Finding]:
 
 
 def _validation_rules(old: Schema, new: Schema) -> Iterator[Finding]:
-    """What a rule reports is no part of what it checks."""
+    """Find the rules that are new. The message of a rule is no part of what it checks."""
     known = {_checked(rule) for rule in old.get("x-kubernetes-validations") or ()}
     for rule in new.get("x-kubernetes-validations") or ():
         if _checked(rule) not in known:

@@ -34,7 +34,7 @@ class Versions(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What stays of the CustomResourceDefinition on the cluster; as a truth value, whether anything does."""
+    """The parts of the CustomResourceDefinition on the cluster that stay; as a truth value, whether there are any."""
 
     storage: str = ""
     """The version in which custom resources are stored; empty: that of the bundle."""
@@ -42,7 +42,7 @@ class Held(NamedTuple):
     """How they are converted; None: as the bundle has it."""
 
     def __bool__(self) -> bool:
-        """Whether anything stays."""
+        """Report whether anything stays."""
         return bool(self.storage) or self.conversion is not None
 
 
@@ -60,7 +60,7 @@ NO_VERSIONS, NOTHING_HELD = Versions(), Held()
 
 
 def held_of(live: CustomResourceDefinition, wanted: Versions) -> Held:
-    """What stays until the webhook of the bundle can be called; nothing if it has none."""
+    """The parts that stay until the webhook of the bundle can be called; none if it has no webhook."""
     if not wanted.conversion.is_webhook:
         return NOTHING_HELD
     storage = live.storage_version if live.storage_version != wanted.storage else ""
@@ -70,8 +70,8 @@ def held_of(live: CustomResourceDefinition, wanted: Versions) -> Held:
 
 
 def interruption(live: CustomResourceDefinition, wanted: Versions, *, is_awaited: bool) -> str:
-    """Which requests fail during the upgrade, as a sentence; empty: none. `is_awaited`: whether the webhook of the bundle is
-    waited for, so that something can stay."""
+    """Name the requests that fail during the upgrade, as a sentence; empty if there are none. `is_awaited`: whether the webhook
+    of the bundle is waited for, so that something can stay."""
     new = wanted.conversion
     if not new.is_webhook:
         return ""

@@ -1,4 +1,4 @@
-"""What the custom resources on the cluster tell about broken rules, as values.
+"""The evidence that the custom resources on the cluster give about broken rules, as values.
 
 A form is a version that custom resources are read in, and the version whose new schema they have to fit. Made of problems by
 rukpak.crd_safety.forms, gathered by rukpak.crds.collector, judged by rukpak.crd_safety.verdict. Values of custom resources are
@@ -18,8 +18,8 @@ PATTERN = "pattern "
 
 
 class Form(NamedTuple):
-    """What custom resources are checked for: their version `source` by the schema of the version `target`; both are empty if it
-    only counts whether there are any."""
+    """The subject of a check: custom resources of the version `source`, by the schema of the version `target`. Both are empty if
+    it is only checked whether there are any."""
 
     definition: str
     source: str
@@ -28,7 +28,7 @@ class Form(NamedTuple):
 
 @dataclass(frozen=True)
 class Check:
-    """How a page of custom resources is evaluated for one form."""
+    """The evaluation of a page of custom resources for one form."""
 
     schema: dict[str, Any] | None
     """The new schema; None: they are only counted."""
@@ -42,7 +42,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What custom resources showed. The first ones that are not valid or lose a field are named."""
+    """The findings about custom resources. The first ones that are not valid or lose a field are named."""
 
     count: int = 0
     invalid: tuple[InvalidObject, ...] = ()
@@ -59,7 +59,7 @@ class Evidence:
     """Why the check failed, and may succeed later; empty: it did not."""
 
     def __add__(self, other: Evidence) -> Evidence:
-        """What both showed, of different custom resources."""
+        """Add the findings about other custom resources."""
         return Evidence(
             self.count + other.count,
             (self.invalid + other.invalid)[: MAX_OBJECTS_SHOWN + 1],

@@ -1,4 +1,4 @@
-"""What custom resources are checked for, from the rules that a new CustomResourceDefinition breaks and from the settings.
+"""Decides how custom resources are checked, from the rules that a new CustomResourceDefinition breaks and from the settings.
 
 Pure.
 """
@@ -54,18 +54,18 @@ def wanted_forms(problems: Problems, settings: CrdUpgradeSafety | None) -> list[
 
 
 def _is_left_to_objects(problem: Problem, settings: CrdUpgradeSafety | None) -> bool:
-    """Whether custom resources may prevent the installation though the rule is ignored."""
+    """Report whether custom resources may prevent the installation though the rule is ignored."""
     is_validated = bool(problem.version) and Rule.EXISTING_OBJECT_INVALID not in ignored_rules(settings)
     return is_validated or may_not_lose(problem, settings)
 
 
 def may_not_lose(problem: Problem, settings: CrdUpgradeSafety | None) -> bool:
-    """Whether the change may drop values of custom resources, and the settings do not permit that."""
+    """Report whether the change may drop values of custom resources, and the settings do not permit that."""
     return problem.rule in MAY_DROP and Rule.EXISTING_OBJECT_LOSES_DATA not in ignored_rules(settings)
 
 
 def is_refused_anyway(problems: Problems, settings: CrdUpgradeSafety | None) -> bool:
-    """Whether no custom resource changes the answer."""
+    """Report whether no custom resource changes the answer."""
     left = counted(problems, settings)
     return bool(left) and (not is_checked_by_use(settings) or bool(rules_of(left) & NOT_PERMITTED))
 
@@ -78,7 +78,7 @@ def rules_of(problems: Problems) -> frozenset[Rule]:
 def check_of(
     form: Form, problems: Sequence[Problem], old: Definition, new: Definition, settings: CrdUpgradeSafety | None
 ) -> Check:
-    """How custom resources are evaluated for the form, given all problems of its definition."""
+    """Make the check of custom resources for the form, given all problems of its definition."""
     ignored = ignored_rules(settings)
     own = [problem for problem in problems if form_of(form.definition, problem) == form]
     left = [problem for problem in own if problem.rule not in ignored]
@@ -99,7 +99,8 @@ def _before(form: Form, old: Definition, new: Definition) -> dict[str, Any]:
 
 
 def is_concerned(form: Form, new: Definition) -> bool:
-    """Whether the API server uses the schema: that of a version that is neither served nor stored validates and drops nothing."""
+    """Report whether the API server uses the schema: that of a version that is neither served nor stored validates and drops
+    nothing."""
     return not form.target or form.target in (*served_versions(new), storage_version(new))
 
 

@@ -19,7 +19,7 @@ MAX_PATH_LENGTH = 200
 
 
 def evaluate(check: Check, objects: Sequence[Mapping[str, Any]]) -> Evidence:
-    """What the objects show, in their order. Patterns that only Go understands are left out."""
+    """Collect the evidence of the objects, in their order. Patterns that only Go understands are left out."""
     if check.schema is None:
         return Evidence(len(objects), present=frozenset(check.watched) if objects else frozenset())
     validated = check.schema if check.is_validated else {}

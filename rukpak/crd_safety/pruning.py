@@ -1,4 +1,4 @@
-"""Which fields of a custom resource the API server drops by a schema, as it does when it reads and writes an object.
+"""Finds the fields of a custom resource that the API server drops by a schema, as it does when it reads and writes an object.
 
 Values are never part of the answer. Pure.
 """
@@ -35,8 +35,8 @@ def dropped(schema: Schema, obj: Mapping[str, Any]) -> Iterator[str]:
 
 
 def has_value(value: Any, path: str) -> bool:
-    """Whether the object has a value at the path, as rules name it: `spec.items[*].size`, `spec.labels.*`. Names may have dots:
-    if the path stands for several fields, one of them is enough."""
+    """Report whether the object has a value at the path, as rules name it: `spec.items[*].size`, `spec.labels.*`. Names may have
+    dots: if the path stands for several fields, one of them is enough."""
     pending = [(value, path)]
     while pending:
         entry, left = pending.pop()

@@ -1,4 +1,4 @@
-"""Which broken rules count, and the messages about them.
+"""Selects the broken rules that count, and makes the messages about them.
 
 Pure.
 """
@@ -33,12 +33,12 @@ Objects = Mapping[tuple[str, str], Sequence[InvalidObject]]
 
 
 def is_enforced(settings: CrdUpgradeSafety | None) -> bool:
-    """Whether changes of CustomResourceDefinitions are checked."""
+    """Report whether changes of CustomResourceDefinitions are checked."""
     return settings is None or settings.policy != "None"
 
 
 def is_checked_by_use(settings: CrdUpgradeSafety | None) -> bool:
-    """Whether a broken rule prevents an installation only if it concerns a custom resource: the default."""
+    """Report whether a broken rule prevents an installation only if it concerns a custom resource: the default."""
     return settings is None or settings.policy in (None, "IfUsed")
 
 

@@ -29,7 +29,7 @@ PathFinding = tuple[str, Rule, str]
 
 
 def compare_schemas(old: Schema, new: Schema) -> Iterator[PathFinding]:
-    """What in `new` breaks a rule for values of `old`."""
+    """Find the changes in `new` that break a rule for values of `old`."""
     pending = [("", old, new)]
     while pending:
         path, before, after = pending.pop()
@@ -49,7 +49,7 @@ def compare_schemas(old: Schema, new: Schema) -> Iterator[PathFinding]:
 
 
 def _named_findings(schema: Schema, child: Schema) -> Iterator[Finding]:
-    """What breaks a rule if a field gets a schema that had none, and whose values were kept."""
+    """Find the changes that break a rule if a field gets a schema that had none, and whose values were kept."""
     if schema.get("additionalProperties") is True:
         before: Schema = {}
     elif schema.get(PRESERVES):
@@ -65,8 +65,8 @@ def _named_findings(schema: Schema, child: Schema) -> Iterator[Finding]:
 
 
 def _is_kept(schema: Schema, child: Schema) -> bool:
-    """Whether the values of a field that the schema does not name are kept. `additionalProperties: true` keeps no fields of
-    them."""
+    """Report whether the values of a field that the schema does not name are kept. `additionalProperties: true` keeps no fields
+    of them."""
     is_any = schema.get("additionalProperties") is True
     return (is_any and child.get("type") in _SCALARS) or (not is_any and bool(schema.get(PRESERVES)))
 
@@ -101,7 +101,7 @@ def _findings(old: Schema, new: Schema) -> Iterator[Finding]:
 
 
 def _has_default(schema: Schema) -> bool:
-    """Whether the schema sets a value anywhere: it would not be set without it."""
+    """Report whether the schema sets a value anywhere: it would not be set without it."""
     pending: list[Any] = [schema]
     while pending:
         entry = pending.pop()

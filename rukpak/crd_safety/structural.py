@@ -102,7 +102,7 @@ def repeated(schema: Schema, obj: Any) -> Iterator[str]:
 
 
 def _keys(schema: Schema, items: Sequence[Any]) -> list[bytes]:
-    """What no two items of a set or a map may have in common; none for another list."""
+    """The keys that no two items of a set or a map may have in common; none for another list."""
     if schema.get("x-kubernetes-list-type") == "set":
         return [orjson.dumps(item, option=orjson.OPT_SORT_KEYS) for item in items]
     if schema.get("x-kubernetes-list-type") != "map":

@@ -1,4 +1,5 @@
-"""Whether the rules that a new CustomResourceDefinition breaks, and the custom resources on the cluster, prevent an installation.
+"""Decides whether the rules that a new CustomResourceDefinition breaks, and the custom resources on the cluster, prevent an
+installation.
 
 Pure.
 """
@@ -44,7 +45,7 @@ _NONE: tuple[Objects, int] = ({}, 0)
 
 @dataclass(frozen=True)
 class Verdict:
-    """What prevents an installation, and what is said about it."""
+    """The problems that prevent an installation, and the notes about it."""
 
     refused: Problems = field(default_factory=dict)
     """The problems that prevent it."""
@@ -155,7 +156,7 @@ def _not_permitted(problems: Problems) -> Problems:
 
 
 def _count(counts: Mapping[Form, int]) -> int:
-    """How many custom resources there are at least: those of one definition are the same ones in each form."""
+    """The least number of custom resources: those of one definition are the same ones in each form."""
     most: dict[str, int] = {}
     for form, count in counts.items():
         most[form.definition] = max(count, most.get(form.definition, 0))
@@ -172,7 +173,7 @@ def _by_version(found: Mapping[Form, Sequence[InvalidObject]]) -> Objects:
 
 
 def _notes(evidence: Mapping[Form, Evidence]) -> Iterator[str]:
-    """What was not checked where ignored rules are broken."""
+    """Name what was not checked where ignored rules are broken."""
     for form, shown in sorted(evidence.items()):
         place = f"{form.definition} {form.target}"
         if shown.unknown:
@@ -182,7 +183,7 @@ def _notes(evidence: Mapping[Form, Evidence]) -> Iterator[str]:
 
 
 def _reason(problem: Problem, shown: Evidence) -> str:
-    """Why the problem counts though no custom resource is known that it concerns; empty: it does not count."""
+    """Explain why the problem counts though no custom resource is known that it concerns; empty if it does not count."""
     if shown.unknown or shown.failed:
         return shown.unknown or shown.failed
     has_left_out = any(entry.startswith(PATTERN) for entry in shown.unchecked)
@@ -191,14 +192,14 @@ def _reason(problem: Problem, shown: Evidence) -> str:
 
 
 def _is_concerning(problem: Problem, shown: Evidence) -> bool:
-    """Whether custom resources that are not valid, or lose data, may do so because of this change."""
+    """Report whether custom resources that are not valid, or lose data, may do so because of this change."""
     if problem.rule in NOTICED_BY_CLIENTS:
         return False
     return bool(shown.invalid_count or (shown.lossy_count and problem.rule in MAY_DROP))
 
 
 def _unseen_loss(problem: Problem, shown: Evidence) -> str:
-    """Why a change that may drop values counts as a loss though none is known; empty: it does not."""
+    """Explain why a change that may drop values counts as a loss though none is known; empty if it does not."""
     is_compared = bool(problem.version)
     return shown.unknown or shown.failed or (NOT_EVALUATED if shown.count and not is_compared else "")
 

@@ -39,7 +39,7 @@ class Subject:
 
 @dataclass
 class Collected:
-    """What custom resources showed, and which they were, by kind."""
+    """The evidence of custom resources, and which they were, by kind."""
 
     evidence: dict[Form, Evidence] = field(default_factory=dict)
     seen: dict[Kind, dict[str, int]] = field(default_factory=dict)

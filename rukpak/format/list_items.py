@@ -38,7 +38,7 @@ class _Field:
 
 @dataclass
 class _Found:
-    """What was found in one object."""
+    """The findings about one object."""
 
     name: str
     notes: list[str] = field(default_factory=list)
@@ -175,7 +175,8 @@ def _make_one(keys: Mapping[str, str], made: dict[int, Any], same: Sequence[int]
 
 
 def _is_referenced(items: Mapping[int, Any], same: Sequence[int], name: str) -> bool:
-    """Whether the value of a variable after the first of these refers to it, which sees another value than those before it."""
+    """Report whether the value of a variable after the first of these refers to it, which sees another value than those before
+    it."""
     later = (item for at, item in items.items() if same[0] < at <= same[-1] and isinstance(item, Mapping))
     return any(f"$({name})" in str(item.get("value", "")) for item in later)
 

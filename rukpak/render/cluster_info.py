@@ -30,7 +30,7 @@ class ClusterInfo:
     """(group, kind) that counts as not served -> the BundleDeployment with which its CRD is being removed."""
 
     def why_missing(self, kind: Served) -> str:
-        """Why the cluster does not serve the kind, after its name; empty: it does not have it in any version."""
+        """Explain why the cluster does not serve the kind, after its name; empty if it does not have it in any version."""
         group = kind[0]
         remover = self.removers.get((group, kind[2]))
         if remover:

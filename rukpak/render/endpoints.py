@@ -28,7 +28,7 @@ CONFIGURATION_KINDS = {
 
 
 class CertificateMode(StrEnum):
-    """Who issues the serving certificates of a bundle."""
+    """The issuers of the serving certificates of a bundle."""
 
     SELF = "Self"
     """rukpak: it makes the Secrets, and writes the certificate authorities into the objects."""
@@ -69,7 +69,7 @@ class Endpoint:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether its clients are applied when it can be called: not if the bundle brings certificates of its own, because its
+        """True if its clients are applied when it can be called: not if the bundle brings certificates of its own, because its
         operator may need the clients to make them."""
         return self.certificates is not CertificateMode.NONE
 

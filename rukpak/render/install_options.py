@@ -1,4 +1,4 @@
-"""How a bundle is rendered for one installation: a value that the spec of a BundleDeployment is read into.
+"""The options of one installation of a bundle: a value that the spec of a BundleDeployment is read into.
 
 Pure.
 """

@@ -143,7 +143,7 @@ def _object_faults(manifests: Sequence[BundleObject], facts: ClusterInfo) -> Ite
 
 
 def is_path_segment(name: str) -> bool:
-    """Whether the name is one segment of a URL path, which Kubernetes requires of the names of all kinds."""
+    """Report whether the name is one segment of a URL path, which Kubernetes requires of the names of all kinds."""
     return 0 < len(name) <= 253 and name not in (".", "..") and not set(name) & set("/%") and name.isprintable()
 
 
@@ -187,7 +187,7 @@ def _trust_faults(manifest: BundleObject, facts: ClusterInfo) -> Iterator[str]:
 
 
 def _admission_faults(name: str, rules: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """What is wrong with the objects that a webhook or a policy matches.
+    """Find what is wrong with the objects that a webhook or a policy matches.
 
     One that rejects writes of the suite's objects, or of Leases, could not be removed by the suite.
     """

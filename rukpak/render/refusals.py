@@ -1,4 +1,4 @@
-"""What the API server or a catalog refuses of a bundle that upstream renders: found before anything is applied.
+"""Finds what the API server or a catalog refuses of a bundle that upstream renders, before anything is applied.
 
 Pure.
 """

@@ -98,7 +98,7 @@ _TEMPLATED_GROUPS = frozenset({"", "apps", "batch"})
 
 @dataclass(frozen=True)
 class RenderOptions:
-    """How a bundle is to be rendered."""
+    """The options for rendering a bundle."""
 
     install_namespace: str
     """The namespace of namespaced objects."""
@@ -115,7 +115,7 @@ class RenderOptions:
 
     @property
     def certificate_mode(self) -> CertificateMode:
-        """Who issues the serving certificates."""
+        """The issuer of the serving certificates."""
         return self.certificates or (CertificateMode.CERT_MANAGER if self.upstream else CertificateMode.SELF)
 
 

@@ -1,4 +1,4 @@
-"""What the ClusterServiceVersion of a bundle requires of a cluster before anything is installed.
+"""Reads what the ClusterServiceVersion of a bundle requires of a cluster before anything is installed.
 
 CustomResourceDefinitions and API services of others, kinds of Kubernetes itself (nativeAPIs), and a version of Kubernetes
 (minKubeVersion). A CRD counts as served once it is established, and an API service once it is available and its kinds are

@@ -128,7 +128,7 @@ def _match_labels(deployment: Body) -> Mapping[str, str]:
 
 
 def _problem(service: Mapping[str, Any], endpoint: Endpoint, deployment: Body) -> str:
-    """Why the Service of a bundle does not lead to the Deployment; empty: it does."""
+    """Explain why the Service of a bundle does not lead to the Deployment; empty if it does."""
     template = mapping(deployment.get("template"))
     labels, selector = mapping(mapping(template.get("metadata")).get("labels")), mapping(service.get("selector"))
     if service.get("type") == "ExternalName" or service.get("clusterIP") == "None":
