@@ -169,8 +169,8 @@ class Queue:
         return self._is_open() and (first is None or first.cost >= self._cost(key))
 
     def take_added(self, key: str) -> bool:
-        """Report whether the key, which is being processed, was added meanwhile, and forget that. It is not processed again
-        because of that."""
+        """Report whether the key, which is being processed, was added meanwhile. It is not processed again because of
+        that."""
         return self._waiting.pop(key, None) is not None
 
     async def wait_added(self, key: str, seconds: float) -> bool:

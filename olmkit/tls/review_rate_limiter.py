@@ -60,7 +60,7 @@ class ReviewRateLimiter:
         self._by_client: OrderedDict[str, _Bucket] = OrderedDict()
 
     def take(self, client: str, now: float) -> bool:
-        """Report whether a review for the client is allowed; `now` in seconds of a monotonic clock. Refused ones do not count."""
+        """Report whether a review for the client is allowed, and count it if it is. `now` in seconds of a monotonic clock."""
         rates = self._rates
         if self._total is None:
             self._total = _Bucket(rates.total_rate, rates.total_burst, now)

@@ -246,7 +246,7 @@ def _dependants(world: World, answer: Answer) -> list[Neighbour]:
 
 
 def dependency_plan(world: World) -> Plan | None:
-    """Plan for an Operator that was created as a dependency; None if it is treated as any other Operator."""
+    """The Plan for an Operator that was created as a dependency; None if it is treated as any other Operator."""
     if INSTALLED_FOR_LABEL not in world.operator.metadata.labels:
         return None
     if not world.is_dependency:

@@ -368,7 +368,7 @@ class Resolver:
         self.mark_dirty()
 
     def _record_waiting(self, change: Change) -> bool:
-        """Report whether the Catalog waits for other content now and did not before, or the other way round."""
+        """Record whether the Catalog waits for other content, and report whether that has changed."""
         name = (change.new or change.old or {})["metadata"]["name"]
         before = name in self._waiting_catalogs
         (self._waiting_catalogs.add if is_outdated(change.new) else self._waiting_catalogs.discard)(name)

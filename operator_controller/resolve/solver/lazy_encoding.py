@@ -104,8 +104,8 @@ class LazyEncoding(OrderEncoding):
         self.variables_of(package).index = -1
 
     def solve(self, assumptions: Sequence[int]) -> bool:
-        """Report whether the problem has a solution with these literals. The solution is in `selection`; without one,
-        `solver.core` says why not.
+        """Solve the problem with these literals, and report whether it has a solution. The solution is in `selection`; without
+        one, `solver.core` says why not.
 
         Raises BudgetExhausted.
         """
