@@ -98,6 +98,8 @@ def has_pending(world: World) -> bool:
 
 def awaited_endpoints(world: World, content: RenderedBundle) -> tuple[Endpoint, ...]:
     """The endpoints whose clients are applied next, if they can be called: everything before is up to date."""
+    if not content.called_endpoints:
+        return ()
     for phase in content.phases:
         pending = {item.key for item in phase.objects if _is_pending(world, content, item)}
         if phase.name == ADMISSION:

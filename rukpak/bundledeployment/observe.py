@@ -1,8 +1,17 @@
 """Observes the World of one BundleDeployment, from informers, rendered content and what this process remembers of it.
 
-The first step of rukpak.bundledeployment.reconciler. It only reads: what a pass finds out and a later one needs is part of the
-World, and publish records it. Watches that it reads from begin with the first reader and end with the last. The API server is
-read only for facts that the next decision depends on and no informer has; what a single decision depends on is read by a Plan.
+Read in stages, of which each depends on those before:
+
+    bundles        its Bundles, and their content as it is rendered for this cluster
+    objects        what there is of it on the cluster: the objects with its label, Namespaces, CustomResourceDefinitions
+    contents       the content as it would be applied now, with certificates; the notes of what was applied
+    definitions    what the CustomResourceDefinitions of the content break, and who converts custom resources
+    state          the evaluation of all that, and what depends on it: endpoints that are waited for, pods, counts
+    removal        instead of all these but the objects: what a deletion needs
+
+It only reads: what a pass finds out and a later one needs is part of the World, and publish records it. Watches that it reads
+from begin with the first reader and end with the last. The API server is read only for facts that the next decision depends on
+and no informer has; what a single decision depends on is read by a Plan.
 """
 
 from __future__ import annotations
@@ -106,8 +115,6 @@ class Observer:
     async def observe(self, key: str) -> World | DeletedWorld | None:
         """None: the BundleDeployment does not exist, and this process has no Memory of it. Raises ApiError only when the API
         server does not report which kinds it serves.
-
-        Read in stages, of which each depends on those before.
         """
         raw, memory = self.informers.deployments.get(key), self.memories.get(key)
         uid = raw["metadata"]["uid"] if raw is not None else None
