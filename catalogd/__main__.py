@@ -32,11 +32,6 @@ def add_flags(parser: ArgumentParser) -> None:
         help="host:port at which the other replicas reach this one; default: the serving address",
     )
     add_pull_secret(parser, "Catalogs")
-    parser.add_argument(
-        "--bundle-metadata",
-        action="store_true",
-        help="also create a BundleMetadata object for each bundle of each catalog",
-    )
 
 
 def main() -> int:

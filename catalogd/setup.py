@@ -13,7 +13,6 @@ from catalogd.catalog.act import FIELD_MANAGER, CatalogActions
 from catalogd.catalog.desired_source import CONFIG_MAP, SECRET
 from catalogd.catalog.events import EventMapper
 from catalogd.catalog.metrics import CatalogMetrics
-from catalogd.catalog.package_diff import SyncedKind
 from catalogd.catalog.package_sync import PackageSync
 from catalogd.catalog.reconciler import CatalogReconciler
 from catalogd.catalog.source_inputs import CONFIG_MAPS, SourceInputs
@@ -26,7 +25,7 @@ from catalogd.replication.follower import Follower, Leader
 from catalogd.replication.server import ADDRESS_ANNOTATION, ReplicationRoutes
 from catalogd.storage.catalog_store import CatalogStore
 from catalogd.storage.startup_verifier import StartupVerifier
-from olmkit.api import catalogs
+from olmkit.api import catalogs, packages
 from olmkit.api.catalogs import Availability
 from olmkit.errors import OlmError
 from olmkit.jobs import Jobs, MemoryBudget, Sandbox
@@ -122,18 +121,14 @@ def _controller(
         controller.enqueue(name)
 
     inputs = _source_inputs(manager)
-    package_sync = _package_sync(manager, package_diff.PACKAGES)
-    bundle_sync = (
-        _package_sync(manager, package_diff.BUNDLE_METADATA) if manager.settings.extra.bundle_metadata else None
-    )
+    package_sync = _package_sync(manager)
     actions = CatalogActions(
         client=manager.client,
         catalogs=catalog_informer,
         packages=package_sync,
-        bundles=bundle_sync,
         jobs=_load_jobs(manager, access, store, memory, job_ended),
         store=store,
-        load_tasks=LoadTaskFactory(store.content_folder, access, manager.settings.extra.bundle_metadata),
+        load_tasks=LoadTaskFactory(store.content_folder, access),
         inputs=inputs,
         job_ended=job_ended,
     )
@@ -147,14 +142,13 @@ def _controller(
     controller.watch(catalog_informer, event_mapper.keys_of_catalog)
     controller.watch(inputs.informers[SECRET], event_mapper.keys_of_secret)
     controller.watch(inputs.informers[CONFIG_MAP], event_mapper.keys_of_config_map)
-    for sync in filter(None, (package_sync, bundle_sync)):
-        controller.watch(sync.informer, event_mapper.keys_of_package)
+    controller.watch(package_sync.informer, event_mapper.keys_of_package)
     return controller
 
 
-def _package_sync(manager: Manager, kind: SyncedKind) -> PackageSync:
-    informer = manager.informer(kind.kind, transform=package_diff.transform)
-    return PackageSync(manager.client, kind, informer, FIELD_MANAGER)
+def _package_sync(manager: Manager) -> PackageSync:
+    informer = manager.informer(packages.KIND, transform=package_diff.transform)
+    return PackageSync(manager.client, informer, FIELD_MANAGER)
 
 
 def _export_metrics(manager: Manager, catalog_informer: Informer, reconciler: CatalogReconciler) -> None:

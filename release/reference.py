@@ -15,7 +15,6 @@ from typing import Any
 
 from olmkit.api import (
     bundledeployments,
-    bundlemetadata,
     bundles,
     catalogs,
     crd_upgrade_safety,
@@ -43,7 +42,6 @@ class _Chapter:
 _CHAPTERS = {
     "Catalog": _Chapter(catalogs, "catalog.md", (catalogs,)),
     "Package": _Chapter(packages, "package.md", (packages, package_annotations)),
-    "BundleMetadata": _Chapter(bundlemetadata, "catalog.md#packages-and-bundlemetadata", ()),
     "Operator": _Chapter(operators, "operator.md", (operators,)),
     "Bundle": _Chapter(bundles, "bundle.md", (bundles,)),
     "BundleDeployment": _Chapter(bundledeployments, "bundledeployment.md", (bundledeployments, crd_upgrade_safety)),

@@ -78,14 +78,12 @@ class Memory:
 class CatalogActions:
     """Carries out Plans, and holds what the World is observed from.
 
-    `bundles` is None unless BundleMetadata objects are enabled. `job_ended` is called for a job that could not be started, as
-    Jobs calls it for each other job.
+    `job_ended` is called for a job that could not be started, as Jobs calls it for each other job.
     """
 
     client: Client
     catalogs: Informer
     packages: PackageSync
-    bundles: PackageSync | None
     jobs: Jobs[LoadResult]
     store: CatalogStore
     load_tasks: LoadTaskFactory
@@ -112,8 +110,8 @@ class CatalogActions:
                 self._record_success(world)
             case SetLabel():
                 await self._set_label(world)
-            case SyncPackages(packages, bundles):
-                await self._sync_packages(world, packages, bundles)
+            case SyncPackages(packages):
+                await self._sync_packages(world, packages)
             case Keep():
                 pass
         return Done(plan)
@@ -196,16 +194,14 @@ class CatalogActions:
         with suppress(Conflict):  # it was deleted, or deleted and created again: the informer reports that
             self.catalogs.record_write(await self.client.apply(kind, body, FIELD_MANAGER))
 
-    async def _sync_packages(self, world: World, packages: Difference, bundles: Difference) -> None:
+    async def _sync_packages(self, world: World, packages: Difference) -> None:
         served, catalog = self.store.get(world.name), world.catalog
         assert catalog is not None
         if served is None:  # nothing to write the objects from: the content was removed since it was observed
-            packages, bundles = Difference(deletes=packages.deletes), Difference(deletes=bundles.deletes)
+            packages = Difference(deletes=packages.deletes)
         content = served.content if served else None
         try:
             await self.packages.sync(catalog, packages, content.package_object if content else _no_content)
-            if self.bundles is not None:
-                await self.bundles.sync(catalog, bundles, content.bundle_object if content else _no_content)
         except (OSError, ValueError):
             if served is not None:
                 await self.store.report_damage(served.record.digest)

@@ -162,7 +162,7 @@ def _take_loaded(world: World, evaluation: Evaluation) -> Action | None:
         desired.credential_versions,
     )
     record = _selected(world, record)
-    return Serve(record) if record != old or world.lacks_bundle_metadata else ConfirmUnchanged()
+    return Serve(record) if record != old else ConfirmUnchanged()
 
 
 def _select_packages(world: World, evaluation: Evaluation) -> Action | None:
@@ -221,7 +221,7 @@ def _is_due(world: World, desired: DesiredSource, time_to_check: timedelta | Non
     if world.served is None or (world.served.record.ref, world.served.record.uid) != (desired.identity, world.uid):
         return True
     # A Secret that has changed alone waits for the next check.
-    has_changed = world.lacks_bundle_metadata or desired.config_map_versions != world.loaded_config_map_versions
+    has_changed = desired.config_map_versions != world.loaded_config_map_versions
     return world.refresh_pending or has_changed or is_time
 
 
@@ -244,9 +244,9 @@ def _set_label(world: World, evaluation: Evaluation) -> Action | None:
 
 
 def _sync_packages(world: World, evaluation: Evaluation) -> Action | None:
-    if not world.package_diff and not world.bundle_diff:
+    if not world.package_diff:
         return None
-    return SyncPackages(_first_batch(world.package_diff), _first_batch(world.bundle_diff))
+    return SyncPackages(_first_batch(world.package_diff))
 
 
 def _source_error(world: World, evaluation: Evaluation) -> OlmError | None:

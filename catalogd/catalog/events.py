@@ -1,4 +1,4 @@
-"""Maps watch events to keys: which Catalogs a change of a Catalog, Package, BundleMetadata, Secret or ConfigMap enqueues.
+"""Maps watch events to keys: which Catalogs a change of a Catalog, Package, Secret or ConfigMap enqueues.
 
 Registered with the controller by catalogd.setup. Reads the informers alone; never decides.
 """
@@ -29,7 +29,7 @@ class EventMapper:
         return [obj["metadata"]["name"] for obj in (change.new or change.old,) if obj]
 
     def keys_of_package(self, change: Change) -> Iterable[str]:
-        """The Catalog that a Package or BundleMetadata object names, before and after; when it is deleted, also the Catalogs that
+        """The Catalog that a Package names, before and after; when it is deleted, also the Catalogs that
         may now use its name: those whose own name it starts with.
         """
         found = {name for obj in (change.old, change.new) if obj for name in catalog_of(obj)}

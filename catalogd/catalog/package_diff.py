@@ -1,4 +1,4 @@
-"""The Package and BundleMetadata objects of one Catalog: their names, and how those on the cluster differ from the desired ones.
+"""The Package objects of one Catalog: their names, and how those on the cluster differ from the desired ones.
 
 The bodies of objects come from catalogd.ingest.package_objects. Knows no catalog file. Pure.
 """
@@ -11,41 +11,28 @@ from sys import intern
 from typing import Any
 
 from catalogd.ingest.package_objects import ObjectFingerprint, fingerprint
-from olmkit.api import bundlemetadata, catalogs, packages
-from olmkit.api.meta import Kind, apply_precondition, controller_reference
+from olmkit.api import catalogs, packages
+from olmkit.api.meta import apply_precondition, controller_reference
 from olmkit.api.names import is_dns1123_subdomain, is_label_value, safe_name
 
-
-@dataclass(frozen=True)
-class SyncedKind:
-    """A kind whose objects list the content of a catalog. `identity_fields` of the spec identify the subject of an object."""
-
-    kind: Kind
-    identity_fields: tuple[str, ...]
-
-    def subject(self, spec: Mapping[str, Any]) -> str:
-        """The subject of an object, as in ObjectFingerprint.subject: the package, or `<package>/<bundle>`."""
-        return "/".join(str(spec.get(each, "")) for each in self.identity_fields)
-
-    def package(self, subject: str) -> str:
-        """The package of a subject."""
-        return subject.split("/", len(self.identity_fields) - 1)[0]
-
-    def object_name(self, catalog: str, subject: str, is_taken: Callable[[str], bool]) -> str:
-        """`<catalog>-<package or bundle>`, or its safe form when that is no DNS-1123 subdomain, is too long or is taken."""
-        name = self.plain_name(catalog, subject)
-        if is_dns1123_subdomain(name) and not is_taken(name):
-            return name
-        return safe_name(name, f"{catalog}/{subject}")
-
-    def plain_name(self, catalog: str, subject: str) -> str:
-        """The name unless it is invalid or taken."""
-        return f"{catalog}-{subject.split('/', len(self.identity_fields) - 1)[-1]}"
-
-
 _IDENTITY = ("name", "uid", "resourceVersion", "deletionTimestamp")
-PACKAGES = SyncedKind(packages.KIND, ("packageName",))
-BUNDLE_METADATA = SyncedKind(bundlemetadata.KIND, ("package", "bundleName"))
+
+
+def object_name(catalog: str, package: str, is_taken: Callable[[str], bool]) -> str:
+    """`<catalog>-<package>`, or its safe form when that is no DNS-1123 subdomain, is too long or is taken."""
+    name = _plain_name(catalog, package)
+    if is_dns1123_subdomain(name) and not is_taken(name):
+        return name
+    return safe_name(name, f"{catalog}/{package}")
+
+
+def _plain_name(catalog: str, package: str) -> str:
+    """The name unless it is invalid or taken."""
+    return f"{catalog}-{package}"
+
+
+def _package_of(spec: Mapping[str, Any]) -> str:
+    return str(spec.get("packageName", ""))
 
 
 @dataclass(frozen=True)
@@ -59,7 +46,7 @@ class ExistingObject:
     name: str
     uid: str
     catalog: str
-    subject: str
+    package: str
     owner: str
     has_labels: bool
     fingerprint: str
@@ -69,10 +56,10 @@ class ExistingObject:
 
 @dataclass(frozen=True)
 class ObjectWrite:
-    """An object to be written: `subject` is the package or bundle, `uid` that of the object to change, "" to create one."""
+    """An object to be written: `package` is the name in its spec, `uid` that of the object to change, "" to create one."""
 
     name: str
-    subject: str
+    package: str
     uid: str = ""
 
 
@@ -80,7 +67,7 @@ class ObjectWrite:
 class Difference:
     """The differences between the objects on the cluster and the desired ones, sorted by name.
 
-    `deletes`: name and uid. `renamed`: subject and name of each object whose plain name is invalid or taken.
+    `deletes`: name and uid. `renamed`: package and name of each object whose plain name is invalid or taken.
     """
 
     writes: tuple[ObjectWrite, ...] = ()
@@ -91,19 +78,15 @@ class Difference:
         return bool(self.writes or self.deletes)
 
 
-NO_DIFFERENCE = Difference()
-
-
 def difference(
-    kind: SyncedKind,
     catalog: tuple[str, str],
     desired: Iterable[ObjectFingerprint],
     existing: Iterable[ExistingObject],
-    subject_of: Callable[[str], tuple[str, str] | None],
+    package_of: Callable[[str], tuple[str, str] | None],
 ) -> Difference:
     """The writes and deletions that make the objects of this Catalog (name, uid) the desired ones.
 
-    `existing` are all objects of the kind whose spec names this catalog; `subject_of` returns the (catalog, subject) of an object
+    `existing` are all Packages whose spec names this catalog; `package_of` returns the (catalog, package) of an object
     by its name. Objects that another Catalog object controls (an earlier one of this name) are deleted first and created again
     in a later pass. Objects without a controller are adopted if they are desired, else left as they are. An object that is
     being deleted is not deleted again.
@@ -113,18 +96,18 @@ def difference(
     objects: dict[str, ObjectFingerprint] = {}
     renamed = []
     for each in desired:
-        own = (name_of_catalog, each.subject)
+        own = (name_of_catalog, each.package)
 
         def is_taken(name: str, own: tuple[str, str] = own) -> bool:
-            return name in objects or subject_of(name) not in (None, own)
+            return name in objects or package_of(name) not in (None, own)
 
-        name = kind.object_name(name_of_catalog, each.subject, is_taken)
+        name = object_name(name_of_catalog, each.package, is_taken)
         objects[name] = each
-        if name != kind.plain_name(name_of_catalog, each.subject):
-            renamed.append((each.subject, name))
+        if name != _plain_name(name_of_catalog, each.package):
+            renamed.append((each.package, name))
     deleted = {each.name for each in known.values() if each.owner and (each.owner != uid or each.name not in objects)}
     writes = (
-        ObjectWrite(name, each.subject, known[name].uid if name in known else "")
+        ObjectWrite(name, each.package, known[name].uid if name in known else "")
         for name, each in objects.items()
         if name not in deleted and not _is_up_to_date(known.get(name), uid, each)
     )
@@ -138,30 +121,26 @@ def difference(
 def _is_up_to_date(existing: ExistingObject | None, uid: str, desired: ObjectFingerprint) -> bool:
     if existing is None:
         return False
-    is_same = existing.subject == desired.subject and existing.fingerprint == desired.fingerprint
+    is_same = existing.package == desired.package and existing.fingerprint == desired.fingerprint
     return existing.drift_accepted or (is_same and existing.owner == uid and existing.has_labels)
 
 
-def of_packages(
-    kind: SyncedKind, names: Collection[str], desired: Iterable[ObjectFingerprint]
-) -> tuple[ObjectFingerprint, ...]:
+def of_packages(names: Collection[str], desired: Iterable[ObjectFingerprint]) -> tuple[ObjectFingerprint, ...]:
     """Those of the desired objects whose package has one of the names."""
     names = frozenset(names)
-    return tuple(each for each in desired if kind.package(each.subject) in names)
+    return tuple(each for each in desired if each.package in names)
 
 
-def desired_object(
-    kind: SyncedKind, catalog: str, uid: str, write: ObjectWrite, body: Mapping[str, Any]
-) -> dict[str, Any]:
+def desired_object(catalog: str, uid: str, write: ObjectWrite, body: Mapping[str, Any]) -> dict[str, Any]:
     """The object to apply: `body` with its name, owner and labels. A precondition keeps it from replacing another object."""
     owners = [controller_reference(catalogs.KIND, catalog, uid)]
     metadata: dict[str, Any] = {**body["metadata"], "name": write.name, "ownerReferences": owners}
-    if labels := _labels(catalog, str(body["spec"].get(kind.identity_fields[0], ""))):
+    if labels := _labels(catalog, _package_of(body["spec"])):
         metadata["labels"] = labels
     metadata.update(apply_precondition(write.uid))
     return {
-        "apiVersion": kind.kind.api_version,
-        "kind": kind.kind.kind,
+        "apiVersion": packages.KIND.api_version,
+        "kind": packages.KIND.kind,
         "metadata": metadata,
         "spec": {"catalog": {"name": catalog}, **body["spec"]},
     }
@@ -178,7 +157,7 @@ def _known_labels(metadata: Mapping[str, Any]) -> dict[str, str]:
     return {label: labels[label] for label in (packages.CATALOG_LABEL, packages.PACKAGE_LABEL) if label in labels}
 
 
-def existing_object(kind: SyncedKind, obj: Mapping[str, Any], accepted_version: str | None = None) -> ExistingObject:
+def existing_object(obj: Mapping[str, Any], accepted_version: str | None = None) -> ExistingObject:
     """An object as `transform` returns it; its drift is accepted at `accepted_version`, a resourceVersion."""
     metadata, spec = obj["metadata"], obj.get("spec") or {}
     catalog = (spec.get("catalog") or {}).get("name", "")
@@ -187,9 +166,9 @@ def existing_object(kind: SyncedKind, obj: Mapping[str, Any], accepted_version: 
         name=metadata["name"],
         uid=metadata.get("uid", ""),
         catalog=catalog,
-        subject=kind.subject(spec),
+        package=_package_of(spec),
         owner=owners[0]["uid"] if owners else "",
-        has_labels=_known_labels(metadata) == _labels(catalog, str(spec.get(kind.identity_fields[0], ""))),
+        has_labels=_known_labels(metadata) == _labels(catalog, _package_of(spec)),
         fingerprint=obj.get("fingerprint") or fingerprint(obj),
         drift_accepted=accepted_version is not None and accepted_version == metadata.get("resourceVersion"),
         deleting="deletionTimestamp" in metadata,
@@ -197,14 +176,14 @@ def existing_object(kind: SyncedKind, obj: Mapping[str, Any], accepted_version: 
 
 
 def transform(obj: dict[str, Any]) -> dict[str, Any]:
-    """The part of an object of either kind that an informer keeps: what `existing_object` reads. There may be ten thousand."""
+    """The part of a Package that an informer keeps: what `existing_object` reads. There may be ten thousand."""
     spec = obj.get("spec") or {}
     metadata = {key: obj["metadata"][key] for key in _IDENTITY if key in obj["metadata"]}
     if labels := _known_labels(obj["metadata"]):
         metadata["labels"] = {label: intern(value) for label, value in labels.items()}
     if owners := [each for each in obj["metadata"].get("ownerReferences") or () if each.get("controller")]:
         metadata["ownerReferences"] = [{"controller": True, "uid": intern(owners[0]["uid"])}]
-    kept = {key: spec[key] for key in (*PACKAGES.identity_fields, *BUNDLE_METADATA.identity_fields) if key in spec}
+    kept: dict[str, Any] = {key: spec[key] for key in ("packageName",) if key in spec}
     if catalog := (spec.get("catalog") or {}).get("name"):
         kept["catalog"] = {"name": intern(catalog)}
     return {

@@ -1,4 +1,4 @@
-"""Compares the Package and BundleMetadata objects on the cluster with the content that is served, and writes the differences.
+"""Compares the Package objects on the cluster with the content that is served, and writes the differences.
 
 Names and differences are determined by catalogd.catalog.package_diff. Never deletes an object that another Catalog controls.
 """
@@ -11,9 +11,10 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from catalogd.catalog import package_diff
-from catalogd.catalog.package_diff import Difference, ObjectWrite, SyncedKind
+from catalogd.catalog.package_diff import Difference, ObjectWrite
 from catalogd.ingest.package_objects import ObjectFingerprint, fingerprint
 from olmkit.api.catalogs import Catalog
+from olmkit.api.packages import KIND
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
@@ -32,11 +33,10 @@ def catalog_of(obj: Mapping[str, Any]) -> list[str]:
 
 
 class PackageSync:
-    """Objects of one kind, of all Catalogs. `informer` keeps what package_diff.transform returns; it gets CATALOG_INDEX."""
+    """The Packages of all Catalogs. `informer` keeps what package_diff.transform returns; it gets CATALOG_INDEX."""
 
-    def __init__(self, client: Client, kind: SyncedKind, informer: Informer, manager: str) -> None:
+    def __init__(self, client: Client, informer: Informer, manager: str) -> None:
         self._client = client
-        self.kind = kind
         self.informer = informer
         self._manager = manager
         self._accepted_versions: dict[str, str] = {}
@@ -47,20 +47,20 @@ class PackageSync:
         """Compare the objects of a Catalog with the desired ones."""
         name = catalog.metadata.name
         existing = (
-            package_diff.existing_object(self.kind, obj, self._accepted_versions.get(obj["metadata"]["name"]))
+            package_diff.existing_object(obj, self._accepted_versions.get(obj["metadata"]["name"]))
             for obj in self.informer.by_index(CATALOG_INDEX, name)
         )
-        return package_diff.difference(self.kind, (name, catalog.metadata.uid), desired, existing, self._subject_of)
+        return package_diff.difference((name, catalog.metadata.uid), desired, existing, self._package_of)
 
-    def _subject_of(self, name: str) -> tuple[str, str] | None:
+    def _package_of(self, name: str) -> tuple[str, str] | None:
         obj = self.informer.get(name)
         if obj is None:
             return None
-        found = package_diff.existing_object(self.kind, obj)
-        return found.catalog, found.subject
+        found = package_diff.existing_object(obj)
+        return found.catalog, found.package
 
     async def sync(self, catalog: Catalog, batch: Difference, read: Callable[[str], dict[str, Any]]) -> None:
-        """Write and delete; `read` reads the body of a subject's object from disk. All are tried; the first error is raised."""
+        """Write and delete; `read` reads the body of a package's object from disk. All are tried; the first error is raised."""
         slots = asyncio.Semaphore(MAX_CONCURRENT_WRITES)
 
         async def in_slot(request: Coroutine[Any, Any, str]) -> str:
@@ -74,30 +74,30 @@ class PackageSync:
         counts = [f"{done.count(verb)} {verb}" for verb in VERBS if verb in done]
         if counts:
             # One line for all of them: a catalog has hundreds, each of which follows from its content.
-            log.info("%s objects: %s", self.kind.kind.kind, ", ".join(counts), extra={"catalog": catalog.metadata.name})
+            log.info("%s objects: %s", KIND.kind, ", ".join(counts), extra={"catalog": catalog.metadata.name})
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome
 
     async def _write(self, catalog: Catalog, write: ObjectWrite, read: Callable[[str], dict[str, Any]]) -> str:
         """Returns what was done, one of VERBS."""
-        body = await asyncio.to_thread(read, write.subject)
-        desired = package_diff.desired_object(self.kind, catalog.metadata.name, catalog.metadata.uid, write, body)
-        written = await self._client.apply(self.kind.kind, desired, self._manager)
+        body = await asyncio.to_thread(read, write.package)
+        desired = package_diff.desired_object(catalog.metadata.name, catalog.metadata.uid, write, body)
+        written = await self._client.apply(KIND, desired, self._manager)
         if fingerprint(written) == fingerprint(body):
             self._accepted_versions.pop(write.name, None)
         else:
             self._accepted_versions[write.name] = written["metadata"]["resourceVersion"]
         self.informer.record_write(written)
         verb = CHANGED if write.uid else CREATED
-        log.debug("%s %s %s", verb, self.kind.kind.kind, write.name)
+        log.debug("%s %s %s", verb, KIND.kind, write.name)
         return verb
 
     async def _delete(self, name: str, uid: str) -> str:
         """Returns DELETED, or "" when the object did not exist."""
         self._accepted_versions.pop(name, None)
         try:
-            remaining = await self._client.delete(self.kind.kind, name, uid=uid)
+            remaining = await self._client.delete(KIND, name, uid=uid)
         except NotFound:
             self.informer.record_deletion(name, uid)
             return ""
@@ -105,5 +105,5 @@ class PackageSync:
             self.informer.record_deletion(name, uid)
         else:
             self.informer.record_write(remaining)  # its deletionTimestamp counts at once: it is not deleted again
-        log.debug("%s %s %s", DELETED, self.kind.kind.kind, name)
+        log.debug("%s %s %s", DELETED, KIND.kind, name)
         return DELETED

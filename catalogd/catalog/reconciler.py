@@ -15,7 +15,6 @@ from typing import Any
 from catalogd.catalog.act import CatalogActions, Memory
 from catalogd.catalog.decide import decide
 from catalogd.catalog.package_diff import Difference, of_packages
-from catalogd.catalog.package_sync import PackageSync
 from catalogd.catalog.report import report
 from catalogd.catalog.valid_condition import MAX_ERROR_BYTES
 from catalogd.catalog.world import (
@@ -93,8 +92,7 @@ class CatalogReconciler:
             catalog=catalog,
             job=self._load_state(name, memory),
             served=ServedContent(served.record, served.content.summary) if served else None,
-            package_diff=self._difference(actions.packages, catalog, served),
-            bundle_diff=self._difference(actions.bundles, catalog, served),
+            package_diff=self._difference(catalog, served),
             last_checked=memory.last_checked,
             content_url=f"{self.base_url}/catalogs/{name}/all.json",
             now=datetime.now(UTC),
@@ -107,7 +105,6 @@ class CatalogReconciler:
             corruption=corruption,
             recovery=_recovery(memory),
             serves_deleted_catalog=is_foreign,
-            lacks_bundle_metadata=bool(actions.bundles and served and not served.content.has_bundle_metadata),
             last_failure=failure,
             is_disk_full=failure is not None and failure.error.reason == DiskReason.DISK_FULL,
         )
@@ -136,21 +133,16 @@ class CatalogReconciler:
             case _:
                 return memory.last_failure
 
-    def _difference(
-        self, sync: PackageSync | None, catalog: Catalog | None, served: ServedCatalog | None
-    ) -> Difference:
+    def _difference(self, catalog: Catalog | None, served: ServedCatalog | None) -> Difference:
         """Objects stay as they are while nothing is served, unless nothing is to be served."""
-        if sync is None or catalog is None:
+        if catalog is None:
             return Difference()
         if catalog.is_unavailable:
-            return sync.difference(catalog, ())
+            return self.actions.packages.difference(catalog, ())
         if served is None:
             return Difference()
-        is_package = sync is self.actions.packages
-        content = served.content
-        desired = content.package_fingerprints if is_package else content.bundle_fingerprints
-        names = catalog.selected_packages
-        return sync.difference(catalog, desired if names is None else of_packages(sync.kind, names, desired))
+        desired, names = served.content.package_fingerprints, catalog.selected_packages
+        return self.actions.packages.difference(catalog, desired if names is None else of_packages(names, desired))
 
     async def publish(self, world: World, status_report: StatusReport[CatalogStatus]) -> None:
         """Write the status of a Catalog that is not being deleted and has not changed since it was observed.

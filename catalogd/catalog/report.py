@@ -142,7 +142,7 @@ def _progress(world: World, error: Exception | None, unpacked: DesiredCondition 
         return [
             DesiredCondition(ConditionType.RECONCILING, "True", Reason.USER_SPECIFIED_UNAVAILABLE, UNAVAILABLE_MESSAGE)
         ]
-    if world.package_diff or world.bundle_diff or world.is_selection_outdated:
+    if world.package_diff or world.is_selection_outdated:
         return [DesiredCondition(ConditionType.RECONCILING, "True", Reason.WRITING_PACKAGES, WRITING_PACKAGES_MESSAGE)]
     return []
 
@@ -210,7 +210,7 @@ def _ready(world: World, catalog: Catalog, error: Exception | None, unpacked: De
     if served is None:
         return DesiredCondition(ConditionType.READY, "False", unpacked.reason, unpacked.message)
     was_ready = is_condition_true(catalog.status.conditions, ConditionType.READY)
-    if (world.package_diff or world.bundle_diff) and not was_ready:
+    if world.package_diff and not was_ready:
         text = f"{WRITING_PACKAGES_MESSAGE}: {_message(error)}" if error else WRITING_PACKAGES_MESSAGE
         return DesiredCondition(ConditionType.READY, "False", Reason.WRITING_PACKAGES, text)
     if unpacked.status != "True":

@@ -54,7 +54,7 @@ def delay(world: World, desired: DesiredSource | None, action: Action | None = N
     match action:
         case StopServing() if world.raw is None:
             return None
-        case Load() if not (world.package_diff or world.bundle_diff):
+        case Load() if not world.package_diff:
             return None  # the end of the job enqueues the Catalog
         case ConfirmUnchanged() if not (world.refresh_pending or world.has_writes):
             return desired.poll_interval if desired else None

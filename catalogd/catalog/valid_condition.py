@@ -22,8 +22,6 @@ MAX_PROBLEM_CHARACTERS = 300
 MAX_NAME_CHARACTERS = 100
 MAX_ERROR_BYTES = 4096
 """The size of all text in the message that is quoted from the content of the catalog."""
-RESERVED_COUNT_BYTES = 100
-"""Space in the message for the number of renamed BundleMetadata objects, if there is none for their names."""
 
 
 def valid_condition(world: World, nothing_served: str) -> DesiredCondition:
@@ -46,32 +44,28 @@ def count(number: int, noun: str) -> str:
 
 
 def _message(head: str, problems: str, notes: str, world: World) -> str:
-    """Renamed Packages get all the room that head, problems and notes leave, BundleMetadata the rest."""
+    """Renamed Packages get all the room that head, problems and notes leave."""
     others = [each for each in (head, problems, notes) if each]
-    room = MAX_MESSAGE_BYTES - len("; ".join(others).encode())
-    packages = _renamed(
-        world.package_diff, "Packages", room - (RESERVED_COUNT_BYTES if world.bundle_diff.renamed else 0)
-    )
-    bundles = _renamed(world.bundle_diff, "BundleMetadata", room - len(packages.encode()))
-    return "; ".join(each for each in (head, packages, problems, notes, bundles) if each)
+    packages = _renamed(world.package_diff, MAX_MESSAGE_BYTES - len("; ".join(others).encode()))
+    return "; ".join(each for each in (head, packages, problems, notes) if each)
 
 
-def _renamed(difference: Difference, kind: str, room: int) -> str:
-    """The renamed objects as pairs of subject and name, and the number of those left out, in at most `room` bytes."""
+def _renamed(difference: Difference, room: int) -> str:
+    """The renamed Packages as pairs of package and name, and the number of those left out, in at most `room` bytes."""
     if not difference.renamed:
         return ""
     pairs: list[str] = []
-    text = f"{kind} whose objects have other names: "
+    text = "Packages whose objects have other names: "
     used = len(text) + len("; ") + len(f", and {len(difference.renamed)} more")
-    for subject, name in difference.renamed:
-        pair = f"{quoted(subject, MAX_NAME_CHARACTERS)} -> {name}"
+    for package, name in difference.renamed:
+        pair = f"{quoted(package, MAX_NAME_CHARACTERS)} -> {name}"
         used += len(pair.encode()) + len(", ")
         if used > room:
             break
         pairs.append(pair)
     more = len(difference.renamed) - len(pairs)
     if not pairs:
-        return f"{kind} whose objects have other names: {more}"
+        return f"{text}{more}"
     return text + ", ".join(pairs) + (f", and {more} more" if more else "")
 
 

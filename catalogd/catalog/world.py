@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from catalogd.catalog.package_diff import NO_DIFFERENCE, Difference
+from catalogd.catalog.package_diff import Difference
 from catalogd.ingest.catalog_summary import CatalogSummary
 from catalogd.storage.record import Record as Record
 from olmkit.api.catalogs import NAME_LABEL, Catalog, ConditionType
@@ -113,12 +113,11 @@ class World:
     """Everything that the decision may depend on.
 
     `catalog` and `raw` are None when the object does not exist. `last_checked`: when this process last read the source
-    successfully. `package_diff`: the difference between the Package objects on the cluster and the content that is served,
-    `bundle_diff` the same for BundleMetadata. `input_versions`: the resourceVersion of each Secret and ConfigMap that the spec
+    successfully. `package_diff`: the difference between the Package objects on the cluster and the content that is served.
+    `input_versions`: the resourceVersion of each Secret and ConfigMap that the spec
     refers to, None for one that does not exist; all of them are in `namespace`. `pull_secret_version`: the resourceVersion of the
     cluster-wide Secret, "" when there is none. `refresh_requested`: the value of the annotation that requests a check, "" without
     one; `refresh_started`: the value that the last check was started for, until the status reports its end.
-    `lacks_bundle_metadata`: the content that is served was written without BundleMetadata, although that is enabled.
     `loaded_config_map_versions`: DesiredSource.config_map_versions at the last successful check. `corruption`: the damage of
     content that had to be removed, or that it is gone; `recovery`: how often it was loaded again because of that.
     `serves_deleted_catalog`: the content under this name belongs to a deleted Catalog of the same name; `served` is None then.
@@ -135,12 +134,10 @@ class World:
     content_url: str
     now: datetime
     namespace: str
-    bundle_diff: Difference = NO_DIFFERENCE
     input_versions: Mapping[InputReference, str | None] = field(default_factory=dict)
     pull_secret_version: str = ""
     refresh_requested: str = ""
     refresh_started: str = ""
-    lacks_bundle_metadata: bool = False
     corruption: str = ""
     recovery: Recovery | None = None
     loaded_config_map_versions: str = ""
@@ -187,7 +184,7 @@ class World:
     @property
     def has_writes(self) -> bool:
         """True if the status, the label or objects on the cluster are to be written."""
-        return self.is_unreported or self.lacks_label or bool(self.package_diff or self.bundle_diff)
+        return self.is_unreported or self.lacks_label or bool(self.package_diff)
 
     def load_state(self, desired: DesiredSource | None) -> LoadState | None:
         """The state of the job that loads the desired source; None when there is none, or it loads another one."""
@@ -248,10 +245,9 @@ class SetLabel:
 
 @dataclass(frozen=True)
 class SyncPackages:
-    """Write and delete these Package and BundleMetadata objects."""
+    """Write and delete these Packages."""
 
     packages: Difference
-    bundles: Difference = NO_DIFFERENCE
 
 
 @dataclass(frozen=True)

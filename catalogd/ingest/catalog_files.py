@@ -99,7 +99,7 @@ class CatalogFiles:
         self._drain()
         if not segment.error:
             parsed = document if isinstance(document, Document) else document.parse()
-            self._add_blob(segment, serialize_blob(parse_blob(parsed), bundle_metadata=self._writer.bundle_metadata))
+            self._add_blob(segment, serialize_blob(parse_blob(parsed)))
 
     def _drain(self) -> None:
         if self._workers is not None:

@@ -15,7 +15,7 @@ class CatalogSummary:
     """The summary of a catalog.
 
     `problems` are the first messages about invalid blobs and inconsistent channels, `problem_count` counts all. `notes` are
-    messages about data that was left out of Package and BundleMetadata objects.
+    messages about data that was left out of Packages.
     """
 
     package_names: tuple[str, ...]

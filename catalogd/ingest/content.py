@@ -6,7 +6,6 @@
     resolution.jsonl   the document of olmkit.fbc.resolution_document for each package
     summaries.json     the entries of catalogd.ingest.package_summaries, as one response
     icons              the icons of the packages, concatenated
-    bundles.jsonl      the spec of each BundleMetadata object, without the name of the catalog; only if requested
     content.json       the summary, the packages that provide each kind, and byte ranges in the files above
 
 Contains no name of a Catalog: the same image may be served under several names. Never writes.
@@ -34,7 +33,7 @@ BLOBS_FILE, INDEX_FILE, PACKAGES_FILE, RESOLUTION_FILE, METADATA_FILE = (
     "resolution.jsonl",
     "content.json",
 )
-SUMMARIES_FILE, ICONS_FILE, BUNDLES_FILE = "summaries.json", "icons", "bundles.jsonl"
+SUMMARIES_FILE, ICONS_FILE = "summaries.json", "icons"
 
 
 class Content:
@@ -60,11 +59,6 @@ class Content:
             ObjectFingerprint(package, fingerprint) for package, fingerprint, _, _ in metadata["packages"]
         )
         self._packages = _Lines(folder / PACKAGES_FILE, metadata["packages"])
-        self.has_bundle_metadata = metadata["bundles"] is not None
-        self.bundle_fingerprints = tuple(
-            ObjectFingerprint(subject, fingerprint) for subject, fingerprint, _, _ in metadata["bundles"] or ()
-        )
-        self._bundles = _Lines(folder / BUNDLES_FILE, metadata["bundles"] or ())
         self._documents: dict[str, ByteRange] = {
             package: (start, length) for package, start, length in metadata["resolution"]
         }
@@ -105,10 +99,6 @@ class Content:
         """The body of a Package object (see package_objects.object_body). Reads the disk. Raises KeyError for an unknown
         package."""
         return self._packages.read(package)
-
-    def bundle_object(self, subject: str) -> dict[str, Any]:
-        """The body of a BundleMetadata object; `subject` is `<package>/<bundle>`, as in `bundle_fingerprints`."""
-        return self._bundles.read(subject)
 
 
 def _identity(path: Path) -> tuple[int, int]:

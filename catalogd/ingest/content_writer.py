@@ -21,7 +21,7 @@ import orjson
 
 from catalogd.ingest.blob_index import BlobIndex
 from catalogd.ingest.catalog_summary import CatalogSummary
-from catalogd.ingest.content import BLOBS_FILE, BUNDLES_FILE, CONTENT_FORMAT, INDEX_FILE, METADATA_FILE
+from catalogd.ingest.content import BLOBS_FILE, CONTENT_FORMAT, INDEX_FILE, METADATA_FILE
 from catalogd.ingest.expansion_limit import ExpansionLimit
 from catalogd.ingest.hashing_writer import HashingWriter
 from catalogd.ingest.package_index import BlobReader, PackageIndexWriter
@@ -43,7 +43,7 @@ _UNORDERED_FILE = "all.unordered"
 class ContentWriter:
     """Writes the files of one catalog into `folder`. `catalog_digest` is its digest in the resolution documents.
 
-    `bundle_metadata`: also write BundleMetadata objects. `expansion` limits the bytes of all files; without it there is no limit.
+    `expansion` limits the bytes of all files; without it there is no limit.
     `checksums` are filled by `finish`: the checksums of files that were hashed while they were written.
     """
 
@@ -52,19 +52,14 @@ class ContentWriter:
         folder: Path,
         catalog_digest: str,
         *,
-        bundle_metadata: bool = False,
         expansion: ExpansionLimit | None = None,
     ) -> None:
         self.checksums: dict[str, FileChecksums] = {}
         self.expansion = expansion or ExpansionLimit(limited=False)
-        self.bundle_metadata = bundle_metadata
         self._folder = folder
         self._digest = catalog_digest
         self._blobs = HashingWriter(folder / BLOBS_FILE)
         self._parts = tempfile.TemporaryFile(dir=folder, buffering=WRITE_BUFFER_BYTES)  # noqa: SIM115 closed by __exit__
-        self._bundles = open(folder / BUNDLES_FILE, "wb", buffering=WRITE_BUFFER_BYTES) if bundle_metadata else None  # noqa: SIM115
-        self._bundle_ranges: dict[int, tuple[str, str, int, int]] = {}
-        self._notes: list[str] = []
         self._names = 0
         self._index = BlobIndex()
         self._part_numbers, self._part_ends = array("Q"), array("Q", [0])
@@ -76,8 +71,6 @@ class ContentWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._parts.close()
-        if self._bundles is not None:
-            self._bundles.close()
         self._blobs.__exit__(kind, error, trace)
 
     @property
@@ -87,27 +80,21 @@ class ContentWriter:
 
     def add(self, blob: Blob) -> None:
         """Add the next blob of the catalog. Raises BadCatalog when the catalog is too large."""
-        self.add_serialized(serialize_blob(blob, bundle_metadata=self.bundle_metadata))
+        self.add_serialized(serialize_blob(blob))
 
     def add_serialized(self, blob: SerializedBlob) -> None:
-        """Add a blob that was serialized elsewhere, with the `bundle_metadata` of this writer. Raises BadCatalog."""
+        """Add a blob that was serialized elsewhere. Raises BadCatalog."""
         self._names += len(blob.schema) + len(blob.package) + len(blob.name)
         _check_count(len(self._index) + 1)
         if self._names > MAX_NAMES_LENGTH:
             raise BadCatalog(f"the names of the catalog's blobs take more than {MAX_NAMES_LENGTH // 1024**2} MiB")
-        self.expansion.count_written(len(blob.line) + len(blob.part) + len(blob.spec))
+        self.expansion.count_written(len(blob.line) + len(blob.part))
         self._blobs.write(blob.line)
         number = self._index.add(blob.schema, blob.package, blob.name, len(blob.line))
         if blob.part:
             self._parts.write(blob.part)
             self._part_numbers.append(number)
             self._part_ends.append(self._part_ends[-1] + len(blob.part))
-        if blob.spec and self._bundles is not None:
-            byte_range = self._bundles.tell(), len(blob.spec)
-            self._bundles.write(blob.spec)
-            self._bundle_ranges[number] = blob.subject, blob.fingerprint, *byte_range
-        if blob.note:
-            self._notes.append(blob.note)
 
     def finish(self, ranges: Sequence[range] | None = None) -> CatalogSummary:
         """Write the files that depend on all blobs. Nothing may be added afterwards.
@@ -125,13 +112,12 @@ class ContentWriter:
         blobs = _WrittenBlobs(self._blobs, self._index, numbers, self._part)
         packages = PackageIndexWriter(self._folder, self._digest, blobs, self.expansion)
         facts = packages.write()
-        summary = packages.summary(self._notes)
+        summary = packages.summary()
         self._write(INDEX_FILE, self._index.dump())
         facts = {
             "format": CONTENT_FORMAT,
             **facts,
             "summary": summary.to_json(),
-            "bundles": self._bundle_facts(numbers),
         }
         self._write(METADATA_FILE, orjson.dumps(facts))
         return summary
@@ -139,14 +125,6 @@ class ContentWriter:
     def _write(self, name: str, data: bytes) -> None:
         self.expansion.count_written(len(data))
         (self._folder / name).write_bytes(data)
-
-    def _bundle_facts(self, numbers: Iterable[int]) -> list[tuple[str, str, int, int]] | None:
-        """The BundleMetadata objects; of several bundles with one name the last counts."""
-        if self._bundles is None:
-            return None
-        self._bundles.flush()
-        last = {self._bundle_ranges[number][0]: number for number in numbers if number in self._bundle_ranges}
-        return [self._bundle_ranges[number] for _, number in sorted(last.items())]
 
     def _reorder(self, ranges: Iterable[range], numbers: Iterable[int]) -> None:
         """Write the blobs again, in another order. Links may repeat a blob many times."""

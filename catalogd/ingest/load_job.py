@@ -55,7 +55,6 @@ class ParseRequest:
     facts: dict[str, Any]
     digest: str
     ref: str
-    bundle_metadata: bool
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ async def load(request: LoadRequest, context: JobContext) -> LoadResult:
     that is not a catalog.
     """
     store, served, staged = Store(request.store, create=False), request.served_digest, False
-    validator = request.validator if served and is_stored(store, served, request.bundle_metadata) else ""
+    validator = request.validator if served and is_stored(store, served) else ""
     async with AsyncExitStack() as stack:
         with _step_in_errors():
             opening = open_source(request.source, request.access, validator, scratch=context.folder)
@@ -108,7 +107,7 @@ async def probe(request: LoadRequest) -> LoadResult | None:
         with _step_in_errors():
             opened = await stack.enter_async_context(open_source(request.source, request.access))
         _check_not_rejected(opened, request)
-        if opened.digest != request.served_digest or not is_stored(store, opened.digest, request.bundle_metadata):
+        if opened.digest != request.served_digest or not is_stored(store, opened.digest):
             return None
         if opened.digest != request.confirmed_digest:
             with _step_in_errors():
@@ -126,7 +125,7 @@ def _check_not_rejected(opened: OpenedSource, request: LoadRequest) -> None:
 def _is_intact(store: Store, digest: str, request: LoadRequest) -> bool:
     """Report whether the content is intact, so that it need not be loaded. Served content was verified already. Raises
     Waiting(CacheUnreadable)."""
-    if not is_stored(store, digest, request.bundle_metadata):
+    if not is_stored(store, digest):
         return False
     return digest == request.served_digest or store.verify(digest)
 
@@ -140,7 +139,7 @@ async def _stage(opened: OpenedSource, request: LoadRequest, context: JobContext
     with fill_staging(context.folder, opened.digest, hashed=hashed) as folder:
         with _step_in_errors():
             fetched = await opened.fetch(folder, FromLabel(CONFIGS_LABEL), CATALOG_LIMITS, context.progress)
-        parse_request = ParseRequest(dict(fetched.facts), opened.digest, opened.ref, request.bundle_metadata)
+        parse_request = ParseRequest(dict(fetched.facts), opened.digest, opened.ref)
         hashed.update((await context.parse(PARSE, parse_request, fetched.files, folder)).hashed)
 
 
@@ -155,11 +154,11 @@ def parse_catalog(request: ParseRequest, context: JobContext) -> ParseResult:
 
 def _write_catalog(request: ParseRequest, context: JobContext) -> dict[str, FileChecksums]:
     _use_one_heap()
-    folder, bundle_metadata = context.folder, request.bundle_metadata
+    folder = context.folder
     with (
-        YamlWorkerPool(bundle_metadata=bundle_metadata) as workers,  # first: fork before there are threads
+        YamlWorkerPool() as workers,  # first: fork before there are threads
         _short_switch_interval(),
-        ContentWriter(folder, request.digest, bundle_metadata=bundle_metadata, expansion=ExpansionLimit()) as writer,
+        ContentWriter(folder, request.digest, expansion=ExpansionLimit()) as writer,
     ):
         storage = CatalogFiles(writer, folder, workers)
         try:

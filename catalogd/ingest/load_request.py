@@ -34,8 +34,7 @@ class RejectedContent:
 class LoadRequest:
     """The content to load, and the way to reach its source. `store` is the folder of the store.
 
-    `validator` came with the content that is served. `bundle_metadata`: content also includes the specs of BundleMetadata
-    objects.
+    `validator` came with the content that is served.
     """
 
     source: Source
@@ -47,7 +46,6 @@ class LoadRequest:
     """The same if this source has proved that it has it, with these credentials and for this Catalog; otherwise ""."""
     validator: str = ""
     rejected: RejectedContent | None = None
-    bundle_metadata: bool = False
 
 
 @dataclass(frozen=True)

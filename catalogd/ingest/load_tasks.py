@@ -19,14 +19,10 @@ from olmkit.store.store import Store
 
 @dataclass(frozen=True)
 class LoadTaskFactory:
-    """Makes the tasks of load jobs. `store` is the folder of the store, `access` is how sources are reached.
-
-    `bundle_metadata`: content also includes the specs of BundleMetadata objects.
-    """
+    """Makes the tasks of load jobs. `store` is the folder of the store, `access` is how sources are reached."""
 
     store: Path
     access: Access
-    bundle_metadata: bool = False
 
     def task(
         self,
@@ -49,10 +45,9 @@ class LoadTaskFactory:
             confirmed_digest=known.digest if known and answered else "",
             validator=known.validator if known else "",
             rejected=RejectedContent(bad.reason, bad.message, bad.ref) if bad else None,
-            bundle_metadata=self.bundle_metadata,
         )
         can_probe = known is not None and isinstance(source, ImageSource)
         store = Store(self.store, create=False)
         image = source.ref if isinstance(source, ImageSource) else ""
-        staging = Staging(store.stage, partial(publish_job_output, store, self.bundle_metadata, image))
+        staging = Staging(store.stage, partial(publish_job_output, store, image))
         return Task(LOAD, request, probe=can_probe, source=server_of(source), staging=staging)

@@ -1,4 +1,4 @@
-"""The specs and annotations of Package and BundleMetadata objects, and the fingerprints by which they are compared.
+"""The specs and annotations of Packages, and the fingerprints by which they are compared.
 
 Imports neither the API models (jobs do without them) nor the parser of blobs (the controller does without it). Pure.
 """
@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from olmkit.api.package_annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
-from olmkit.fbc.schemas import BUNDLE_OBJECT
 from olmkit.gocompat.versions import BadVersion, Order, parse_bundle_version
 
 if TYPE_CHECKING:
-    from olmkit.fbc.catalog import Bundle, Channel, Package
+    from olmkit.fbc.catalog import Channel, Package
 
 MAX_COLUMN_LENGTH = 60
 """The longest value of a printer column."""
@@ -94,35 +93,6 @@ def _order(text: str) -> Order | None:
         return None
 
 
-def bundle_spec(blob: Mapping[str, Any], bundle: Bundle) -> tuple[dict[str, Any], str]:
-    """The spec of a BundleMetadata object without its catalog, and the parts that were left out because of its size.
-
-    Property types and values are copied from the blob. Bundle objects are left out, since the image of the bundle contains
-    them, and so are related images without an image.
-    """
-    spec: dict[str, Any] = {
-        "package": bundle.package,
-        "bundleName": bundle.name,
-        "image": bundle.image,
-        "properties": [
-            {"type": each.type, "value": each.value} for each in bundle.properties if each.type != BUNDLE_OBJECT
-        ],
-        "relatedImages": [
-            _related(each)
-            for each in blob.get("relatedImages") or ()
-            if isinstance(each, Mapping) and isinstance(each.get("image"), str)
-        ],
-    }
-    spec = {key: value for key, value in spec.items() if value or key == "package"}
-    if _size(spec) <= MAX_SPEC_BYTES:
-        return spec, ""
-    return {key: value for key, value in spec.items() if key in ("package", "bundleName")}, "all but its name"
-
-
-def _related(image: Mapping[str, Any]) -> dict[str, str]:
-    return {key: image[key] for key in ("name", "image") if isinstance(image.get(key), str)}
-
-
 def _size(spec: Any) -> int:
     data = orjson.dumps(spec)
     if len(data) > MAX_SPEC_BYTES or 6 * len(data) <= MAX_SPEC_BYTES:
@@ -149,7 +119,7 @@ def fingerprint(obj: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class ObjectFingerprint:
-    """A package or bundle of a catalog: its name, and the fingerprint that its object should have."""
+    """A package of a catalog: its name, and the fingerprint that its object should have."""
 
-    subject: str
+    package: str
     fingerprint: str

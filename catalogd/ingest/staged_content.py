@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from catalogd.ingest.content import Content
 from catalogd.ingest.load_request import LoadResult
 from olmkit.sources.oci.reference import check_job_result
 from olmkit.store.store import Store, raise_unless_corrupt
 
 
-def is_stored(store: Store, digest: str, bundle_metadata: bool) -> bool:
-    """Report whether the content is in the store, in the current format and with BundleMetadata if `bundle_metadata` asks for it.
+def is_stored(store: Store, digest: str) -> bool:
+    """Report whether the content is in the store, in the current format.
 
     Raises Waiting(CacheUnreadable) when the disk cannot be read now, so that content that may be stored is not fetched again.
     """
     try:
         folder = store.path(digest)
-        return folder is not None and (not bundle_metadata or Content(folder).has_bundle_metadata)
+        return folder is not None
     except OSError as error:
         raise_unless_corrupt(error)
         return False
@@ -29,7 +28,7 @@ def is_stored(store: Store, digest: str, bundle_metadata: bool) -> bool:
         return False
 
 
-def publish_job_output(store: Store, bundle_metadata: bool, image: str, folder: Path, result: LoadResult) -> None:
+def publish_job_output(store: Store, image: str, folder: Path, result: LoadResult) -> None:
     """Publish the staging folder of a load job under the digest that its result names. Blocks; see olmkit.jobs.staging.
 
     `image` is the reference that was requested, and the digest has to belong to it; "" for other kinds of sources. Stored
@@ -38,6 +37,6 @@ def publish_job_output(store: Store, bundle_metadata: bool, image: str, folder: 
     digest = result.digest
     if image:
         check_job_result(image, result.ref, digest)
-    if result.staged and not (is_stored(store, digest, bundle_metadata) and store.verify(digest)):
+    if result.staged and not (is_stored(store, digest) and store.verify(digest)):
         # Stored content that is corrupt or incomplete is served until now.
         store.publish_staged(folder, digest)

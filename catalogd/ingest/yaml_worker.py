@@ -61,7 +61,7 @@ _DECODER: Final = msgspec.msgpack.Decoder(DocumentBatch)
 _NO_MEMORY: Final = msgspec.msgpack.encode(Frame([], out_of_memory=True))
 
 
-def run_worker(channel: int, parent: int, memory: int, *, bundle_metadata: bool) -> NoReturn:
+def run_worker(channel: int, parent: int, memory: int) -> NoReturn:
     """Parse the batches of the socket `channel`, then end the process. Call it right after the fork. `memory` is in bytes."""
     code = 1
     try:
@@ -70,7 +70,7 @@ def run_worker(channel: int, parent: int, memory: int, *, bundle_metadata: bool)
         child.limit_memory(memory)
         gc.freeze()  # the collector must not touch, and so copy, pages that the job shares
         with socket.socket(fileno=channel) as connection, suppress(ConnectionError):
-            _Parser(bundle_metadata).serve(connection)
+            _Parser().serve(connection)
         code = 0
     except BaseException:  # nothing may unwind into the job's frames
         _log_error()
@@ -83,8 +83,7 @@ def run_worker(channel: int, parent: int, memory: int, *, bundle_metadata: bool)
 class _Parser:
     """Parses batches one after the other."""
 
-    def __init__(self, bundle_metadata: bool) -> None:
-        self._bundle_metadata = bundle_metadata
+    def __init__(self) -> None:
         self._stopped_in = -1
 
     def serve(self, connection: socket.socket) -> None:
@@ -116,14 +115,12 @@ class _Parser:
             if not parts or parts[-1].file != file:
                 parts.append(FileBlobs(file, []))
             try:
-                blob = serialize_blob(
-                    parse_blob(RawDocument(text, line).parse()), bundle_metadata=self._bundle_metadata
-                )
+                blob = serialize_blob(parse_blob(RawDocument(text, line).parse()))
             except BadDocument as error:
                 parts[-1].error, self._stopped_in = str(error), file
                 continue
             parts[-1].blobs.append(blob)
-            size, count = size + len(blob.line) + len(blob.part) + len(blob.spec), count + 1
+            size, count = size + len(blob.line) + len(blob.part), count + 1
             if size >= MAX_FRAME_BYTES or count >= MAX_FRAME_BLOBS:
                 yield Frame(parts)
                 parts, size, count = [], 0, 0

@@ -55,14 +55,12 @@ class WorkerDied(Exception):
 class YamlWorkerPool:
     """`count` workers. They end with the `with` block, with this process, and with the thread that started them.
 
-    `bundle_metadata` is that of serialize_blob. Methods call `callback` with the blobs that came back, in the order of the
+    Methods call `callback` with the blobs that came back, in the order of the
     files. After blobs with an error there are no more of their file. Methods raise WorkerDied, MemoryError when a worker
     reached its memory limit, and RuntimeError for an unexpected error of a worker.
     """
 
-    def __init__(
-        self, *, bundle_metadata: bool, count: int = YAML_WORKER_COUNT, batch_bytes: int = DOCUMENT_BATCH_BYTES
-    ) -> None:
+    def __init__(self, *, count: int = YAML_WORKER_COUNT, batch_bytes: int = DOCUMENT_BATCH_BYTES) -> None:
         self._batch_bytes = batch_bytes
         self._workers: deque[_Worker] = deque()
         self._pending: deque[_Worker] = deque()
@@ -71,7 +69,7 @@ class YamlWorkerPool:
         self._failed_file = -1
         try:
             for _ in range(count):
-                self._workers.append(_start(bundle_metadata))
+                self._workers.append(_start())
         except BaseException:
             self._end()
             raise
@@ -215,7 +213,7 @@ class _Worker:
             os.waitpid(self._pid, 0)
 
 
-def _start(bundle_metadata: bool) -> _Worker:
+def _start() -> _Worker:
     ours, theirs = socket.socketpair()
     with theirs:
         for end in (ours, theirs):
@@ -227,5 +225,5 @@ def _start(bundle_metadata: bool) -> _Worker:
             ours.close()
             raise
         if pid == 0:
-            yaml_worker.run_worker(theirs.fileno(), parent, YAML_WORKER_MEMORY_BYTES, bundle_metadata=bundle_metadata)
+            yaml_worker.run_worker(theirs.fileno(), parent, YAML_WORKER_MEMORY_BYTES)
         return _Worker(pid, ours)

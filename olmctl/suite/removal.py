@@ -41,7 +41,7 @@ from olmkit.tls.managed_certificate import SECRET
 from olmkit.tls.service import CONFIG_MAP, TLS_SERVICES
 
 CUSTOM_KINDS = (operators.KIND, bundledeployments.KIND, bundles.KIND, catalogs.KIND)
-"""The kinds that users create, in the order in which they are deleted. Package and BundleMetadata belong to Catalogs."""
+"""The kinds that users create, in the order in which they are deleted. Packages belong to Catalogs."""
 STOP_SECONDS = 60.0
 """How long to wait for the end of a controller when the time is over: its pods have 30 seconds, and its Lease expires."""
 FORCED_SECONDS = 30.0

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from olmkit.api import bundledeployments, bundlemetadata, bundles, catalogs, operators, packages
+from olmkit.api import bundledeployments, bundles, catalogs, operators, packages
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, VERSION_ANNOTATION
 from olmkit.api.content import SOURCE_RULES
 from olmkit.api.meta import Kind, Resource
@@ -94,18 +94,6 @@ CRD_DEFINITIONS = (
             PrinterColumn("Channels", _annotation(CHANNELS_ANNOTATION)),
             AGE,
             PrinterColumn("Versions", _annotation(VERSIONS_ANNOTATION), priority=1),
-        ),
-        reconciled=False,
-    ),
-    CrdDefinition(
-        bundlemetadata.KIND,
-        bundlemetadata.BundleMetadata,
-        (),
-        (
-            PrinterColumn("Package", ".spec.package"),
-            PrinterColumn("Bundle", ".spec.bundleName"),
-            PrinterColumn("Catalog", ".spec.catalog.name"),
-            AGE,
         ),
         reconciled=False,
     ),

@@ -10,7 +10,7 @@ KIND = Kind("catalogd.operatorframework.io", "v1alpha1", "Package", "packages")
 CATALOG_LABEL = "catalog"
 """Label with the name of the Catalog of a Package, as in the OpenShift 4.14 guide."""
 PACKAGE_LABEL = "package"
-"""Label with the name of the package, if it is a valid value of a label. BundleMetadata has both labels too."""
+"""Label with the name of the package, if it is a valid value of a label."""
 
 
 class CatalogReference(Model):

@@ -68,8 +68,8 @@ def test_all_packages_are_listed_without_a_problem(source: Path, folder: Path) -
     assert list(content.summary.package_names) == sorted(path.name for path in source.iterdir())
     assert (content.summary.problem_count, content.summary.notes) == (0, ())
     for offer in content.package_fingerprints:
-        listed = content.package_object(offer.subject)
-        assert listed["spec"]["packageName"] == offer.subject
+        listed = content.package_object(offer.package)
+        assert listed["spec"]["packageName"] == offer.package
         assert listed["metadata"]["annotations"].keys() == {
             LATEST_VERSION_ANNOTATION,
             CHANNELS_ANNOTATION,

@@ -59,7 +59,7 @@ def test_the_second_apply_changes_nothing(obj: dict[str, Any], flags: tuple[str,
 
     try:
         published.kubectl("apply", *flags, "-f", "-", input=given)
-        if obj["kind"] not in ("Package", "BundleMetadata"):
+        if obj["kind"] != "Package":
             published.kubectl("wait", "--for=jsonpath={.status.observedGeneration}=1", "--timeout=60s", name)
         before = spec_and_metadata()
         published.kubectl("apply", *flags, "-f", "-", input=given)

@@ -18,7 +18,7 @@ from catalogd.ingest.load_job import CONFIGS_LABEL
 from catalogd.setup import build
 from devcluster.allocation import free_port
 from devcluster.cluster import Cluster
-from olmkit.api import bundlemetadata, catalogs, packages
+from olmkit.api import catalogs, packages
 from olmkit.api.meta import Kind
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
@@ -33,7 +33,7 @@ NAMESPACE = "catalogd-test"
 """The system namespace of these tests: Secrets and ConfigMaps."""
 ALONE = ("--no-leader-elect", "--insecure-http")
 """The flags of a single replica: no lease, plain HTTP."""
-KINDS = (catalogs.KIND, packages.KIND, bundlemetadata.KIND)
+KINDS = (catalogs.KIND, packages.KIND)
 Object = dict[str, Any]
 Answer = TypeVar("Answer")
 
@@ -132,11 +132,6 @@ class World:
         of = catalog or self.name
         return {each["metadata"]["name"]: each for each in objects if each["spec"]["catalog"]["name"] == of}
 
-    def bundles(self) -> dict[str, Object]:
-        """The BundleMetadata objects of this test's Catalog by name."""
-        objects = self._informers[bundlemetadata.KIND].objects.values()
-        return {each["metadata"]["name"]: each for each in objects if each["spec"]["catalog"]["name"] == self.name}
-
     async def until(self, what: str, condition: Callable[[], Answer | None], within: float = 60) -> Answer:
         """The result of the condition as soon as it is true, evaluated after each change; fails with `what` after `within` s."""
         try:
@@ -230,7 +225,6 @@ async def world(system_namespace: Cluster) -> AsyncIterator[World]:
         finally:
             await _remove(client, catalogs.KIND, created.name)
             await _remove(client, packages.KIND, created.name)
-            await _remove(client, bundlemetadata.KIND, created.name)
             watching.cancel()
             await asyncio.wait({watching})
 

@@ -28,7 +28,7 @@ def test_each_controller_has_an_account_that_can_get_a_token(installed: Cluster)
 
 
 def test_all_kinds_are_served(installed: Cluster) -> None:
-    wanted = ["bundledeployments", "bundlemetadata", "bundles", "catalogs", "operators", "packages"]
+    wanted = ["bundledeployments", "bundles", "catalogs", "operators", "packages"]
 
     def listed() -> list[str]:
         kinds = installed.kubectl("api-resources", "--categories=olm", "-o", "name").split()

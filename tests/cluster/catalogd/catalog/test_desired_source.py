@@ -1,4 +1,4 @@
-"""What the spec of a Catalog asks for: availability, a refresh, ConfigMaps, a pull secret, BundleMetadata."""
+"""What the spec of a Catalog asks for: availability, a refresh, ConfigMaps, a pull secret."""
 
 from __future__ import annotations
 
@@ -178,26 +178,3 @@ async def test_a_catalog_recovers_when_its_pull_secret_appears(world: World, cat
     data = {".dockerconfigjson": json.dumps(config)}
     await put(world, SECRET, login, type="kubernetes.io/dockerconfigjson", stringData=data)
     await world.ready()
-
-
-async def test_bundle_metadata_exists_only_if_it_is_enabled(world: World, tmp_path: Path) -> None:
-    two = [package("p", "1.0.0", "1.1.0"), package("q", "1.0.0")]
-    two[1][2]["name"] = "p.v1.0.0"  # the name of a bundle of p
-    two[1][1]["entries"] = [{"name": "p.v1.0.0"}]
-    await world.push(lines(*two))
-    await world.catalog(world.ref())
-    async with running(world, tmp_path / "cache"):
-        await world.ready()
-        assert world.bundles() == {}
-    async with running(world, tmp_path / "cache", "--bundle-metadata"):
-        await world.until("each bundle has one", lambda: len(world.bundles()) == 3)
-        found = await world.when("Ready", "True", "Succeeded")
-    created = world.bundles()[f"{world.name}-p.v1.1.0"]
-    assert created["spec"]["catalog"] == {"name": world.name}
-    assert [created["spec"][key] for key in ("package", "bundleName", "image")] == [
-        "p",
-        "p.v1.1.0",
-        "registry.example/p:1.1.0",
-    ]
-    assert created["spec"]["properties"] == [{"type": "olm.package", "value": {"packageName": "p", "version": "1.1.0"}}]
-    assert created["metadata"]["ownerReferences"][0]["uid"] == found["metadata"]["uid"]

@@ -34,7 +34,7 @@ async def test_an_object_that_waits_for_a_finalizer_is_deleted_once_although_the
     body = {"apiVersion": packages.KIND.api_version, "kind": "Package", "metadata": metadata, "spec": spec}
     created = await world.client.create(packages.KIND, body)
     informer = Informer(world.client, packages.KIND, transform=package_diff.transform)  # it never watches
-    sync = PackageSync(world.client, package_diff.PACKAGES, informer, "catalogd")
+    sync = PackageSync(world.client, informer, "catalogd")
     informer.record_write(created)
     try:
         first = sync.difference(catalog, NOTHING)

@@ -78,11 +78,10 @@ class Setting:
         known: str = "",
         bad: BadContent | None = None,
         *,
-        bundles: bool = False,
         answered: bool = False,
     ) -> LoadResult:
         record = Record("", "", known, "") if known else None
-        loader = LoadTaskFactory(self.folder, self._access, bundles)
+        loader = LoadTaskFactory(self.folder, self._access)
         task = loader.task(source, Credentials(), record, bad, answered=answered)
         assert task.staging is not None
         with task.staging.open() as folder:
@@ -135,20 +134,6 @@ async def test_damaged_content_is_loaded_again(setting: Setting) -> None:
     assert setting.store.check_integrity(digest).state is Integrity.CORRUPT
     await setting.load(setting.image)
     assert setting.content(digest).blobs_path.read_bytes().startswith(b"{")
-
-
-async def test_content_without_bundle_metadata_is_loaded_again_on_request(setting: Setting) -> None:
-    digest = setting.push(FILES)
-    await setting.load(setting.image)
-    assert not setting.content(digest).has_bundle_metadata
-    await setting.load(setting.image, known=digest, bundles=True)
-    found = setting.content(digest)
-    assert [offer.subject for offer in found.bundle_fingerprints] == ["p/p.v1.0.0", "p/p.v1.1.0"]
-    asked = setting.blobs_asked()
-    await setting.load(setting.image, known=digest, bundles=True)
-    await setting.load(setting.image, known=digest)
-    assert setting.blobs_asked() == asked
-    assert setting.content(digest).has_bundle_metadata
 
 
 async def test_rejected_content_is_not_fetched_again(setting: Setting) -> None:

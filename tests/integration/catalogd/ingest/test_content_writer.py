@@ -107,7 +107,7 @@ def test_a_good_catalog_is_counted_and_offered(tmp_path: Path) -> None:
     package = found.package_object("p")
     spec = package["spec"]
     assert (spec["packageName"], spec["description"], spec["channels"][0]["name"]) == ("p", "d", "stable")
-    assert [offer.fingerprint for offer in found.package_fingerprints if offer.subject == "p"] == [fingerprint(package)]
+    assert [offer.fingerprint for offer in found.package_fingerprints if offer.package == "p"] == [fingerprint(package)]
     assert package["metadata"] == {
         "annotations": {LATEST_VERSION_ANNOTATION: "1.0.0", CHANNELS_ANNOTATION: "stable", VERSIONS_ANNOTATION: "1.0.0"}
     }
@@ -261,7 +261,7 @@ def test_a_package_that_is_too_large_for_an_object_names_what_was_left_out(tmp_p
 
 def written(folder: Path, ranges: list[range], *values: Value) -> Content:
     """The same blobs in another order than they came."""
-    with ContentWriter(folder, DIGEST, bundle_metadata=True) as writer:
+    with ContentWriter(folder, DIGEST) as writer:
         for each in blobs(values):
             writer.add(each)
         writer.finish(ranges)
@@ -288,12 +288,10 @@ def test_blobs_are_written_in_the_order_given_at_the_end(tmp_path: Path, ranges:
     numbers = [number for each in ranges for number in each]
     expected = written(plain, [range(len(numbers))], *(values[number] for number in numbers))
     for file in sorted(path.name for path in plain.iterdir()):
-        if file not in ("content.json", "bundles.jsonl"):
+        if file != "content.json":
             assert (given / file).read_bytes() == (plain / file).read_bytes(), file
     assert found.summary == expected.summary
-    assert found.bundle_fingerprints == expected.bundle_fingerprints
-    for offer in found.bundle_fingerprints:
-        assert found.bundle_object(offer.subject) == expected.bundle_object(offer.subject)
+    assert found.package_fingerprints == expected.package_fingerprints
 
 
 def test_a_large_catalog_is_hashed_in_chunks_while_it_is_written(tmp_path: Path) -> None:
@@ -305,56 +303,15 @@ def test_a_large_catalog_is_hashed_in_chunks_while_it_is_written(tmp_path: Path)
     assert len(compute_checksums(reordered, DIGEST).files[BLOBS_FILE].chunk_digests) == 3
 
 
-def test_bundle_metadata_is_written_on_request(tmp_path: Path) -> None:
-    more = {"type": "olm.bundle.object", "value": {"data": "eA=="}}
-    value = bundle("p", "1.0.0", relatedImages=[{"name": "", "image": "r"}])
-    found = written(tmp_path, [range(3)], *whole("p")[:2], {**value, "properties": [*value["properties"], more]})
-    assert found.has_bundle_metadata
-    (offer,) = found.bundle_fingerprints
-    metadata = found.bundle_object("p/p.v1.0.0")
-    assert (offer.subject, offer.fingerprint) == ("p/p.v1.0.0", fingerprint(metadata))
-    assert metadata["spec"] == {
-        "package": "p",
-        "bundleName": "p.v1.0.0",
-        "image": "i/p.v1.0.0",
-        "properties": value["properties"],
-        "relatedImages": [{"name": "", "image": "r"}],
-    }
-    with pytest.raises(KeyError):
-        found.bundle_object("p/other")
-
-
-@pytest.mark.parametrize(
-    ("fields", "related"),
-    [
-        pytest.param({"name": ""}, None, id="a bundle without a name, which has no object"),
-        pytest.param({"relatedImages": [{"name": "only"}]}, (), id="a related image without an image"),
-        pytest.param({"relatedImages": [{"image": "i"}]}, ({"image": "i"},), id="a related image without a name"),
-    ],
-)
-def test_bundle_metadata_omits_what_the_api_server_would_refuse(
-    tmp_path: Path, fields: dict[str, Any], related: tuple[Any, ...] | None
-) -> None:
-    found = written(tmp_path, [range(3)], *whole("p")[:2], {**bundle("p", "1.0.0"), **fields})
-    specs = [found.bundle_object(offer.subject)["spec"] for offer in found.bundle_fingerprints]
-    assert [tuple(spec.get("relatedImages", ())) for spec in specs] == ([] if related is None else [related])
-
-
-def test_bundle_metadata_is_not_written_by_default(tmp_path: Path) -> None:
-    found = content(tmp_path, *whole("p"))
-    assert (found.has_bundle_metadata, found.bundle_fingerprints) == (False, ())
-
-
 def test_large_numbers_and_floats_are_unchanged_in_all_files(tmp_path: Path) -> None:
     huge = '{"schema":"olm.bundle","name":"b","package":"p","properties":[{"type":"olm.constraint","value":{"a":1%s,"b":1.0}}]}'
     (document,) = documents.read_documents(io.BytesIO((huge % ("0" * 30)).encode()))
-    with ContentWriter(tmp_path, DIGEST, bundle_metadata=True) as writer:
+    with ContentWriter(tmp_path, DIGEST) as writer:
         writer.add(parse_blob(document))
         writer.finish()
     expected = b'{"a":1' + b"0" * 30 + b',"b":1}'
     assert expected in (tmp_path / BLOBS_FILE).read_bytes()
     assert expected in (tmp_path / "resolution.jsonl").read_bytes()
-    assert expected in (tmp_path / "bundles.jsonl").read_bytes()
 
 
 def test_icons_are_decoded_and_found(tmp_path: Path) -> None:

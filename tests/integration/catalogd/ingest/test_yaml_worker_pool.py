@@ -47,7 +47,7 @@ Layers = Sequence[Sequence[Entry]]
 
 def found(layers: Layers, workers: YamlWorkerPool | None) -> dict[str, bytes] | str:
     """All files of the content, or the error."""
-    with tempfile.TemporaryDirectory() as folder, ContentWriter(Path(folder), DIGEST, bundle_metadata=True) as writer:
+    with tempfile.TemporaryDirectory() as folder, ContentWriter(Path(folder), DIGEST) as writer:
         files = CatalogFiles(writer, Path(folder), workers)
         tree = Tree(files, ("configs",), CATALOG_LIMITS)
         for number, layer in enumerate(layers, start=1):
@@ -104,7 +104,7 @@ ENTRIES = st.tuples(NAMES, FILES).map(lambda each: file(f"configs/{each[0]}", ea
 @settings(deadline=None, max_examples=100)
 @given(st.lists(st.lists(ENTRIES, max_size=4), min_size=1, max_size=2), st.sampled_from([1, 200, 1000, 100_000]))
 def test_workers_parse_like_the_job(layers: Layers, batch_bytes: int) -> None:
-    with YamlWorkerPool(bundle_metadata=True, batch_bytes=batch_bytes) as workers:
+    with YamlWorkerPool(batch_bytes=batch_bytes) as workers:
         assert found(layers, workers) == found(layers, None)
 
 
@@ -114,7 +114,7 @@ def test_the_first_error_of_a_file_is_reported_wherever_it_is(fault: str) -> Non
     for place in range(len(documents)):
         faulty = [*documents[:place], fault, *documents[place + 1 :], "- later\n"]
         layers = [[file("configs/a", "---\n".join(documents)), file("configs/b", "---\n".join(faulty))]]
-        with YamlWorkerPool(bundle_metadata=True, batch_bytes=(1, 1000, 100_000)[place % 3]) as workers:
+        with YamlWorkerPool(batch_bytes=(1, 1000, 100_000)[place % 3]) as workers:
             result = found(layers, workers)
         assert isinstance(result, str)
         assert result == found(layers, None)
@@ -125,9 +125,9 @@ def test_large_documents_keep_their_position() -> None:
     large = f"schema: x\nname: large\ntext: {'x' * MAX_WORKER_DOCUMENT_BYTES}\n"
     layers = [[file("configs/a", "---\n".join([bundle(1), large, bundle(2), "- no mapping\n", large]))]]
     layers.append([file("configs/b", "---\n".join([bundle(3), large, bundle(4)]))])
-    with YamlWorkerPool(bundle_metadata=True) as workers:
+    with YamlWorkerPool() as workers:
         assert found(layers, workers) == found(layers, None)
-    with YamlWorkerPool(bundle_metadata=True) as workers:
+    with YamlWorkerPool() as workers:
         assert found(layers[1:], workers) == found(layers[1:], None)
 
 
@@ -149,7 +149,7 @@ def test_results_may_be_larger_than_all_buffers() -> None:
         names.extend(made.name for made in part.blobs)
         assert all(len(made.line) > 270_000 for made in part.blobs)
 
-    with YamlWorkerPool(bundle_metadata=False, batch_bytes=20_000) as workers:
+    with YamlWorkerPool(batch_bytes=20_000) as workers:
         for number in range(200):
             workers.add(number // 3, RawDocument(text % number, 1), take)
         workers.drain(take)
@@ -157,7 +157,7 @@ def test_results_may_be_larger_than_all_buffers() -> None:
 
 
 def test_an_unexpected_error_is_reported() -> None:
-    with YamlWorkerPool(bundle_metadata=False, count=1) as workers:
+    with YamlWorkerPool(count=1) as workers:
         workers.add(0, RawDocument(b"schema: x", "no number"), lambda part: None)  # type: ignore[arg-type]
         with pytest.raises(RuntimeError, match="ValidationError: "):
             workers.drain(lambda part: None)
@@ -165,7 +165,7 @@ def test_an_unexpected_error_is_reported() -> None:
 
 def test_workers_end_with_their_block() -> None:
     descriptors, before = os.listdir("/proc/self/fd"), set(children(os.getpid()))
-    with YamlWorkerPool(bundle_metadata=False, count=3) as workers:
+    with YamlWorkerPool(count=3) as workers:
         assert len(set(children(os.getpid())) - before) == 3
         workers.add(0, RawDocument(b"schema: x", 1), lambda part: None)
     assert set(children(os.getpid())) == before
@@ -174,7 +174,7 @@ def test_workers_end_with_their_block() -> None:
 
 def test_a_worker_inherits_only_its_socket() -> None:
     before = set(children(os.getpid()))
-    with open("/dev/null") as ours, YamlWorkerPool(bundle_metadata=False) as workers:
+    with open("/dev/null") as ours, YamlWorkerPool() as workers:
         os.set_inheritable(ours.fileno(), True)
         workers.add(0, RawDocument(b"schema: x", 1), lambda part: None)
         workers.drain(lambda part: None)
@@ -198,7 +198,7 @@ def no_stacks(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_worker_that_dies_is_noticed(number: signal.Signals) -> None:
     before = set(children(os.getpid()))
-    with YamlWorkerPool(bundle_metadata=False) as workers:
+    with YamlWorkerPool() as workers:
         for child in set(children(os.getpid())) - before:
             os.kill(child, number)
         with pytest.raises(WorkerDied) as caught:

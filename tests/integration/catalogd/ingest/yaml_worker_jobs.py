@@ -12,7 +12,7 @@ READ_ONE = Job(f"{__name__}:read_one", int, dict[str, None])
 def read_one(letters: int, context: JobContext) -> dict[str, None]:
     """Parse a document of this many letters in a worker."""
     text = b"schema: ".ljust(letters, b"x")
-    with YamlWorkerPool(bundle_metadata=False, count=1) as workers:
+    with YamlWorkerPool(count=1) as workers:
         workers.add(0, RawDocument(text, 1), lambda part: None)
         workers.drain(lambda part: None)
     return {}

@@ -65,9 +65,7 @@ def test_every_field_of_a_spec_is_described() -> None:
 def test_the_initial_observed_generation_is_not_that_of_the_object() -> None:
     for definition in definitions():
         status = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
-        expected = (
-            {} if definition["spec"]["names"]["kind"] in ("Package", "BundleMetadata") else {"observedGeneration": -1}
-        )
+        expected = {} if definition["spec"]["names"]["kind"] == "Package" else {"observedGeneration": -1}
         assert status["default"] == expected
 
 

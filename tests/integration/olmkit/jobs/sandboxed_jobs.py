@@ -256,7 +256,7 @@ def leave_orphan_in_parser(arguments: Values, context: JobContext) -> Values:
 
 def end_yaml_workers_in_parser(arguments: Values, context: JobContext) -> Values:
     """Start YAML workers and end them."""
-    with YamlWorkerPool(bundle_metadata=False) as pool:
+    with YamlWorkerPool() as pool:
         started = [each._pid for each in pool._workers]
         context.progress(f"{len(started)} workers")
     return {"started": len(started), "left": sum(map(exists, started))}

@@ -40,7 +40,7 @@ with_landlock = pytest.mark.skipif(
 def publish_catalog(store: Store, image: str) -> Callable[[Path, Values], None]:
     """The `finish` of jobs that load catalogs."""
     return lambda folder, values: staged_content.publish_job_output(
-        store, False, image, folder, codec.decode(LoadResult, values)
+        store, image, folder, codec.decode(LoadResult, values)
     )
 
 

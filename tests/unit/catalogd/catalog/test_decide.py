@@ -293,16 +293,6 @@ def now(action: Action) -> Plan:
             id="that content is served is reported before its Packages are written",
         ),
         pytest.param(
-            world(DIGEST, lacks_bundle_metadata=True, served=served(record(DIGEST))),
-            now(load(DIGEST, is_confirmed=True)),
-            id="content without BundleMetadata is read again",
-        ),
-        pytest.param(
-            world(lacks_bundle_metadata=True, job=LoadFinished(TAG, IMAGE_ONE, ONE), **CHECKED),
-            now(Serve(record())),
-            id="and served again",
-        ),
-        pytest.param(
             world(
                 source=MAPS,
                 input_versions={MAP: "2"},
@@ -444,11 +434,6 @@ def now(action: Action) -> Plan:
             world(**WITH_SECRET, input_versions={SECRET: None}, package_diff=WRITES, **CHECKED),
             now(SyncPackages(Difference(WRITES.writes[:WRITE_BATCH_SIZE]))),
             id="Packages are written even if the pull secret is missing",
-        ),
-        pytest.param(
-            world(bundle_diff=WRITES, **CHECKED),
-            now(SyncPackages(Difference(), Difference(WRITES.writes[:WRITE_BATCH_SIZE]))),
-            id="BundleMetadata is written as Packages are",
         ),
     ],
 )

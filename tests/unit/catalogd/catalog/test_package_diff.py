@@ -38,7 +38,7 @@ BODY = object_body(
     ],
 )
 def test_object_names(catalog: str, package: str, taken: list[str], expected: str) -> None:
-    name = package_diff.PACKAGES.object_name(catalog, package, taken.__contains__)
+    name = package_diff.object_name(catalog, package, taken.__contains__)
     suffix = hashlib.sha256(f"{catalog}/{package}".encode()).hexdigest()[:8] if expected.endswith("-") else ""
     assert name == expected + suffix
 
@@ -48,21 +48,21 @@ def test_object_names(catalog: str, package: str, taken: list[str], expected: st
 def test_every_package_gets_a_valid_object_name(catalog: str, package: str) -> None:
     """DESIGN 3: whatever the name of a package, its object can be written."""
     if is_dns1123_subdomain(catalog):
-        assert is_dns1123_subdomain(package_diff.PACKAGES.object_name(catalog, package, lambda name: True))
+        assert is_dns1123_subdomain(package_diff.object_name(catalog, package, lambda name: True))
 
 
 def existing_object(name: str = "c-p", **changes: Any) -> ExistingObject:
     values: dict[str, Any] = {
-        **{"name": name, "uid": f"uid of {name}", "catalog": "c", "subject": name.removeprefix("c-")},
+        **{"name": name, "uid": f"uid of {name}", "catalog": "c", "package": name.removeprefix("c-")},
         **{"owner": "ours", "has_labels": True, "fingerprint": "f"},
     }
     return ExistingObject(**{**values, **changes})
 
 
 def differ(desired: list[ObjectFingerprint], *existing: ExistingObject) -> Difference:
-    subjects = {each.name: (each.catalog, each.subject) for each in existing}
+    packages_by_name = {each.name: (each.catalog, each.package) for each in existing}
     own = [each for each in existing if each.catalog == "c"]
-    return package_diff.difference(package_diff.PACKAGES, ("c", "ours"), desired, own, subjects.get)
+    return package_diff.difference(("c", "ours"), desired, own, packages_by_name.get)
 
 
 P = ObjectFingerprint("p", "f")
@@ -109,14 +109,14 @@ DELETE = ("c-p", "uid of c-p")
         ),
         pytest.param(
             [P],
-            [existing_object(catalog="d", subject="q", owner="d")],
+            [existing_object(catalog="d", package="q", owner="d")],
             (ObjectWrite(f"c-p-{hashlib.sha256(b'c/p').hexdigest()[:8]}", "p"),),
             (),
             id="a name that a package of another catalog has is not used",
         ),
         pytest.param(
             [P],
-            [existing_object(subject="q")],
+            [existing_object(package="q")],
             (ObjectWrite(f"c-p-{hashlib.sha256(b'c/p').hexdigest()[:8]}", "p"),),
             (DELETE,),
             id="an own object for another package is deleted",
@@ -144,12 +144,12 @@ def test_two_packages_of_one_catalog_never_share_an_object() -> None:
 
 
 def test_an_object_does_not_differ_after_it_was_written() -> None:
-    written = package_diff.desired_object(package_diff.PACKAGES, "c", "ours", CREATE, BODY)
+    written = package_diff.desired_object("c", "ours", CREATE, BODY)
     assert written["metadata"]["resourceVersion"] == "1"
     assert written["metadata"]["labels"] == {"catalog": "c", "package": "p"}
     assert written["metadata"]["annotations"] == {LATEST_VERSION_ANNOTATION: "1.0.0"}
     written["metadata"]["uid"] = "uid of c-p"
-    existing = package_diff.existing_object(package_diff.PACKAGES, package_diff.transform(written))
+    existing = package_diff.existing_object(package_diff.transform(written))
     assert differ([ObjectFingerprint("p", fingerprint(BODY))], existing) == Difference()
 
 
@@ -162,55 +162,23 @@ def test_an_object_does_not_differ_after_it_was_written() -> None:
         pytest.param("x" * 64, "p", {"package": "p"}, id="a catalog whose name is too long"),
     ],
 )
-@pytest.mark.parametrize(
-    "kind", [pytest.param(package_diff.PACKAGES, id="Package"), pytest.param(package_diff.BUNDLE_METADATA, id="both")]
-)
-def test_packages_are_selected_by_catalog_and_package(
-    catalog: str, package: str, labels: dict[str, str], kind: package_diff.SyncedKind
-) -> None:
-    spec = {kind.identity_fields[0]: package, "bundleName": "b"}
-    written = package_diff.desired_object(kind, catalog, "ours", ObjectWrite("n", package), object_body(spec))
+def test_packages_are_selected_by_catalog_and_package(catalog: str, package: str, labels: dict[str, str]) -> None:
+    spec = {"packageName": package}
+    written = package_diff.desired_object(catalog, "ours", ObjectWrite("n", package), object_body(spec))
     assert written["metadata"]["labels"] == labels
-    assert package_diff.existing_object(kind, package_diff.transform(written)).has_labels
+    assert package_diff.existing_object(package_diff.transform(written)).has_labels
     del written["metadata"]["labels"]["package" if "package" in labels else "catalog"]
-    assert not package_diff.existing_object(kind, package_diff.transform(written)).has_labels
+    assert not package_diff.existing_object(package_diff.transform(written)).has_labels
 
 
 def test_an_update_has_the_uid_of_its_object() -> None:
-    metadata = package_diff.desired_object(package_diff.PACKAGES, "c", "ours", UPDATE, object_body({}))["metadata"]
+    metadata = package_diff.desired_object("c", "ours", UPDATE, object_body({}))["metadata"]
     assert metadata["uid"] == "uid of c-p"
     assert "resourceVersion" not in metadata
 
 
 def test_drift_is_accepted_only_at_the_version_it_was_accepted_at() -> None:
     obj = {"metadata": {"name": "c-p", "resourceVersion": "7"}, "spec": {}}
-    assert package_diff.existing_object(package_diff.PACKAGES, obj, "7").drift_accepted
-    assert not package_diff.existing_object(package_diff.PACKAGES, obj, "6").drift_accepted
-    assert not package_diff.existing_object(package_diff.PACKAGES, obj).drift_accepted
-
-
-def test_bundles_of_one_name_in_two_packages_get_an_object_each() -> None:
-    desired = [ObjectFingerprint("a/x.v1", "f"), ObjectFingerprint("b/x.v1", "f")]
-    first = package_diff.difference(package_diff.BUNDLE_METADATA, ("c", "ours"), desired, [], lambda name: None)
-    safe = "c-x.v1-" + hashlib.sha256(b"c/b/x.v1").hexdigest()[:8]
-    assert first.writes == (ObjectWrite("c-x.v1", "a/x.v1"), ObjectWrite(safe, "b/x.v1"))
-    assert first.renamed == (("b/x.v1", safe),)
-
-
-def test_a_bundle_is_identified_by_its_package_and_its_name() -> None:
-    write = ObjectWrite("c-x.v1", "a/x.v1")
-    spec = {"package": "a", "bundleName": "x.v1", "image": "i"}
-    written = package_diff.desired_object(package_diff.BUNDLE_METADATA, "c", "ours", write, object_body(spec))
-    assert (written["kind"], written["spec"]["catalog"]) == ("BundleMetadata", {"name": "c"})
-    existing = package_diff.existing_object(
-        package_diff.BUNDLE_METADATA,
-        package_diff.transform({**written, "metadata": {**written["metadata"], "uid": "u"}}),
-    )
-    assert (existing.catalog, existing.subject) == ("c", "a/x.v1")
-    desired = [ObjectFingerprint("a/x.v1", fingerprint(object_body(spec)))]
-    assert (
-        package_diff.difference(
-            package_diff.BUNDLE_METADATA, ("c", "ours"), desired, [existing], lambda name: ("c", "a/x.v1")
-        )
-        == Difference()
-    )
+    assert package_diff.existing_object(obj, "7").drift_accepted
+    assert not package_diff.existing_object(obj, "6").drift_accepted
+    assert not package_diff.existing_object(obj).drift_accepted

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from catalogd.catalog.decide import decide
-from catalogd.catalog.package_diff import BUNDLE_METADATA, PACKAGES, SyncedKind, of_packages
+from catalogd.catalog.package_diff import of_packages
 from catalogd.catalog.report import report
 from catalogd.catalog.selection import MAX_NAMES_IN_NOTE
 from catalogd.catalog.timing import IMMEDIATELY
@@ -140,15 +140,6 @@ def test_a_long_list_of_names_that_the_catalog_lacks_is_shortened_in_the_message
     assert "z099 and 100 more" in messages["PackagesSelected"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "subjects", "expected"),
-    [
-        pytest.param(PACKAGES, ("a", "b", "a/b"), ["a"], id="packages by their name"),
-        pytest.param(BUNDLE_METADATA, ("a/a.v1", "a/a/v2", "b/a"), ["a/a.v1", "a/a/v2"], id="bundles by their package"),
-    ],
-)
-def test_a_list_leaves_the_objects_of_its_packages(
-    kind: SyncedKind, subjects: tuple[str, ...], expected: list[str]
-) -> None:
-    desired = [ObjectFingerprint(each, "f") for each in subjects]
-    assert [each.subject for each in of_packages(kind, ("a", "z"), desired)] == expected
+def test_a_list_leaves_the_objects_of_its_packages() -> None:
+    desired = [ObjectFingerprint(each, "f") for each in ("a", "b", "a/b")]
+    assert [each.package for each in of_packages(("a", "z"), desired)] == ["a"]

@@ -101,7 +101,7 @@ def delay_of(given: World, action: Action | None = None) -> timedelta | None:
         ),
         pytest.param(world(labels={}, **CHECKED), ConfirmUnchanged(), IMMEDIATELY, id="the label is missing"),
         pytest.param(world(reported=TWO, **CHECKED), ConfirmUnchanged(), IMMEDIATELY, id="the status is old"),
-        pytest.param(world(bundle_diff=WRITES, **CHECKED), ConfirmUnchanged(), IMMEDIATELY, id="objects differ"),
+        pytest.param(world(package_diff=WRITES, **CHECKED), ConfirmUnchanged(), IMMEDIATELY, id="objects differ"),
         pytest.param(world(deleting=True), Keep(), None, id="the finalizers of others are waited for"),
         pytest.param(world(reported=TWO, **CHECKED), Keep(), IMMEDIATELY, id="the objects follow the status"),
         pytest.param(world(last_checked=NOW - MINUTE), Keep(), POLL - MINUTE, id="otherwise the next check"),

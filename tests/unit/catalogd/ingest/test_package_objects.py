@@ -7,7 +7,7 @@ import pytest
 from catalogd.ingest import package_objects
 from olmkit.api.package_annotations import CHANNELS_ANNOTATION as SHOWN_CHANNELS
 from olmkit.api.package_annotations import LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
-from olmkit.fbc.catalog import Bundle, Channel, Entry, Package, Property
+from olmkit.fbc.catalog import Channel, Entry, Package
 
 CHANNELS = [
     Channel("stable", "p", (Entry("p.v2", "p.v1", ("p.v0",), "<2.0.0"), Entry("p.v1", "", (), ""))),
@@ -81,14 +81,6 @@ def test_a_spec_that_is_still_too_large_loses(description: str, entries: int, ic
         False,
         "description" in left_out,
         "channels" in left_out,
-    )
-
-
-def test_a_bundle_that_is_too_large_keeps_its_name() -> None:
-    properties = (Property("a", {"text": "x" * package_objects.MAX_SPEC_BYTES}),)
-    assert package_objects.bundle_spec({}, Bundle("b", "p", "i", properties)) == (
-        {"package": "p", "bundleName": "b"},
-        "all but its name",
     )
 
 
