@@ -1,4 +1,4 @@
-"""What all commands of olmctl share: how they run, which exit status they end with, and how errors are printed.
+"""The code that all commands of olmctl share: how they run, which exit status they end with, and how errors are printed.
 
 Exit status 0: done; 1: refused or failed, with the reason on standard error; 2: wrong usage; 130: interrupted. Commands that use
 a cluster also end with 3: not found; 4: not within the time; 5: refused by a policy, or a confirmation is missing.

@@ -32,7 +32,7 @@ from operator_controller.resolve.snapshot.cluster_snapshot import (
 
 
 class BadInput(ValueError):
-    """What is asked for cannot be read, or contradicts itself. The message is for a person."""
+    """The request cannot be read, or contradicts itself. The message is for a person."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class OfflineBundle:
 
 @dataclass(frozen=True)
 class OfflineError:
-    """Why nothing is installed."""
+    """The reason why nothing is installed."""
 
     message: str
     clauses: tuple[Statement, ...]
@@ -147,7 +147,7 @@ def resolve_offline(
     installed: Mapping[str, str] | None = None,
     kube_version: str = "",
 ) -> OfflineResult:
-    """What is installed in the end. `installed`: versions by package. Raises BadInput."""
+    """Resolve the request: the result is what is installed in the end. `installed`: versions by package. Raises BadInput."""
     names = [each.package for each in packages]
     if repeated := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
         raise BadInput(f"package {quoted(repeated[0])} is given twice")

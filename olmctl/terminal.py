@@ -69,7 +69,7 @@ def width(text: str) -> int:
 
 
 def has_colours(stream: IO[str]) -> bool:
-    """Whether the stream is a terminal that shows colours, and $NO_COLOR does not forbid them."""
+    """Report whether the stream is a terminal that shows colours, and $NO_COLOR does not forbid them."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

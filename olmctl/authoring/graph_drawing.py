@@ -50,7 +50,7 @@ class Edge:
 
     @property
     def is_main(self) -> bool:
-        """Whether it is an upgrade to the next bundle, which skips none."""
+        """True if it is an upgrade to the next bundle, which skips none."""
         return self.why == "replaces"
 
 

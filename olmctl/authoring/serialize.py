@@ -53,8 +53,8 @@ _OTHERS: Final = 3
 
 
 def written_place(blob: Blob) -> tuple[str, int, str]:
-    """What blobs are sorted by, with a stable sort: package by package, those without a package first: package, channels and
-    bundles by name, others by schema, deprecations.
+    """The key for a stable sort of blobs: package by package, those without a package first: package, channels and bundles by
+    name, others by schema, deprecations.
     """
     rank = _RANK.get(blob.schema, _OTHERS)
     package = blob.name if blob.schema == PACKAGE else blob.package

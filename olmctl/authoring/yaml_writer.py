@@ -103,7 +103,7 @@ def _sequence(value: Sequence[Any], first_indent: str, indent: str, parts: list[
 
 
 def _scalar(value: Any, indent: str) -> str:
-    """What follows a key or a dash on its line. Further lines of a text have this indent."""
+    """Write the value that follows a key or a dash on its line. Further lines of a text have this indent."""
     if not isinstance(value, str):  # a number, true, false, null, {} and [] have one form in JSON and YAML
         return f" {orjson.dumps(value).decode()}\n"
     text = _cached(value) if len(value) <= _MAX_CACHED_CHARACTERS else _text(value)

@@ -42,7 +42,7 @@ _FIELD = "watchNamespaces"
 
 @dataclass(frozen=True)
 class _Flags:
-    """How all bundles are rendered."""
+    """The flags for the rendering of all bundles."""
 
     namespace: str | None
     watch_namespaces: tuple[str, ...] | None

@@ -59,7 +59,7 @@ class _Options:
 
     @property
     def is_summarized(self) -> bool:
-        """Whether bundles get olm.csv.metadata in place of their manifests."""
+        """True if bundles get olm.csv.metadata in place of their manifests."""
         return self.migrate or self.migrate_level != _NO_MIGRATION
 
 

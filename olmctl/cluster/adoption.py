@@ -1,4 +1,4 @@
-"""What `olm install` does about a BundleDeployment that is there before its Operator.
+"""Decides what `olm install` does about a BundleDeployment that is there before its Operator.
 
 An Operator takes over what operator-controller has made for one of its name and package; anything else of its name is taken over
 only if a person asks for it, by an annotation of the BundleDeployment.

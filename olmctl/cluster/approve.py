@@ -52,8 +52,8 @@ async def approve(
 
 
 def _nothing_to_approve(found: Object, *, is_awaited: bool) -> str:
-    """Why there is nothing to approve. Raises CommandError with that if a version is not installed for another reason; with
-    `is_awaited` not if that may still change."""
+    """Explain why there is nothing to approve. Raises CommandError with that if a version is not installed for another reason;
+    with `is_awaited` not if that may still change."""
     name, pending = found["metadata"]["name"], available_version(found)
     if is_approved(found):
         return f"is approved already: version {clean(pending)}"

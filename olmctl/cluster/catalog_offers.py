@@ -1,4 +1,4 @@
-"""What the Catalogs of the cluster offer of a package, as operator-controller sees it: the same rules, in the same words.
+"""Finds the offers of the Catalogs of the cluster for a package, as operator-controller does: the same rules, in the same words.
 
 Reads Catalogs.
 """
@@ -42,7 +42,7 @@ async def offered_entries(session: Session, package: str, catalog: str | None = 
 
 
 def why_not_offered(found: Sequence[Catalog], package: str, catalog: str | None = None) -> str:
-    """Why none of the Catalogs offers the package, or why that one does not, and what to do."""
+    """Explain why none of the Catalogs offers the package, or why that one does not, and what to do."""
     if catalog is not None:
         names = [each.metadata.name for each in found]
         if catalog not in names:
@@ -55,7 +55,7 @@ def why_not_offered(found: Sequence[Catalog], package: str, catalog: str | None 
 
 
 async def no_packages_text(session: Session) -> str:
-    """Why there are no packages at all, and what to do."""
+    """Explain why there are no packages at all, and what to do."""
     return why_nothing_is_offered(await _catalogs(session))
 
 
@@ -67,7 +67,7 @@ def why_nothing_is_offered(found: Sequence[Catalog]) -> str:
 
 
 def _offer(catalog: Catalog, package: str) -> CatalogOffer:
-    """What a Catalog offers of a package that it does not list as one of its own."""
+    """The offer of a Catalog for a package that it does not list as one of its own."""
     names, selected = package_names(catalog), catalog.selected_packages
     shown = names if selected is None else tuple(each for each in names if each in selected)
     found = CatalogOffer(catalog.metadata.name, catalog.spec.priority, package_names=shown)

@@ -1,4 +1,4 @@
-"""Whether the status of Operators is kept up to date: a warning of the commands that show it, if no controller does.
+"""Checks whether the status of Operators is kept up to date: a warning of the commands that show it, if no controller does.
 
 Reads the Lease of operator-controller, which its leader renews. What the caller may not read is not known, and nothing is said
 about it.
@@ -49,7 +49,7 @@ async def _lease(session: Session) -> Object | None:
 
 
 def lease_problem(lease: Object | None, now: datetime) -> str:
-    """Why no process leads the controller, by its Lease; "" if one does."""
+    """Explain why no process leads the controller, by its Lease; "" if one does."""
     if lease is None:
         return "it has no Lease"
     if not text_at(lease, "spec", "holderIdentity"):

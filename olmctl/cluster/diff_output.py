@@ -1,4 +1,5 @@
-"""What `olm diff` prints: a summary in lines that begin with `#`, then a unified diff of the objects; or the same as a value.
+"""Prints the result of `olm diff`: a summary in lines that begin with `#`, then a unified diff of the objects; or the same as a
+value.
 
 Objects are shown as YAML; text of bundles without characters that control a terminal. Pure but for printing.
 """
@@ -46,7 +47,7 @@ class Difference:
 
     @property
     def has_changes(self) -> bool:
-        """Whether anything differs."""
+        """True if anything differs."""
         return bool(self.objects or self.gained or self.lost or self.definitions)
 
 
@@ -105,7 +106,7 @@ def _facts(definition: DefinitionChange) -> Iterator[str]:
 
 
 def _is_grouped(definition: DefinitionChange) -> bool:
-    """Whether fields are counted and not named."""
+    """Report whether fields are counted and not named."""
     sorts = (definition.refused, definition.concerning, definition.noticeable, definition.ignored)
     return any(len(group.paths) > 1 for problems in sorts for group in problem_groups(problems))
 

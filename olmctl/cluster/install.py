@@ -32,7 +32,7 @@ TAKEN_OVER = "it was installed as a dependency, and is kept from now on, also if
 
 @dataclass(frozen=True)
 class Request:
-    """What to install, and how far to go."""
+    """The Operator to install, and how far to go."""
 
     package: str
     name: str

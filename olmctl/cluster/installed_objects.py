@@ -60,7 +60,8 @@ class InstalledObjects:
 
 @dataclass(frozen=True)
 class CustomResources:
-    """How many custom resources a CRD has beside those of its own bundle; `count` is None if they could not be counted."""
+    """The number of custom resources that a CRD has beside those of its own bundle; `count` is None if they could not be
+    counted."""
 
     crd: str
     count: int | None
@@ -125,18 +126,19 @@ def owners_by_uid(deployments: Iterable[Object]) -> dict[str, str]:
 
 
 def is_applied(obj: Object, owners: Mapping[str, str]) -> bool:
-    """Whether one of these BundleDeployments applied the object."""
+    """Report whether one of these BundleDeployments applied the object."""
     uid = text_at(obj, "metadata", "labels", OWNER_UID_LABEL)
     return uid in owners and is_applied_by(obj, uid, owners[uid])
 
 
 def _is_joined_by(namespace: Object, owner: str) -> bool:
-    """Whether the BundleDeployment, whose label the Namespace has, applied it: labels are copied."""
+    """Report whether the BundleDeployment, whose label the Namespace has, applied it: labels are copied."""
     return any(entry["manager"] == manager_name(owner) for entry in apply_entries(namespace))
 
 
 def _is_deleted_with(namespace: InstalledObject, deployment: Object) -> bool:
-    """Whether a Namespace goes with the BundleDeployment: rukpak created it, it has no other member, and nobody keeps it."""
+    """Report whether a Namespace goes with the BundleDeployment: rukpak created it, it has no other member, and nobody keeps
+    it."""
     recorded = part(deployment, "status", "createdNamespaces") or ()
     labels = part(namespace.obj, "metadata", "labels") or {}
     is_created = any(each.get("uid") == namespace.obj["metadata"]["uid"] for each in recorded)

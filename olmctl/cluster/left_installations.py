@@ -41,7 +41,7 @@ class LeftInstallation:
 
     @property
     def is_taken_over(self) -> bool:
-        """Whether an Operator of its name and package takes it over without a request: operator-controller has made it."""
+        """True if an Operator of its name and package takes it over without a request: operator-controller has made it."""
         return bool(self.package) and has_applied(self.deployment, OPERATOR_CONTROLLER, "f:spec", "f:template")
 
     @property
@@ -52,7 +52,7 @@ class LeftInstallation:
 
     @property
     def sentence(self) -> str:
-        """What it is, and the command."""
+        """The sentence that describes it and names the command."""
         version = text_at(self.deployment, "status", "installed", "version")
         what = " ".join(filter(None, (f"package {self.package}", version)))
         text = f"keeps {what} installed without an Operator" if version else f"of {what} has no Operator"
@@ -60,7 +60,7 @@ class LeftInstallation:
 
     @property
     def operator(self) -> Object:
-        """What it has installed, as an Operator of the package would report it."""
+        """The installation as the status of an Operator of the package would report it."""
         recorded = part(self.deployment, "status", "installed")
         installed = {key: text_at(recorded, key) for key in ("name", "version", "catalog", "channel")}
         return {
@@ -99,7 +99,7 @@ def with_left(operators: Mapping[str, Sequence[Object]], left: Iterable[LeftInst
 
 
 def is_unowned(deployment: Object) -> bool:
-    """Whether no object owns a BundleDeployment that is to stay."""
+    """Report whether no object owns a BundleDeployment that is to stay."""
     owners = part(deployment, "metadata", "ownerReferences") or ()
     return not any(owner.get("controller") for owner in owners) and not is_terminating(deployment)
 

@@ -1,4 +1,4 @@
-"""Whether a catalog offers the version or range that is asked for, and an upgrade to it from what runs.
+"""Checks whether a catalog offers the version or range that is asked for, and an upgrade to it from what runs.
 
 Package objects list the newest versions, also while catalogd is away; the others are read from catalogd. What cannot be read
 refuses nothing: operator-controller decides then.
@@ -30,7 +30,7 @@ from operator_controller.resolve.snapshot.package_snapshot import PackageRequest
 
 @dataclass(frozen=True)
 class RunningOperator:
-    """What one Operator asks for, and the bundle that it runs."""
+    """The request of one Operator, and the bundle that it runs."""
 
     request: PackageRequest
     bundle: str
@@ -99,7 +99,8 @@ async def check_upgrade(session: Session, entries: Sequence[PackageEntry], asked
 
 
 def running_operator(operator: Object) -> RunningOperator:
-    """What the spec of an Operator asks for, and what it runs. What cannot be read is as if it were not set."""
+    """Read the request from the spec of an Operator, and the bundle that it runs. What cannot be read is as if it were not
+    set."""
     version: Version | None = None
     versions: MastermindsRange | None = None
     try:

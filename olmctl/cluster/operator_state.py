@@ -1,4 +1,4 @@
-"""What the status of an Operator says, for the commands that show it or wait for it. Pure.
+"""Reads the status of an Operator, for the commands that show it or wait for it. Pure.
 
 Reads the API server's JSON, because the CRDs of the cluster may be older or newer than this program.
 """
@@ -26,7 +26,7 @@ NOT_SEEN = "waiting for operator-controller"
 
 @dataclass(frozen=True)
 class Progress:
-    """Where the work on an Operator is; `message` is one sentence. What has failed or is held needs a person."""
+    """The progress of the work on an Operator; `message` is one sentence. What has failed or is held needs a person."""
 
     message: str
     has_succeeded: bool = False
@@ -36,7 +36,7 @@ class Progress:
 
     @property
     def needs_a_person(self) -> bool:
-        """Whether nothing more happens without a person."""
+        """True if nothing more happens without a person."""
         return self.has_failed or self.is_held
 
 
@@ -64,22 +64,22 @@ def condition(obj: Object, kind: str) -> Object | None:
 
 
 def is_true(obj: Object, kind: str) -> bool:
-    """Whether the condition is True."""
+    """Report whether the condition is True."""
     return text_at(condition(obj, kind), "status") == "True"
 
 
 def is_observed(obj: Object) -> bool:
-    """Whether the status is of the current generation."""
+    """Report whether the status is of the current generation."""
     return bool(part(obj, "status", "observedGeneration") == part(obj, "metadata", "generation"))
 
 
 def is_protected(obj: Object) -> bool:
-    """Whether the API server refuses its deletion as long as custom resources would be deleted too."""
+    """Report whether the API server refuses the deletion of the object as long as custom resources would be deleted too."""
     return has_protection(part(obj, "metadata", "annotations"))
 
 
 def is_terminating(obj: Object) -> bool:
-    """Whether the object is being deleted."""
+    """Report whether the object is being deleted."""
     return bool(part(obj, "metadata", "deletionTimestamp"))
 
 
@@ -112,12 +112,12 @@ def available_version(obj: Object) -> str:
 
 
 def awaits_approval(obj: Object) -> bool:
-    """Whether a version waits for the approval of a person."""
+    """Report whether a version waits for the approval of a person."""
     return _waits_for_approval(obj) and available_version(obj) != _approved_version(obj)
 
 
 def is_approved(obj: Object) -> bool:
-    """Whether the version that waits for approval has been approved since the status was written."""
+    """Report whether the version that waits for approval has been approved since the status was written."""
     return _waits_for_approval(obj) and available_version(obj) == _approved_version(obj)
 
 
@@ -148,8 +148,8 @@ def installed(obj: Object) -> str:
 
 
 def progress(obj: Object, wanted: str = "") -> Progress:
-    """Where the installation or upgrade of an Operator is: to the version `wanted`, if one is named. A later version that waits
-    does not hold it once it is installed or approved."""
+    """The progress of the installation or upgrade of an Operator: to the version `wanted`, if one is named. A later version that
+    waits does not hold it once it is installed or approved."""
     if is_terminating(obj):
         return Progress("the Operator is being deleted", has_failed=True)
     if not is_observed(obj):
@@ -172,7 +172,8 @@ def progress(obj: Object, wanted: str = "") -> Progress:
 
 
 def obstacle(obj: Object) -> Progress | None:
-    """What keeps the Operator from what its spec requests, by its last report; None if nothing does, or that is not known yet."""
+    """The obstacle to what the spec of the Operator requests, by its last report; None if there is none, or it is not known
+    yet."""
     found = progress(obj)
     if found.needs_a_person:
         return found

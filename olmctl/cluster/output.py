@@ -1,4 +1,4 @@
-"""What commands print: tables as kubectl's, and objects as JSON, YAML or names.
+"""Prints the results of commands: tables as kubectl's, and objects as JSON, YAML or names.
 
 Text of catalogs and of the cluster is shown without characters that control a terminal; in JSON and YAML they are escaped.
 """

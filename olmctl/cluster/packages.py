@@ -47,7 +47,7 @@ class PackageEntry:
 
     @property
     def deprecation(self) -> str:
-        """Why the package is deprecated; "" if it is not."""
+        """The reason why the package is deprecated; "" if it is not."""
         value = self.summary.get("deprecated")
         return value if isinstance(value, str) else "no reason is given" if value else ""
 

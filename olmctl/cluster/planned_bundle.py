@@ -43,7 +43,7 @@ class BundleImage:
 
 @dataclass(frozen=True)
 class Cluster:
-    """What rendering depends on."""
+    """The facts about the cluster that rendering depends on."""
 
     discovery: Discovery
     server_version: str
@@ -102,12 +102,12 @@ async def _offered(session: Session, operator: Object, version: str) -> BundleIm
 
 
 def current_spec(deployment: Object) -> BundleDeploymentSpec:
-    """How the installed bundle is installed."""
+    """The spec with which the installed bundle is installed."""
     return BundleDeployment.load(deployment).spec
 
 
 def wanted_spec(operator: Object, image: str) -> BundleDeploymentSpec:
-    """How the Operator says that bundles are installed."""
+    """The spec with which the Operator installs bundles."""
     fields = (Operator.load(operator).spec.install or Install()).fields()
     template = {"spec": {"provisionerClassName": PLAIN, "source": {"type": "image", "image": {"ref": image}}}}
     spec = {"provisionerClassName": PLAIN, "template": template, **fields}

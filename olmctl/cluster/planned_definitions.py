@@ -32,7 +32,7 @@ MAX_CONCURRENT_READS = 8
 
 @dataclass(frozen=True)
 class PlannedDefinitions:
-    """What is to be said about the CustomResourceDefinitions, and whether they prevent the upgrade."""
+    """The changes of the CustomResourceDefinitions, and whether they prevent the upgrade."""
 
     changes: tuple[DefinitionChange, ...]
     verdict: Verdict

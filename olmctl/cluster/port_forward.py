@@ -40,7 +40,7 @@ _CHUNK_BYTES = 65_536
 
 @dataclass(frozen=True)
 class Server:
-    """What a forwarded port leads to: a Service of the suite, and the name of the port in its pods."""
+    """The server that a forwarded port leads to: a Service of the suite, and the name of the port in its pods."""
 
     service: TlsService
     port_name: str
@@ -208,7 +208,7 @@ async def _leader(session: Session, component: str) -> str:
 
 
 def _host_name(pod: Object) -> str:
-    """What the processes of a pod have as their host name."""
+    """The host name that the processes of a pod see."""
     return text_at(pod, "spec", "hostname") or text_at(pod, "metadata", "name")[:MAX_HOST_NAME_LENGTH].rstrip("-.")
 
 

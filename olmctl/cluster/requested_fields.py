@@ -1,4 +1,4 @@
-"""Whether the API server would take the package, channel and version that are asked for, by the patterns of its schema.
+"""Checks whether the API server would take the package, channel and version that are asked for, by the patterns of its schema.
 
 Asks no cluster.
 """

@@ -1,4 +1,4 @@
-"""Which Operators require which, and which dependencies are deleted with the last Operator that requires them. Pure."""
+"""Finds which Operators require which, and which dependencies are deleted with the last Operator that requires them. Pure."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class RequiredOperators:
         return sorted(each for each, required in self._requires.items() if name in required and each != name)
 
     def requiring_without(self, name: str, going: Collection[str]) -> Requiring:
-        """Who requires this one, apart from those in `going`, which are deleted with it. An Operator with a BundleDeployment
-        counts as installed."""
+        """The Operators that require this one, apart from those in `going`, which are deleted with it. An Operator with a
+        BundleDeployment counts as installed."""
         found = [each for each in self.requiring(name) if each not in going]
         installed = [each for each in found if text_at(self.operators[each], "metadata", "uid") in self._installed]
         deleting = [each for each in installed if self.is_deleting(each)]
@@ -53,7 +53,7 @@ class RequiredOperators:
         )
 
     def is_deleting(self, name: str) -> bool:
-        """Whether the Operator is being deleted."""
+        """Report whether the Operator is being deleted."""
         return is_terminating(self.operators[name])
 
     def required_by(self, names: Iterable[str]) -> list[str]:

@@ -64,7 +64,7 @@ async def search(session: Session, word: str | None, output: str | None, no_head
 
 
 def suggestion(word: str, names: Set[str]) -> str:
-    """What to search for instead of a word that no package has: names that are similar, or contain a similar word."""
+    """Suggest what to search for instead of a word that no package has: names that are similar, or contain a similar word."""
     words = similar_names(word, {part for name in names for part in name.split("-")})
     containing = sorted(name for name in names if not set(words).isdisjoint(name.split("-")))
     found = list(dict.fromkeys((*similar_names(word, names), *containing)))[:MAX_SUGGESTIONS]

@@ -63,7 +63,8 @@ async def uninstall(
 
 @dataclass(frozen=True)
 class Removal:
-    """What is deleted with an Operator: in lines for people, and the names of the dependencies that are certainly deleted."""
+    """The objects that are deleted with an Operator: in lines for people, and the names of the dependencies that are certainly
+    deleted."""
 
     lines: tuple[str, ...]
     dependencies: tuple[str, ...]
@@ -120,13 +121,13 @@ def _why_it_stays(required: RequiredOperators, name: str, going: Collection[str]
 
 
 def _requiring(required: RequiredOperators, name: str, going: Collection[str]) -> list[str]:
-    """Which Operators that stay require it: directly, else indirectly."""
+    """The Operators that stay and require it: directly, else indirectly."""
     indirect = (each for each in required.operators if each not in going and name in required.required_by([each]))
     return [each for each in required.requiring(name) if each not in going] or sorted(indirect)
 
 
 def _holds(requiring: Requiring) -> Iterator[str]:
-    """What those that require the Operator and are not deleted with it mean for its deletion."""
+    """Explain what those that require the Operator and are not deleted with it mean for its deletion."""
     ends = (
         (requiring.holding, ": it will stay until these are deleted."),
         (requiring.deleting, ", which are being deleted: it will be deleted after these."),
@@ -141,7 +142,7 @@ def _holds(requiring: Requiring) -> Iterator[str]:
 
 
 def _is_undecided(found: Object) -> bool:
-    """Whether something runs of which the status does not say what it requires."""
+    """Report whether a bundle runs whose requirements the status does not name."""
     return bool(installed(found)) and not is_true(found, ConditionType.RESOLVED) and not dependencies(found)
 
 
@@ -168,7 +169,7 @@ def _policy(found: Object) -> str:
 
 
 async def _contents(session: Session, found: Object, leaving: Sequence[Object] = ()) -> _Contents:
-    """What is deleted with an Operator, without custom resources that the BundleDeployments `leaving` take along before."""
+    """Read what is deleted with an Operator, without custom resources that the BundleDeployments `leaving` take along before."""
     deployment = await bundle_deployment_of(session, found)
     if deployment is None:
         return _Contents(InstalledObjects((), ()), ())

@@ -132,8 +132,8 @@ def _change_text(found: Object, field: str, value: str) -> str:
 
 
 def changed(found: Object, changes: dict[str, str], settings: Mapping[str, Any] = MappingProxyType({})) -> Object:
-    """What to apply so that exactly these fields of the spec change, and these of spec.install: with the fields that `olm`
-    manages already."""
+    """The manifest to apply so that exactly these fields of the spec change, and these of spec.install: with the fields that
+    `olm` manages already."""
     kept = _owned(found["spec"], _own_fields(found))
     spec = {key: value for key, value in {**kept, **changes}.items() if value != ""}
     if settings:

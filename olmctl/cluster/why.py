@@ -52,7 +52,7 @@ async def why(session: Session, operator: str, output: str | None, trace: bool) 
 
 
 async def _requirements(session: Session, found: Object) -> list[tuple[str, str]]:
-    """What its bundle requires, and which Operators require this one."""
+    """Name what its bundle requires, and which Operators require this one."""
     listed, _ = await session.client.list(operators.KIND)
     required = RequiredOperators([*listed, found])
     names = ", ".join(required.requiring(found["metadata"]["name"]))

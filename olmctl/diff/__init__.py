@@ -1,1 +1,2 @@
-"""What another bundle would change: objects, permissions and CustomResourceDefinitions, compared with those that run. Pure."""
+"""Finds what another bundle would change: objects, permissions and CustomResourceDefinitions, compared with those that run.
+Pure."""

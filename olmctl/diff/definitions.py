@@ -1,4 +1,4 @@
-"""What changes in the CustomResourceDefinitions that two bundles have, and whether that prevents an upgrade.
+"""Compares the CustomResourceDefinitions that two bundles have, and finds whether a change prevents an upgrade.
 
 Pure.
 """
@@ -49,7 +49,7 @@ class DefinitionChange:
 
 
 def broken_rules(old: Mapping[str, Definition], new: Mapping[str, Definition]) -> dict[str, tuple[Problem, ...]]:
-    """What breaks a rule, of the CustomResourceDefinitions that both have, by name. `old` are those on the cluster."""
+    """The rules that are broken, of the CustomResourceDefinitions that both have, by name. `old` are those on the cluster."""
     found = {name: compare(old[name], new[name]) for name in sorted(old.keys() & new.keys())}
     return {name: problems for name, problems in found.items() if problems}
 

@@ -19,7 +19,7 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class Change(StrEnum):
-    """What happens to an object."""
+    """The changes of an object."""
 
     ADDED = "added"
     CHANGED = "changed"

@@ -1,4 +1,4 @@
-"""Which permissions the accounts of a bundle have, and which ones they gain and lose with another bundle.
+"""Finds the permissions that the accounts of a bundle have, and those that they gain and lose with another bundle.
 
 Reads the roles and bindings among the rendered objects: names of roles differ from version to version, permissions need not. What
 a role outside of the bundle permits is not known: it is a permission of its own. Pure.
@@ -35,7 +35,7 @@ class Permission:
 
 
 def permissions(objects: Sequence[BundleObject]) -> frozenset[Permission]:
-    """What the bindings among the objects permit."""
+    """Collect the permissions that the bindings among the objects give."""
     roles = {item.key: item.body for item in objects if item.key[:2] in _ROLES}
     return frozenset(found for item in objects if item.key[:2] in _BINDINGS for found in _bound(item, roles))
 
@@ -99,7 +99,7 @@ def _permitted(subject: str, namespace: str, role: Mapping[str, Any]) -> Iterato
 
 
 def _includes(wide: Permission, narrow: Permission) -> bool:
-    """Whether the first one, of the same account, permits the second one."""
+    """Report whether the first one, of the same account, permits the second one."""
     pairs = ((wide.group, narrow.group), (wide.resource, narrow.resource), (wide.verb, narrow.verb))
     return (
         wide.namespace in ("", narrow.namespace)

@@ -1,4 +1,4 @@
-"""Whether the controllers of the suite run, and how they are stopped before anything is done in their place.
+"""Checks whether the controllers of the suite run, and stops them before anything is done in their place.
 
 A controller runs while the holder of its Lease renews it, whether it is a pod or a process. It is stopped when none of its pods
 exists and nobody holds its Lease. Times are those of this process: the clocks of others are never compared with it.
@@ -49,7 +49,7 @@ class _Renewal:
 
     @property
     def expires_at(self) -> float:
-        """When the Lease counts as free, unless it is renewed."""
+        """The time when the Lease counts as free, unless it is renewed."""
         return self.seen_at + self.duration if self.holder else self.seen_at
 
 
@@ -87,7 +87,7 @@ class Controllers:
             self._renewals[name] = _Renewal(holder, time, duration, _now(), self._is_first)
 
     def runs(self, name: str) -> bool:
-        """Whether a process renews the Lease of the controller."""
+        """Report whether a process renews the Lease of the controller."""
         last = self._renewals.get(name)
         return last is not None and not last.is_first and bool(last.holder) and _now() < last.expires_at
 
@@ -136,7 +136,7 @@ class Controllers:
             line.end()
 
     def _is_renewed_since(self, name: str, time: float) -> bool:
-        """Whether a process renews the Lease although no pod is left: waiting would not help."""
+        """Report whether a process renews the Lease although no pod is left: waiting would not help."""
         last = self._renewals.get(name)
         return last is not None and bool(last.holder) and last.seen_at > time
 
@@ -165,7 +165,7 @@ class Controllers:
         return self._running(name)
 
     def _running(self, name: str) -> list[str]:
-        """What can act as the controller, and what can start such a thing."""
+        """Name what can act as the controller, and what can start such a thing."""
         found = self._workloads(name)
         if _now() < self._expires_at(name) < NEVER:
             found.append(f"{holder_host(self._renewals[name].holder)}, which holds the lease {name}")
@@ -182,7 +182,7 @@ class Controllers:
         return found
 
     def _expires_at(self, name: str) -> float:
-        """When the Lease of the controller is free, unless it is renewed; never if it is free."""
+        """The time when the Lease of the controller is free, unless it is renewed; never if it is free."""
         last = self._renewals.get(name)
         return last.expires_at if last is not None and _now() < last.expires_at else NEVER
 

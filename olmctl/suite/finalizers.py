@@ -25,7 +25,7 @@ async def remove_own_finalizers(client: Client, kind: Kind, obj: Object) -> None
 
 
 def held_text(kind: Kind, obj: Object) -> str:
-    """What holds an object that is being deleted, in one line."""
+    """Say what holds an object that is being deleted, in one line."""
     ready = next((each for each in part(obj, "status", "conditions") or () if each.get("type") == "Ready"), None)
     finalizers = ", ".join(part(obj, "metadata", "finalizers") or ())
     texts = [text_at(ready, "message"), f"finalizers {finalizers}" if finalizers else ""]

@@ -80,7 +80,7 @@ async def _check_namespaces(client: Client, manifests: Manifests, *, is_forced: 
 
 
 def is_newer(version: str, other: str) -> bool:
-    """Whether a version is above another one; no other text is."""
+    """Report whether a version is above another one; no other text is."""
     try:
         return parse_tolerant_version(version) > parse_tolerant_version(other)
     except BadVersion:
@@ -97,7 +97,7 @@ def _check_stored_versions(wanted: Sequence[Object], found: Iterable[Object | No
 
 
 async def find_leftovers(client: Client, manifests: Manifests) -> list[Object]:
-    """What `olm suite install` of another version has applied and this version does not contain.
+    """Find what `olm suite install` of another version has applied and this version does not contain.
 
     Not objects that others have applied, nor Namespaces and CRDs.
     """

@@ -38,7 +38,7 @@ class LabelGuard:
 
 
 async def label_guard(client: Client) -> LabelGuard:
-    """What guards the labels now. Raises ApiError."""
+    """Read what guards the labels now. Raises ApiError."""
     if not serves_policies(await client.discover()):
         return LabelGuard(problem=f"{UNSERVED}: {UNGUARDED}")
     try:
@@ -50,12 +50,12 @@ async def label_guard(client: Client) -> LabelGuard:
 
 
 def serves_policies(discovery: Discovery) -> bool:
-    """Whether the cluster serves the kind in the version in which rukpak applies it; a part of Kubernetes since 1.30."""
+    """Report whether the cluster serves the kind in the version in which rukpak applies it; a part of Kubernetes since 1.30."""
     return discovery.find(POLICIES.api_version, POLICIES.kind) is not None
 
 
 def guard_of(policies: Iterable[Object], bindings: Iterable[Object]) -> LabelGuard:
-    """What the policies and bindings of the suite amount to."""
+    """Evaluate the policies and bindings of the suite."""
     own = [each for each in policies if each["metadata"]["name"] == POLICY]
     bound = [each for each in bindings if text_at(each, "spec", "policyName") == POLICY]
     states = (

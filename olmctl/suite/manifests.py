@@ -1,4 +1,4 @@
-"""What the suite consists of on a cluster: its CRDs and the objects of config/default, for one image and one pair of namespaces.
+"""The objects of the suite on a cluster: its CRDs and the objects of config/default, for one image and one pair of namespaces.
 
 Reads manifests.yaml, which `make generate` writes from config/default; never connects to a cluster.
 """

@@ -1,4 +1,4 @@
-"""What the namespaces of the suite contain that is not the suite's, such as pull secrets: it would be deleted with them.
+"""Lists what the namespaces of the suite contain that is not the suite's, such as pull secrets: it would be deleted with them.
 
 Reads metadata only, so that no Secret's data leaves the cluster.
 """
@@ -40,7 +40,7 @@ _METHOD_NOT_ALLOWED = 405
 
 @dataclass(frozen=True)
 class Contents:
-    """What is in a namespace and not the suite's: names of objects, and sentences about what cannot be listed."""
+    """The contents of a namespace that are not the suite's: names of objects, and sentences about what cannot be listed."""
 
     namespace: str
     objects: tuple[str, ...]
@@ -48,7 +48,7 @@ class Contents:
 
     @property
     def text(self) -> str:
-        """Why the namespace stays; "" if nothing is in it."""
+        """The reason why the namespace stays; "" if nothing is in it."""
         more = len(self.objects) - MAX_NAMES_SHOWN
         shown = [*self.objects[:MAX_NAMES_SHOWN], *([f"{more} more"] if more > 0 else ()), *self.unknown]
         if not shown:
@@ -101,7 +101,7 @@ async def _contents(client: Client, namespace: str, manifests: Manifests) -> Con
 
 
 def _is_of_others(kind: Kind, obj: Object, manifests: Manifests) -> bool:
-    """Whether someone would miss the object. What has an owner goes and stays with it."""
+    """Report whether someone would miss the object. What has an owner goes and stays with it."""
     metadata = obj["metadata"]
     place = kind.kind, metadata["name"]
     if metadata.get("ownerReferences") or place in _MADE_BY_KUBERNETES or place in _MADE_BY_CONTROLLERS:

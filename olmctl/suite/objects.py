@@ -88,7 +88,7 @@ class ObjectState:
 
     @property
     def ready(self) -> str:
-        """How many replicas of a controller are available, of how many; "" for other objects."""
+        """The available and the desired replicas of a controller, such as `1/2`; "" for other objects."""
         if self.found is None or self.expected["kind"] != "Deployment":
             return ""
         return f"{part(self.found, 'status', 'availableReplicas') or 0}/{part(self.found, 'spec', 'replicas')}"
@@ -146,7 +146,7 @@ async def find_all(client: Client, objects: Iterable[Object]) -> list[Object | N
 
 
 def is_own(obj: Object) -> bool:
-    """Whether the object is of the suite, and not of another program that uses the same name."""
+    """Report whether the object is of the suite, and not of another program that uses the same name."""
     return text_at(obj, "metadata", "labels", PART_OF_LABEL) == PART_OF
 
 
@@ -156,7 +156,7 @@ def place_of(obj: Object) -> tuple[str, str]:
 
 
 def deletion_text(obj: Object) -> str:
-    """What holds an object of the manifests; namespaces and CRDs say it in their conditions."""
+    """Say what holds an object of the manifests; namespaces and CRDs say it in their conditions."""
     texts = [text_at(each, "message") for each in conditions(obj) if each.get("status") == "True"]
     finalizers = [*(part(obj, "metadata", "finalizers") or ()), *(part(obj, "spec", "finalizers") or ())]
     if not is_terminating(obj) or obj["kind"] not in ("Namespace", "CustomResourceDefinition"):
@@ -198,7 +198,7 @@ def state_of(expected: Object, found: Object | None) -> ObjectState:
 
 
 def _rollout(deployment: Object) -> tuple[bool, str]:
-    """Whether all replicas are of the present template and available, and how many are."""
+    """Report whether all replicas are of the present template and available, and say how many are."""
     wanted = part(deployment, "spec", "replicas")
     wanted = 1 if wanted is None else wanted
     counts = {key: part(deployment, "status", key) or 0 for key in ("replicas", "updatedReplicas", "availableReplicas")}
@@ -208,7 +208,8 @@ def _rollout(deployment: Object) -> tuple[bool, str]:
 
 
 async def cause_of(client: Client, deployment: Object) -> str:
-    """Why the pods of a Deployment do not run, in the words of the kubelet, the scheduler or the API server; "" if unknown."""
+    """Explain why the pods of a Deployment do not run, in the words of the kubelet, the scheduler or the API server; "" if
+    unknown."""
     name, namespace = deployment["metadata"]["name"], deployment["metadata"]["namespace"]
     failure = condition(deployment, "ReplicaFailure")
     if text_at(failure, "status") == "True":

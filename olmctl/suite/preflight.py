@@ -1,4 +1,4 @@
-"""What must hold before a command changes anything: the version of Kubernetes, and the permissions of the user.
+"""Checks what must hold before a command changes anything: the version of Kubernetes, and the permissions of the user.
 
 Creates reviews only, which the API server answers and does not store.
 """
@@ -42,8 +42,8 @@ async def check_version(client: Client) -> None:
 
 
 def install_permissions(manifests: Manifests) -> list[Permission]:
-    """What `olm suite install` does: it applies objects, waits for them and for leaders, and deletes what the version before
-    had."""
+    """The permissions for `olm suite install`: it applies objects, waits for them and for leaders, and deletes what the version
+    before had."""
     kinds = dict.fromkeys(map(kind_of, manifests.all))
     wanted = [(verb, kind) for kind in kinds for verb in ("get", "list", "watch", "create", "patch")]
     wanted += [(verb, kind) for kind in kinds for verb in ("escalate", "bind") if kind.kind in _ROLES]
@@ -52,8 +52,8 @@ def install_permissions(manifests: Manifests) -> list[Permission]:
 
 
 def uninstall_permissions(manifests: Manifests) -> list[Permission]:
-    """What `olm suite uninstall` does: it deletes objects and waits for their end, removes finalizers of stopped controllers, and
-    names what else is in the namespaces."""
+    """The permissions for `olm suite uninstall`: it deletes objects and waits for their end, removes finalizers of stopped
+    controllers, and names what else is in the namespaces."""
     kinds = dict.fromkeys(map(kind_of, manifests.all))
     wanted = [(verb, kind) for kind in kinds for verb in ("get", "list", "watch", "delete")]
     wanted += [(verb, kind) for kind in CUSTOM_KINDS for verb in ("list", "watch", "delete", "patch")]

@@ -98,7 +98,8 @@ class Removal:
         await self._stop(stopped, self._deadline)
 
     def is_ending(self, obj: Object) -> bool:
-        """Whether the deletion of a custom resource has begun, or will be begun by the garbage collector: its owner is gone."""
+        """Report whether the deletion of a custom resource has begun, or will be begun by the garbage collector: its owner is
+        gone."""
         owners = [each for each in obj["metadata"].get("ownerReferences") or () if each["kind"] in self._by_name]
         return is_terminating(obj) or (bool(owners) and not any(map(self._exists, owners)))
 
@@ -140,7 +141,7 @@ class Removal:
         return list(self._custom[kind].objects.values()) if kind in self._custom else []
 
     async def _finish_late(self, kind: Kind, found: Sequence[Object]) -> None:
-        """What to do when the time is over: stop the controllers that have not finished, once, or give up."""
+        """Stop the controllers that have not finished in time, once, or give up."""
         waiting = [*found, *(self._of_kind(bundledeployments.KIND) if kind == operators.KIND else ())]
         names = {name for each in waiting for name in controllers_of(each)} - self._stopped
         if not self._is_forced or not names:
@@ -247,7 +248,7 @@ async def custom_resources(client: Client, kind: Kind) -> list[Object]:
 
 
 async def is_own_kind(client: Client, kind: Kind) -> bool:
-    """Whether the CRD of a kind is the suite's."""
+    """Report whether the CRD of a kind is the suite's."""
     try:
         return is_own(await client.get(CRD, f"{kind.plural}.{kind.group}"))
     except NotFound:

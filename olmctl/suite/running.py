@@ -1,4 +1,4 @@
-"""Whether the controllers that are available also lead, and whether they are of one image.
+"""Checks whether the controllers that are available also lead, and whether they are of one image.
 
 Pods without a leader do nothing, whatever their probes say.
 """

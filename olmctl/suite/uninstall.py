@@ -60,7 +60,7 @@ async def _find_own(session: Session, objects: Sequence[Object]) -> list[Object]
 
 
 async def _is_installed(session: Session, wanted: Sequence[Object], kept: Sequence[Contents]) -> bool:
-    """Whether there is anything to remove: namespaces that stay do not count."""
+    """Report whether there is anything to remove: namespaces that stay do not count."""
     names = {("Namespace", each.namespace) for each in kept}
     return any((each["kind"], each["metadata"]["name"]) not in names for each in await _find_own(session, wanted))
 
