@@ -60,6 +60,8 @@ ROTATION_ANNOTATION = "core.rukpak.io/certificate-rotation"
 """The annotation of a Secret with the last step of the rotation of its serving certificate, while that is in progress."""
 MAX_REVISIONS = 5
 """Revisions in the status."""
+MAX_OLDER_INSTALL_BYTES = 256 * 1024
+"""The texts of how older revisions than the newest were installed, all together: the API server stores objects of 1.5 MiB."""
 MAX_REVISION_REASON_BYTES = 1024
 TEMPLATE_HASH_LABEL = "core.rukpak.io/bundle-template-hash"
 """The label of a Bundle with the hash of the template that it was created from."""
@@ -312,8 +314,8 @@ class BundleDeploymentStatus(ConditionedStatus):
     history: Annotated[list[Revision], Field(max_length=MAX_REVISIONS)] | None = Field(
         default=None,
         description=(
-            f"The last {MAX_REVISIONS} revisions, the newest first; of older ones the last that succeeded is kept. Properties are"
-            " in the revision that a rollback may need only."
+            f"The last {MAX_REVISIONS} revisions, the newest first, or fewer if their configs are large; of older ones the last"
+            " that succeeded is kept. Properties are in the revision that a rollback may need only."
         ),
     )
     refused: RejectedBundle | None = Field(

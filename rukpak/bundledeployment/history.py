@@ -16,9 +16,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import accumulate
 from typing import Any
 
 from olmkit.api.bundledeployments import (
+    MAX_OLDER_INSTALL_BYTES,
     MAX_REVISION_REASON_BYTES,
     MAX_REVISIONS,
     ConditionType,
@@ -196,6 +198,8 @@ def _failure(
 
 
 def _kept(revisions: Sequence[Revision]) -> tuple[Revision, ...]:
-    """The newest ones, with the last good one among them."""
-    newest, good = tuple(revisions[:MAX_REVISIONS]), last_good(revisions)
-    return newest if good is None or good in newest else (*newest[:-1], good)
+    """The newest ones that the status has room for, with the last good one among them."""
+    sizes = accumulate(len(one.install.encode()) for one in revisions[1:MAX_REVISIONS])
+    older = [one for one, size in zip(revisions[1:], sizes, strict=False) if size <= MAX_OLDER_INSTALL_BYTES]
+    newest, good = (revisions[0], *older), last_good(revisions)
+    return newest if good is None or good in newest else (*newest[: MAX_REVISIONS - 1], good)

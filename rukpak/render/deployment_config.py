@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import orjson
+
 from olmkit.gocompat.round_trip import Mismatch, round_trip, unknown_fields
 from rukpak.format.bundle import Body
 from rukpak.format.errors import INVALID_CONFIGURATION, BadBundle
 
 Config = Mapping[str, Any]
+MAX_CONFIG_BYTES = 256 * 1024
+"""Bytes of a config as JSON: the object that has it records in its status how revisions were installed, and may have 1.5 MiB."""
 _TYPE = "DeploymentConfig"
 _AFFINITIES = ("nodeAffinity", "podAffinity", "podAntiAffinity")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -27,6 +31,9 @@ def read_config(raw: Config) -> Config:
         typed = round_trip(_TYPE, raw)
     except Mismatch as error:
         problems.append(f'invalid type for field "config{error.path}": {error.problem}')
+    if not problems and (size := len(orjson.dumps(typed))) > MAX_CONFIG_BYTES:
+        what = f"it has {size:,} bytes as JSON, at most {MAX_CONFIG_BYTES:,} are allowed"
+        problems.append(f"{what}: put large values into a ConfigMap or Secret, and name it in envFrom or volumes")
     if problems:
         text = problems[0] if len(problems) == 1 else "; ".join(["multiple errors found", *problems])
         raise BadBundle(INVALID_CONFIGURATION, f"invalid configuration: {text}")

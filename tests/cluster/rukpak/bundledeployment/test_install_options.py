@@ -249,6 +249,24 @@ async def test_a_config_is_applied_changed_and_removed(at: Harness, running: Cli
     assert "env" not in found["spec"]["template"]["spec"]["containers"][0]
 
 
+async def test_a_large_config_that_changes_again_and_again_leaves_room_in_the_status(
+    at: Harness, running: Client
+) -> None:
+    ref = at.push(files(at.name, ("AllNamespaces",)))
+
+    def config(digit: int, size: int) -> Object:
+        return {"env": [{"name": "TEXT", "value": str(digit) * size}]}
+
+    for digit in range(6):
+        await ask(at, ref, config=config(digit, 250_000))
+        raw = await at.until(READY)
+    assert [one["revision"] for one in raw["status"]["history"]] == [6, 5]
+    await ask(at, ref, config=config(7, 900_000))
+    said = "invalid configuration: it has 900,036 bytes as JSON, at most 262,144 are allowed"
+    raw = await at.until(says("Stalled", "True", "Blocked", said))
+    assert raw["status"]["revision"] == 6
+
+
 @pytest.mark.parametrize(
     ("config", "text"),
     [

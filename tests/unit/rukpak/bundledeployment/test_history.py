@@ -204,6 +204,13 @@ def test_five_revisions_are_kept_and_the_last_good_one_among_them() -> None:
     ]
 
 
+def test_older_revisions_leave_room_in_the_status_but_the_last_good_one_is_kept() -> None:
+    large = {"install": '{"installNamespace":"' + "n" * 100_000 + '"}'}
+    older = [revision(number, f"registry.example.com/ship:w{number}", "Superseded") | large for number in (6, 5, 4, 3)]
+    seen = begun(*older, revision(2, V1) | large)
+    assert shown(seen, Done(BeginRevision()))[0] == ["7 InProgress", "6 Superseded", "5 Superseded", "2 Succeeded"]
+
+
 def test_a_revision_tells_what_it_installs_and_why_it_failed() -> None:
     annotated = replace(
         bundle(upgrading().target_bundle),
