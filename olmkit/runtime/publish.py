@@ -23,6 +23,7 @@ from olmkit.api.conditions import MAX_SUMMARY_BYTES, PendingEvent, StatusReport,
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, Conflict, NotFound
 from olmkit.runtime.client import Client
+from olmkit.runtime.event_limit import EventLimit
 from olmkit.runtime.held_progress import HeldProgress, is_progress
 from olmkit.runtime.recorder import (
     EVENT,
@@ -94,6 +95,7 @@ class Publisher:
     progress: ProgressRules | None = None
     instance: str = field(default_factory=instance_name)
     _held: HeldProgress = field(default_factory=HeldProgress)
+    _event_limit: EventLimit = field(default_factory=EventLimit)
     _failures: OrderedDict[str, str] = field(default_factory=OrderedDict)
     """uid -> the last failure that was reported for the object and from which it has not recovered."""
 
@@ -104,7 +106,7 @@ class Publisher:
 
     async def __call__(self, raw: Mapping[str, Any], report: StatusReport[Any]) -> bool:
         """Write the status if it differs from that of `raw` by more than empty lists and mappings; then log the transitions, and
-        write the Events of the report and those that its transitions are worth.
+        write the Events of the report and those that its transitions are worth, as many as the object may have.
 
         Returns False if the status is progress that is held back: nothing is written or logged. Raises Conflict if the object
         has changed since `raw`, NotFound if it is deleted. An Event that cannot be written is logged.
@@ -167,6 +169,9 @@ class Publisher:
         return choice.events
 
     async def _write_event(self, about: Object, pending: PendingEvent) -> None:
+        if not self._event_limit.permits(about["metadata"].get("uid", ""), time.monotonic()):
+            log.debug("event left out: the object has too many", extra={"event": pending.reason})
+            return
         event = make_event(about, pending, Reporter(self.manager, self.instance), datetime.now(UTC))
         try:
             try:

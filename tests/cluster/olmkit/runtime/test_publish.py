@@ -17,6 +17,7 @@ from olmkit.api.catalogs import CatalogStatus
 from olmkit.api.conditions import PendingEvent, StatusReport, Transition
 from olmkit.errors import Conflict, NotFound
 from olmkit.runtime.client import Client
+from olmkit.runtime.event_limit import BURST
 from olmkit.runtime.publish import ProgressRules, Publisher
 from olmkit.runtime.recorder import EVENT
 from tests.cluster.olmkit.conftest import Object, until_allowed
@@ -227,6 +228,18 @@ async def test_a_new_blocker_under_the_same_reason_is_a_log_line_and_an_event(
     ]
     found = [(event["reason"], event["message"], event["count"]) for event in await events(client, catalog)]
     assert sorted(found) == [("NotServed", "0 of 1 is served", 1), ("NotServed", "nothing is served", 1)]
+
+
+async def test_an_object_that_changes_again_and_again_has_a_number_of_events(
+    client: Client, catalog: Object, publish: Publisher, written: Written
+) -> None:
+    written.record_write(catalog)
+    for number in range(2 * BURST):
+        message = f"cannot be read because of {chr(ord('a') + number % 26)}{number // 26 * 'x'}"
+        conditions = [{**broken(), "message": message}]
+        await publish(written.last, report({"observedGeneration": 1, "conditions": conditions}, [BROKEN][number:]))
+    assert written.last["status"]["conditions"][0]["message"] == message
+    assert len(await events(client, catalog)) == BURST
 
 
 async def test_a_recovery_that_another_process_reported_is_not_reported_again(
