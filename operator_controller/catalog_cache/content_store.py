@@ -4,33 +4,291 @@
     <folder>/catalogs.json      uid and digest by name of a Catalog, so that the last content counts after a restart too
 
 Content is verified before it is first used in this process, and stored atomically: until the new content of a Catalog is stored,
-the old one counts. What a Catalog had before its last content is kept until its content changes again, because the solver may
-still read it. All else is removed. Without a folder that can be written, a temporary one is used.
+the old one counts. Whatever is wrong with a line refuses the whole content, so that a truncated or mixed response never replaces
+what is known of a catalog; one line is in memory at a time. What a Catalog had before its last content is kept until its content
+changes again, because the solver may still read it. All else is removed. Without a folder that can be written, a temporary one is
+used.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gzip
+import hashlib
 import logging
+import re
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping
+import zlib
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any, NamedTuple
 
 import orjson
 
 from olmkit.api.names import is_digest
 from olmkit.errors import OlmError
+from olmkit.fbc.schemas import GVK
+from olmkit.gocompat.text import quoted
 from olmkit.jobs.staging import run_in_thread
 from olmkit.store.checksums import Integrity
 from olmkit.store.disk_errors import disk_errors_as_waiting
 from olmkit.store.folders import remove_tree, write_atomically
 from olmkit.store.store import STAGING_FOLDER, Store, fill_staging
-from operator_controller.catalog_cache.content_writer import write_content
 from operator_controller.catalog_cache.session import CatalogRequestError
-from operator_controller.catalog_cache.stored_documents import CatalogContent, ContentDocuments
+from operator_controller.catalog_cache.stored_documents import (
+    DOCUMENTS_FILE,
+    INDEX_FILE,
+    MAX_DOCUMENT_BYTES,
+    CatalogContent,
+    ContentDocuments,
+    ContentIndex,
+    DocumentEntry,
+    GroupKind,
+)
 from operator_controller.resolve.documents.catalog_documents import ContentMissing
+from operator_controller.resolve.documents.package_index import group_kind_of
+
+SPLIT_HINT = "ask its publisher to split it or to remove old entries"
+MAX_CONTENT_BYTES = 128 * 1024 * 1024
+"""Bytes of all documents of a catalog, as received and as decompressed. The largest real catalogs have 6 million."""
+MAX_PACKAGES = 10_000
+"""Packages of one catalog. catalogd reads no more of them."""
+MAX_PROVIDED_KINDS = 100_000
+"""Pairs of a kind and a package that provides it, in one catalog. The largest real catalogs have some thousands."""
+MAX_INDEX_BYTES = 8 * 1024 * 1024
+"""Bytes of INDEX_FILE, which every process that reads the catalog keeps in memory. The largest real catalogs need 300,000."""
+MAX_PACKAGE_NAME_LENGTH = 253
+"""Characters of a package name that is listed. spec.packageName of an Operator has no more."""
+MAX_INDEXED_BYTES = 2 * 1024 * 1024
+"""Bytes of a document that is parsed for the index. Larger ones are only searched: parsed JSON may take twenty times its size,
+and documents of packages that nobody requests must not exhaust the memory of the process."""
+IDENTITY, GZIP = "identity", "gzip"
+_COPY_BYTES = 1024 * 1024
+_TAIL_BYTES = 1024 * 1024
+_TAIL = re.compile(rb'"digest":"(sha256:[0-9a-f]{64})"|"package":("(?:[^"\\]|\\.)*")')
+_GVK_TEXT = orjson.dumps(GVK)
+_GVK_PROPERTY = re.compile(rb'\{"type":"olm\.gvk","value":(\{[^{}]*\})\}')
+_LineKey = tuple[int, bytes]
+
+
+class InvalidContent(ValueError):
+    """The response is not the resolution documents of one content. The message says which part."""
+
+
+class ContentTooLarge(ValueError):
+    """The content exceeds a limit. The message says which, and what to do."""
+
+
+def write_content(
+    received: Path, encoding: str, digest: str, folder: Path, previous: CatalogContent | None = None
+) -> None:
+    """Write DOCUMENTS_FILE and INDEX_FILE into `folder` from a response with the content `digest` in IDENTITY or GZIP.
+
+    Documents that are the same in `previous` are not parsed again. Raises InvalidContent, ContentTooLarge and OSError.
+    """
+    index = _IndexBuilder(digest, _known_documents(previous) if previous is not None else {})
+    with open(received, "rb") as raw, open(folder / DOCUMENTS_FILE, "wb", buffering=_COPY_BYTES) as target:
+        source: IO[bytes] = raw if encoding == IDENTITY else gzip.GzipFile(fileobj=raw)  # type: ignore[assignment]
+        for start, line, length in _copied_lines(source, target):
+            index.add(line, start, length)
+    text = index.build().to_json()
+    if len(text) > MAX_INDEX_BYTES:
+        raise ContentTooLarge(
+            f"the names of the packages and kinds of its catalog take more than {MAX_INDEX_BYTES // 2**20} MiB; {SPLIT_HINT}"
+        )
+    (folder / INDEX_FILE).write_bytes(text)
+
+
+def _copied_lines(source: IO[bytes], target: IO[bytes]) -> Iterator[tuple[int, bytes, int]]:
+    """Copy, and yield each line with its start and length. Of a line above MAX_DOCUMENT_BYTES the end alone is yielded."""
+    start = 0
+    try:
+        while line := source.readline(MAX_DOCUMENT_BYTES + 1):
+            length = len(line)
+            target.write(line)
+            while not line.endswith(b"\n") and (rest := source.readline(_COPY_BYTES)):
+                target.write(rest)
+                line, length = line[-_TAIL_BYTES:] + rest, length + len(rest)
+                _refuse_too_large(start + length)
+            _refuse_too_large(start + length)
+            if not line.endswith(b"\n"):
+                raise InvalidContent("its last line is not complete")
+            yield start, line, length
+            start += length
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InvalidContent("its compressed form is not complete or damaged") from error
+
+
+def _refuse_too_large(size: int) -> None:
+    if size > MAX_CONTENT_BYTES:
+        raise ContentTooLarge(too_large_message())
+
+
+def too_large_message() -> str:
+    """Explain why a content above MAX_CONTENT_BYTES is refused."""
+    return f"the resolution documents of its catalog are larger than {MAX_CONTENT_BYTES // 2**20} MiB; {SPLIT_HINT}"
+
+
+class _KnownDocument(NamedTuple):
+    """The entry of a document in the index of another content."""
+
+    package: str
+    digest: str
+    kinds: Collection[GroupKind]
+
+
+def _known_documents(previous: CatalogContent) -> dict[_LineKey, _KnownDocument]:
+    """The documents of a content by what identifies them in another one; empty if it cannot be read."""
+    kinds: dict[str, list[GroupKind]] = {}
+    for kind, packages in previous.index.providers.items():
+        for package in packages:
+            kinds.setdefault(package, []).append(kind)
+    known: dict[_LineKey, _KnownDocument] = {}
+    try:
+        with open(previous.folder / DOCUMENTS_FILE, "rb", buffering=0) as file:
+            for package, (digest, start, length) in previous.index.packages.items():
+                if length <= MAX_DOCUMENT_BYTES:
+                    file.seek(start)
+                    key = _line_key(file.read(length), previous.digest)
+                    if key is not None:
+                        known[key] = _KnownDocument(package, digest, kinds.get(package, ()))
+    except OSError:
+        return {}
+    return known
+
+
+def _line_key(line: bytes, catalog_digest: str) -> _LineKey | None:
+    """Locate the catalogDigest in the line, and hash the rest of it. None if that is not certain."""
+    field = _catalog_digest_field(catalog_digest)
+    position = line.find(field)
+    if position < 0 or line.find(field, position + 1) >= 0:
+        return None
+    rest = hashlib.sha256(memoryview(line)[:position])
+    rest.update(memoryview(line)[position + len(field) :])
+    return position, rest.digest()
+
+
+class _IndexBuilder:
+    """Collects the entries of one content; documents that are `known` are not parsed."""
+
+    def __init__(self, digest: str, known: Mapping[_LineKey, _KnownDocument]) -> None:
+        self._digest = digest
+        self._known = known
+        self._packages: dict[str, DocumentEntry] = {}
+        self._providers: dict[GroupKind, list[str]] = {}
+        self._lines = 0
+        self._provided = 0
+
+    def add(self, line: bytes, start: int, length: int) -> None:
+        """Add a line. Raises InvalidContent and ContentTooLarge."""
+        self._lines += 1
+        if self._lines > MAX_PACKAGES:
+            raise ContentTooLarge(f"its catalog has more than {MAX_PACKAGES:,} packages; {SPLIT_HINT}")
+        key = _line_key(line, self._digest) if self._known else None
+        known = self._known.get(key) if key is not None else None
+        try:
+            package, document_digest, kinds = known or self._read(line, length)
+        except ValueError as error:
+            raise InvalidContent(f"{error} (line {self._lines:,})") from error
+        if len(package) > MAX_PACKAGE_NAME_LENGTH:
+            return
+        if package in self._packages:
+            raise InvalidContent(f"package {quoted(package)} is listed more than once")
+        self._packages[package] = DocumentEntry(document_digest, start, length)
+        self._provided += len(kinds)
+        if self._provided > MAX_PROVIDED_KINDS:
+            raise ContentTooLarge(
+                f"the packages of its catalog provide more than {MAX_PROVIDED_KINDS:,} kinds; {SPLIT_HINT}"
+            )
+        for kind in kinds:
+            self._providers.setdefault(kind, []).append(package)
+
+    def build(self) -> ContentIndex:
+        """The index, sorted."""
+        return ContentIndex(
+            dict(sorted(self._packages.items())),
+            {kind: tuple(sorted(packages)) for kind, packages in sorted(self._providers.items())},
+        )
+
+    def _read(self, line: bytes, length: int) -> _KnownDocument:
+        """Raises ValueError."""
+        if length <= MAX_INDEXED_BYTES:
+            document, kinds = _parse(line)
+            return _KnownDocument(*self._checked(document), kinds)
+        envelope = _tail_envelope(line)
+        if length > MAX_DOCUMENT_BYTES or _catalog_digest_field(self._digest) in line:
+            envelope["catalogDigest"] = self._digest
+        found: set[GroupKind] = set()
+        for kind in _scanned_kinds(line):
+            found.add(kind)
+            if len(found) > MAX_PROVIDED_KINDS:
+                break  # add() refuses the content
+        return _KnownDocument(*self._checked(envelope), found)
+
+    def _checked(self, envelope: Any) -> tuple[str, str]:
+        """The name of the package and the digest of its document. Raises ValueError."""
+        if not isinstance(envelope, dict):
+            raise ValueError("the document is no mapping")
+        package, digest = envelope.get("package"), envelope.get("digest")
+        if not isinstance(package, str) or not package:
+            raise ValueError("the document names no package")
+        if envelope.get("catalogDigest") != self._digest:
+            raise ValueError("the document belongs to another content of the catalog")
+        if not isinstance(digest, str) or not is_digest(digest):
+            raise ValueError("the document has no digest")
+        return package, digest
+
+
+def _parse(line: bytes) -> tuple[Any, set[GroupKind]]:
+    """The document and the kinds that its bundles provide. Raises ValueError."""
+    try:
+        document = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise ValueError(f"the document is no JSON: {error.msg}") from error
+    if not isinstance(document, dict):
+        return document, set()
+    for name in ("channels", "bundles", "deprecations"):
+        if not isinstance(document.get(name) or [], list):
+            raise ValueError(f"{name} is no list")
+    return document, set(_provided_kinds(document)) if _GVK_TEXT in line else set()
+
+
+def _provided_kinds(document: dict[str, Any]) -> Iterator[GroupKind]:
+    """Properties of another shape are ignored here; they are reported when the package is parsed."""
+    for bundle in document.get("bundles") or ():
+        properties = bundle.get("properties") if isinstance(bundle, dict) else None
+        for entry in properties if isinstance(properties, list) else ():
+            if isinstance(entry, dict) and entry.get("type") == GVK:
+                yield from group_kind_of(entry.get("value"))
+
+
+def _tail_envelope(line: bytes) -> dict[str, Any]:
+    """Digest and package of a large document, from its end: its keys are sorted."""
+    found: dict[str, Any] = {}
+    for match in _TAIL.finditer(line[-_TAIL_BYTES:]):
+        digest, package = match.groups()
+        if digest is not None:
+            found["digest"] = digest.decode()
+        if package is not None:
+            found["package"] = orjson.loads(package)
+    return found
+
+
+def _scanned_kinds(line: bytes) -> Iterator[GroupKind]:
+    """The kinds that a large document provides, and possibly others that occur in it, one at a time."""
+    for match in _GVK_PROPERTY.finditer(line):
+        try:
+            value = orjson.loads(match[1])
+        except orjson.JSONDecodeError:
+            continue
+        yield from _provided_kinds({"bundles": [{"properties": [{"type": GVK, "value": value}]}]})
+
+
+def _catalog_digest_field(catalog_digest: str) -> bytes:
+    return b'"catalogDigest":"%s"' % catalog_digest.encode()
+
 
 STATE_FILE = "catalogs.json"
 

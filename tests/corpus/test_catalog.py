@@ -17,8 +17,8 @@ from catalogd.ingest.content_writer import ContentWriter
 from olmctl.authoring.folder import read_folder
 from olmkit.api.package_annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
 from olmkit.store.store import Store
-from operator_controller.catalog_cache.content_writer import IDENTITY
-from operator_controller.catalog_cache.content_writer import write_content as write_documents
+from operator_controller.catalog_cache.content_store import IDENTITY
+from operator_controller.catalog_cache.content_store import write_content as write_documents
 from operator_controller.catalog_cache.stored_documents import CatalogContent
 from operator_controller.resolve.documents.parsed_document_reader import read_package
 

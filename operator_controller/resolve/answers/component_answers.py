@@ -18,7 +18,7 @@ from operator_controller.resolve.documents.catalog_documents import Documents, P
 from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES
 from operator_controller.resolve.package.package_content import GroupKind, PackageContent
 from operator_controller.resolve.requirements.rule_evaluations import RuleEvaluations
-from operator_controller.resolve.selection.component_part import ComponentPart
+from operator_controller.resolve.selection.components import ComponentPart
 from operator_controller.resolve.selection.package_domain import DomainCache, PackageDomain, recorded_bundle
 from operator_controller.resolve.selection.package_resolution import Chosen
 from operator_controller.resolve.selection.recorded_plans import BindingPlan, binding_plans, is_followed, pinned

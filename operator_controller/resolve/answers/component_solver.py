@@ -21,18 +21,22 @@ from operator_controller.resolve.answers import component_answers
 from operator_controller.resolve.answers.answer import Answer, AnswerKind, Member
 from operator_controller.resolve.answers.answer_maker import ExplainedChoices
 from operator_controller.resolve.answers.deletion_answers import deletion_answers
-from operator_controller.resolve.documents.catalog_documents import Documents, ParsedDocuments
-from operator_controller.resolve.documents.catalog_index import CatalogIndex, CatalogLost
+from operator_controller.resolve.documents.catalog_documents import (
+    CatalogIndex,
+    CatalogLost,
+    Documents,
+    ParsedDocuments,
+)
 from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES
 from operator_controller.resolve.formatting import join_names, plain_value
 from operator_controller.resolve.requirements.rule_evaluations import RulesTooCostly
-from operator_controller.resolve.selection.component_part import (
+from operator_controller.resolve.selection.components import (
     ComponentPart,
     PartMaker,
     digest_of,
+    find_components,
     without_idle_catalogs,
 )
-from operator_controller.resolve.selection.components import find_components
 from operator_controller.resolve.selection.package_domain import DomainCache
 from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource, ClusterSnapshot, OperatorRequest
 from operator_controller.resolve.solver.optimum import Optimizer

@@ -16,8 +16,7 @@ from aiohttp import ClientSession, ClientTimeout, web
 
 from olmkit.api.catalogs import Catalog
 from operator_controller.catalog_cache.client import CONTENT_RETRY_DELAY_SECONDS, CatalogClient
-from operator_controller.catalog_cache.content_store import STATE_FILE
-from operator_controller.catalog_cache.content_writer import MAX_PACKAGES
+from operator_controller.catalog_cache.content_store import MAX_PACKAGES, STATE_FILE
 from operator_controller.catalog_cache.session import REQUEST_TIMEOUT, CatalogSession
 from operator_controller.catalog_cache.stored_documents import (
     DOCUMENTS_FILE,

@@ -10,7 +10,7 @@ from olmkit.store.store import Store
 from operator_controller.catalog_cache.stored_documents import DOCUMENTS_FILE, INDEX_FILE, ContentDocuments
 from operator_controller.resolve.documents.catalog_documents import ContentMissing, Documents
 from tests.integration.operator_controller.catalog_cache.test_client import FIRST, SECOND, document, lines
-from tests.integration.operator_controller.catalog_cache.test_content_writer import VALID, written
+from tests.integration.operator_controller.catalog_cache.test_content_store_writer import VALID, written
 
 
 def test_documents_are_read_by_the_digest_of_a_content(tmp_path: Path) -> None:

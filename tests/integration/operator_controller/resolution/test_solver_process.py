@@ -14,7 +14,7 @@ import pytest
 
 from olmkit.jobs import KeptWorker, Limits, Sandbox
 from olmkit.store.store import Store
-from operator_controller.catalog_cache.content_writer import IDENTITY, write_content
+from operator_controller.catalog_cache.content_store import IDENTITY, write_content
 from operator_controller.resolution import solver_process
 from operator_controller.resolution.solve_request import SOLVE
 from operator_controller.resolution.solver_process import NumberedSnapshot, Solution, SolverProcess

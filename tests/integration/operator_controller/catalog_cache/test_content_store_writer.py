@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from olmkit.store.store import Store
-from operator_controller.catalog_cache.content_writer import (
+from operator_controller.catalog_cache.content_store import (
     GZIP,
     IDENTITY,
     MAX_CONTENT_BYTES,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from catalogd.ingest.hashing_writer import WRITE_BATCH_BYTES, HashingWriter
+from catalogd.ingest.content_writer import WRITE_BATCH_BYTES, HashingWriter
 from olmkit.store.checksums import HASH_CHUNK_SIZE, FileChecksums, compute_checksums
 
 DIGEST = "sha256:" + "c" * 64
@@ -49,7 +49,7 @@ _SMALL = """
 import sys
 import orjson
 from pathlib import Path
-from catalogd.ingest.hashing_writer import HashingWriter
+from catalogd.ingest.content_writer import HashingWriter
 
 def peak():  # of this program only: getrusage starts with the size of the parent process
     (line,) = (line for line in open("/proc/self/status") if line.startswith("VmHWM:"))

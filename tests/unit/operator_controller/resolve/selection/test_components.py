@@ -7,16 +7,15 @@ from typing import Any
 
 import pytest
 
-from operator_controller.resolve.documents.catalog_documents import ParsedDocuments
-from operator_controller.resolve.documents.catalog_index import CatalogIndex
+from operator_controller.resolve.documents.catalog_documents import CatalogIndex, ParsedDocuments
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts, ClusterKind
-from operator_controller.resolve.selection.component_part import (
+from operator_controller.resolve.selection.components import (
+    Component,
     ComponentPart,
     PartMaker,
     digest_of,
     without_idle_catalogs,
 )
-from operator_controller.resolve.selection.components import Component
 from operator_controller.resolve.snapshot.cluster_snapshot import (
     CatalogSource,
     ClusterSnapshot,
