@@ -163,4 +163,6 @@ def _message(error: Exception) -> str:
         return "its certificate is not trusted"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return "no connection"
     return str(error) or type(error).__name__

@@ -126,7 +126,9 @@ class FollowerInputs:
 
 
 @contextlib.asynccontextmanager
-async def following(catalog_store: CatalogStore, inputs: FollowerInputs) -> AsyncIterator[None]:
+async def following(
+    catalog_store: CatalogStore, inputs: FollowerInputs, scheme: str = PlainPeers.scheme
+) -> AsyncIterator[None]:
     """A running follower that polls often."""
 
     def leader() -> Leader | None:
@@ -134,7 +136,9 @@ async def following(catalog_store: CatalogStore, inputs: FollowerInputs) -> Asyn
         found = inputs.leader if inputs.polls > 1 or inputs.first is None else inputs.first
         return None if found is None else Leader(found, Term(found, 0, ""))
 
-    follower = Follower(catalog_store, leader, lambda: inputs.desired, PlainPeers(), poll_interval=0.05)
+    peers = PlainPeers()
+    peers.scheme = scheme
+    follower = Follower(catalog_store, leader, lambda: inputs.desired, peers, poll_interval=0.05)
     running = asyncio.create_task(follower.run())
     try:
         yield

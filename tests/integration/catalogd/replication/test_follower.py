@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +15,7 @@ from catalogd.storage.catalog_store import CatalogStore
 from tests.cluster.proxy import Proxy
 from tests.integration.catalogd.catalog_stores import ONE, TWO, blobs_of, damage
 from tests.integration.catalogd.replicas import FollowerInputs, Replica, following, log_text, proxied, replica, until
+from tests.servers.raw_server import speaking
 
 LARGE = 24 * 1024 * 1024
 """Bytes of content that is on its way for a while."""
@@ -192,6 +194,20 @@ async def test_a_start_before_there_is_a_leader_logs_no_problem(
 async def test_a_missing_leader_is_reported(follower: Replica, caplog: pytest.LogCaptureFixture) -> None:
     async with following(follower.catalog_store, FollowerInputs("")):
         await until(lambda: "the leader is not known" in log_text(caplog))
+
+
+async def test_a_connection_that_is_cut_before_there_is_tls_is_reported_without_its_address(
+    follower: Replica, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+
+    async with speaking(hang_up) as address, following(follower.catalog_store, FollowerInputs(address), "https"):
+        await until(lambda: "the leader cannot be reached" in log_text(caplog))
+    text = log_text(caplog)
+    assert "the leader cannot be reached: no connection" in text
+    assert "ssl" not in text
+    assert address not in text
 
 
 async def test_only_the_catalogs_of_the_cluster_decide_what_is_removed(leader: Replica, follower: Replica) -> None:
