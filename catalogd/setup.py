@@ -34,8 +34,8 @@ from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import Controller
 from olmkit.runtime.informer import Informer, without_managed_fields
 from olmkit.runtime.manager import Manager
-from olmkit.runtime.publish import ProgressRules, Publisher
 from olmkit.runtime.source_secrets import SourceSecrets
+from olmkit.runtime.status_publisher import ProgressRules, Publisher
 from olmkit.sources.access import Access
 from olmkit.sources.errors import quoted
 from olmkit.sources.oci.reference import is_host

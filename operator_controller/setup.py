@@ -14,7 +14,7 @@ from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import Controller
 from olmkit.runtime.informer import Change, Informer
 from olmkit.runtime.manager import Manager
-from olmkit.runtime.publish import ProgressRules, Publisher
+from olmkit.runtime.status_publisher import ProgressRules, Publisher
 from olmkit.tls.client_tls import ClientTls
 from olmkit.tls.service import CATALOG_SERVICE
 from operator_controller.catalog_cache.client import CatalogClient, clean_cache

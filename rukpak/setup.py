@@ -17,8 +17,8 @@ from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import ConsecutivePasses, Controller
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.manager import Manager, Settings
-from olmkit.runtime.publish import ProgressRules, Publisher
 from olmkit.runtime.source_secrets import SourceSecrets
+from olmkit.runtime.status_publisher import ProgressRules, Publisher
 from olmkit.sources.access import Access
 from olmkit.store.store import Store
 from rukpak.admission.probe import AdmissionProbe

@@ -35,8 +35,8 @@ from olmkit.api.catalogs import MAX_REFRESH_LENGTH, REFRESH_ANNOTATION, Catalog,
 from olmkit.api.conditions import StatusReport, truncate
 from olmkit.errors import Blocked, OlmError
 from olmkit.jobs import Failed, Finished, JobReason, Queued, Running
-from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Reconciler
+from olmkit.runtime.status_publisher import Publisher
 from olmkit.sources.errors import BadContent
 from olmkit.store.disk_errors import DiskReason
 

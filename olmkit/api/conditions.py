@@ -34,7 +34,7 @@ class DesiredCondition:
 
 @dataclass(frozen=True)
 class Transition:
-    """A condition that is new, or whose status or reason changed. It is logged, and may be an Event (olmkit.runtime.recorder)."""
+    """A condition that is new, or whose status or reason changed. It is logged; event_choice.py decides if it is an Event."""
 
     type: str
     status: ConditionValue

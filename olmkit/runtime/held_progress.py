@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from olmkit.runtime.recorder import failures_of
+from olmkit.runtime.event_choice import failures_of
 
 FIRST_DELAY = timedelta(seconds=1)
 """How long progress of an object is held back if its status does not report any yet."""

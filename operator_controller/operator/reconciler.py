@@ -14,8 +14,8 @@ from olmkit.api.meta import ORPHAN_FINALIZER, Object
 from olmkit.api.operators import ConditionType, Operator, OperatorStatus
 from olmkit.api.ownership import is_dependency
 from olmkit.runtime.informer import Change
-from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Reconciler
+from olmkit.runtime.status_publisher import Publisher
 from operator_controller.operator.act import OperatorActions
 from operator_controller.operator.decide import decide
 from operator_controller.operator.dependencies import DeletionEvaluation, is_unused

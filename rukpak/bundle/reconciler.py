@@ -20,8 +20,8 @@ from olmkit.api.conditions import StatusReport
 from olmkit.api.meta import Object
 from olmkit.errors import Waiting
 from olmkit.runtime.informer import Informer
-from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Reconciler
+from olmkit.runtime.status_publisher import Publisher
 from rukpak.bundle.act import BundleActions
 from rukpak.bundle.decide import decide
 from rukpak.bundle.report import report

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Reconciler
+from olmkit.runtime.status_publisher import Publisher
 from olmkit.stored_times import time_left
 from rukpak.bundledeployment.act import BundleDeploymentActions, Memory
 from rukpak.bundledeployment.cost import remaining_cost

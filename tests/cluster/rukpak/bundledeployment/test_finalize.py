@@ -17,7 +17,7 @@ from olmkit.api.bundledeployments import (
     KEEP_ANNOTATION,
 )
 from olmkit.runtime.client import Client
-from olmkit.runtime.recorder import EVENT
+from olmkit.runtime.event_choice import EVENT
 from rukpak.bundledeployment import finalize, waiting
 from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES
 from tests.cluster.rukpak.harness import (

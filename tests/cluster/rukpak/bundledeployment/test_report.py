@@ -9,8 +9,8 @@ import pytest
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import COUNT_ANNOTATION
 from olmkit.runtime.client import Client
+from olmkit.runtime.event_choice import EVENT
 from olmkit.runtime.informer import Change
-from olmkit.runtime.recorder import EVENT
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,

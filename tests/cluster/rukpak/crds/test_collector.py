@@ -9,10 +9,10 @@ from olmkit.api.meta import Object
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
 from rukpak.crd_safety.compare import compare
+from rukpak.crd_safety.dropped_fields import dropped
 from rukpak.crd_safety.evidence import Check, Evidence, Form
 from rukpak.crd_safety.forms import wanted_forms
 from rukpak.crd_safety.page import evaluate
-from rukpak.crd_safety.pruning import dropped
 from rukpak.crds.collector import Collector, Subject
 from tests.cluster.rukpak.harness import Harness, definition, kind_of, namespace, thing
 

@@ -24,7 +24,7 @@ from olmkit.api.conditions import StatusReport, format_timestamp
 from olmkit.api.deployed_objects import ObjectReference
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Unavailable, Waiting
-from olmkit.runtime.recorder import choose_events
+from olmkit.runtime.event_choice import choose_events
 from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.health_result import Health
 from rukpak.bundledeployment.plan import (

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from olmkit.errors import Waiting
-from olmkit.runtime.recorder import choose_events
+from olmkit.runtime.event_choice import choose_events
 from rukpak.bundledeployment.evaluate import evaluate
 from rukpak.bundledeployment.health_result import Health
 from rukpak.bundledeployment.plan import Apply, Done, Keep, PhaseStep, RollBack

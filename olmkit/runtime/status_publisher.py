@@ -1,5 +1,5 @@
 """Writes the status of an object if it differs, logs conditions that change or are removed, and writes the Events that
-olmkit.runtime.recorder chooses.
+olmkit.runtime.event_choice chooses.
 
 The last step of each pass; one Publisher per controller. The status is written with the resourceVersion it was computed from, so
 that a pass over an old object cannot overwrite a newer status: it raises Conflict, and the queue makes another pass. A status
@@ -23,9 +23,7 @@ from olmkit.api.conditions import MAX_SUMMARY_BYTES, PendingEvent, StatusReport,
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, Conflict, NotFound
 from olmkit.runtime.client import Client
-from olmkit.runtime.event_limit import EventLimit
-from olmkit.runtime.held_progress import HeldProgress, is_progress
-from olmkit.runtime.recorder import (
+from olmkit.runtime.event_choice import (
     EVENT,
     Conditions,
     Reporter,
@@ -35,6 +33,8 @@ from olmkit.runtime.recorder import (
     new_blockers,
     removed_conditions,
 )
+from olmkit.runtime.event_limit import EventLimit
+from olmkit.runtime.held_progress import HeldProgress, is_progress
 
 MAX_FAILURES_REMEMBERED = 4096
 """Objects whose last failure is remembered until they recover; beyond that the oldest is taken from the status again."""

@@ -17,9 +17,9 @@ from olmkit.api.catalogs import CatalogStatus
 from olmkit.api.conditions import PendingEvent, StatusReport, Transition
 from olmkit.errors import Conflict, NotFound
 from olmkit.runtime.client import Client
+from olmkit.runtime.event_choice import EVENT
 from olmkit.runtime.event_limit import BURST
-from olmkit.runtime.publish import ProgressRules, Publisher
-from olmkit.runtime.recorder import EVENT
+from olmkit.runtime.status_publisher import ProgressRules, Publisher
 from tests.cluster.olmkit.conftest import Object, until_allowed
 
 BROKEN = Transition("Ready", "False", "NotServed", "nothing is served")
@@ -110,7 +110,7 @@ async def test_the_same_status_is_not_written_again(
 async def test_progress_is_written_if_it_lasts_and_an_outcome_at_once(
     client: Client, catalog: Object, written: Written, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", "olmkit.runtime.publish")
+    caplog.set_level("INFO", "olmkit.runtime.status_publisher")
     delays: asyncio.Queue[tuple[str, timedelta]] = asyncio.Queue()
     rules = ProgressRules(lambda name, delay: delays.put_nowait((name, delay)), frozenset({"phase"}))
     publish = Publisher(client, catalogs.KIND, "catalogd", written, rules)
@@ -220,10 +220,10 @@ async def test_a_new_blocker_under_the_same_reason_is_a_log_line_and_an_event(
     client: Client, catalog: Object, publish: Publisher, written: Written, caplog: pytest.LogCaptureFixture
 ) -> None:
     await publish(catalog, report({"observedGeneration": 1, "conditions": [broken()]}, [BROKEN]))
-    caplog.set_level("INFO", "olmkit.runtime.publish")
+    caplog.set_level("INFO", "olmkit.runtime.status_publisher")
     for message in ("0 of 1 is served", "1 of 2 is served", "1 of 2 is served"):
         await publish(written.last, report({"observedGeneration": 1, "conditions": [{**broken(), "message": message}]}))
-    assert [record.getMessage() for record in caplog.records if record.name == "olmkit.runtime.publish"] == [
+    assert [record.getMessage() for record in caplog.records if record.name == "olmkit.runtime.status_publisher"] == [
         "Ready is False (NotServed): 0 of 1 is served"
     ]
     found = [(event["reason"], event["message"], event["count"]) for event in await events(client, catalog)]
@@ -258,9 +258,9 @@ async def test_a_recovery_that_another_process_reported_is_not_reported_again(
 async def test_each_transition_is_a_log_line(
     catalog: Object, publish: Publisher, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", "olmkit.runtime.publish")
+    caplog.set_level("INFO", "olmkit.runtime.status_publisher")
     await publish(catalog, report({"observedGeneration": 1, "conditions": [broken()]}, [BROKEN]))
-    (record,) = [record for record in caplog.records if record.name == "olmkit.runtime.publish"]
+    (record,) = [record for record in caplog.records if record.name == "olmkit.runtime.status_publisher"]
     assert record.getMessage() == "Ready is False (NotServed): nothing is served"
     assert (vars(record)["kind"], vars(record)["condition"]) == ("Catalog", "Ready")
 
@@ -270,9 +270,9 @@ async def test_a_removed_condition_is_a_log_line(
 ) -> None:
     stalled = condition(type="Stalled", reason="Blocked", message="nothing is served")
     await publish(catalog, report({"observedGeneration": 1, "conditions": [condition(), stalled]}))
-    caplog.set_level("INFO", "olmkit.runtime.publish")
+    caplog.set_level("INFO", "olmkit.runtime.status_publisher")
     await publish(written.last, report({"observedGeneration": 1, "conditions": [condition()]}))
-    (record,) = [record for record in caplog.records if record.name == "olmkit.runtime.publish"]
+    (record,) = [record for record in caplog.records if record.name == "olmkit.runtime.status_publisher"]
     assert record.getMessage() == "Stalled is removed (was True, Blocked): nothing is served"
     facts = ("Catalog", "Stalled", "Removed", "Blocked")
     assert tuple(vars(record)[key] for key in ("kind", "condition", "status", "reason")) == facts
@@ -304,7 +304,9 @@ async def test_the_status_is_written_without_permission_for_events(
         definitions.kubectl("delete", "clusterrolebinding,clusterrole", namespace)
     assert written.last["status"] == {"observedGeneration": 1}
     warned = [
-        record for record in caplog.records if record.name == "olmkit.runtime.publish" and record.levelname == "WARNING"
+        record
+        for record in caplog.records
+        if record.name == "olmkit.runtime.status_publisher" and record.levelname == "WARNING"
     ]
     assert [record.getMessage() for record in warned] == ["event not written"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from olmkit.api.conditions import ConditionValue, PendingEvent, Transition
-from olmkit.runtime.recorder import (
+from olmkit.runtime.event_choice import (
     MAX_EVENT_MESSAGE_BYTES,
     EventChoice,
     Reporter,

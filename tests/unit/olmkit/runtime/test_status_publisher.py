@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.runtime.publish import without_empties
+from olmkit.runtime.status_publisher import without_empties
 
 
 @pytest.mark.parametrize(
