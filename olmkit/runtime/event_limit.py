@@ -1,4 +1,5 @@
-"""How many Events are written about one object: a number at once, then one from time to time, as client-go's recorder does it.
+"""Limits the Events that are written about one object: a number at once, then one from time to time, as client-go's recorder does
+it.
 
 What changes again and again, or has another message each time, would fill the API
 server with Events, which it keeps for an hour. The status and the log have what is left out. Pure: the caller has the clock.
@@ -19,13 +20,13 @@ MAX_OBJECTS = 4096
 
 @dataclass(frozen=True)
 class EventLimit:
-    """How many Events each object has left."""
+    """The number of Events that each object has left."""
 
     _left: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
     """uid -> the number, and the time at which it was that."""
 
     def permits(self, uid: str, now: float) -> bool:
-        """Whether another Event about the object is written. `now` is a monotonic time in seconds."""
+        """Report whether another Event about the object is written. `now` is a monotonic time in seconds."""
         left, since = self._left.pop(uid, (float(BURST), now))
         left = min(left + (now - since) / SECONDS_PER_EVENT, BURST)
         is_permitted = left >= 1

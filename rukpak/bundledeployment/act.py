@@ -65,7 +65,7 @@ RECHECK_DELAY = timedelta(seconds=1)
 
 @dataclass(frozen=True)
 class Rejection:
-    """What the API server rejected last, and how long it is not retried."""
+    """The last rejection by the API server, and the time for which it is not retried."""
 
     cause: tuple[object, ...]
     """Generation, digest of the content, and what was rejected: a retry of the same has the same cause, in whichever words."""
@@ -86,7 +86,7 @@ class Rejection:
 
 @dataclass
 class Memory:
-    """What this process knows of the BundleDeployment of that uid in addition to the cluster.
+    """The knowledge of this process about the BundleDeployment of that uid in addition to the cluster.
 
     It may be lost at any time: it only saves writes and requests. The first part is recorded by `act` while it works, because a
     pass may be cut short, the second one by `publish`.

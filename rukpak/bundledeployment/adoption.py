@@ -1,4 +1,4 @@
-"""Whether an object that exists already may be taken over. Pure.
+"""Decides whether an object that exists already may be taken over. Pure.
 
 A BundleDeployment takes over only what nobody manages: another controller would change the object back, or delete it. What is a
 part of Kubernetes or of the suite is never taken over: the cluster would be damaged, at the latest when it is deleted with the
@@ -82,7 +82,7 @@ class PossibleOwner:
 
     @property
     def is_named(self) -> bool:
-        """Whether the mark says which objects these are, so that the one that is found may be named as the owner."""
+        """True if the mark says which objects these are, so that the one that is found may be named as the owner."""
         return self.selector != _ORIGINAL
 
 
@@ -99,7 +99,7 @@ class Claim:
 
     @property
     def names_nobody(self) -> bool:
-        """Whether something would have to exist, and the marks do not say what."""
+        """True if something would have to exist, and the marks do not say what."""
         return bool(self.owners) and not any(owner.is_named for owner in self.owners)
 
 
@@ -116,7 +116,7 @@ def claims_of(metadata: Mapping[str, Any]) -> tuple[Claim, ...]:
 
 
 def owner_of(metadata: Mapping[str, Any], name_of: Callable[[str], str], departed: Collection[str] = ()) -> str:
-    """Who manages the object with this metadata, for messages; empty if nobody does.
+    """Name the owner of the object with this metadata, for messages; empty if nobody manages it.
 
     `name_of` returns the name of the BundleDeployment of a uid, empty when there is none. `departed`: tools that have marked the
     object and are known to manage it no longer.
@@ -161,7 +161,7 @@ def _system_of(metadata: Mapping[str, Any], labels: Mapping[str, str]) -> str:
 
 
 def _owners(tool: str, marks: Mapping[str, str], namespace: str) -> tuple[PossibleOwner, ...]:
-    """What would have to exist. Argo CD and Flux may manage this cluster from another one."""
+    """The objects of which one would have to exist. Argo CD and Flux may manage this cluster from another one."""
     found = {OLM_V0: _olm_v0_owners, HELM: _helm_owners}.get(tool)
     owners = tuple(found(marks, namespace)) if found is not None else ()
     # A mark that anyone may have written is no selector, and leads to no other path.

@@ -1,4 +1,5 @@
-"""What Ready announces before it is done because it cannot be undone, and whether the status has it.
+"""Finds the changes that Ready announces before they are made because they cannot be undone, and checks whether the status has
+them.
 
 Nothing of it is done before: decide has the status written first. Pure.
 """
@@ -17,20 +18,21 @@ DIGEST_LENGTH = 16
 
 
 def is_announced(world: World, evaluation: Evaluation) -> bool:
-    """Whether the status has announced everything that the evaluation has to announce; also if that is nothing."""
+    """Report whether the status has announced everything that the evaluation has to announce; also if that is nothing."""
     wanted = _announcement(evaluation)
     return wanted is None or world.deployment.status.announced == wanted
 
 
 def reported(world: World, evaluation: Evaluation, outcome: Outcome) -> Announcement | None:
-    """What the status has announced after the pass. A pass that failed has announced nothing new: its message begins with the
-    error, and may be truncated."""
+    """The announcement that the status has after the pass. A pass that failed has announced nothing new: its message begins with
+    the error, and may be truncated."""
     wanted = _announcement(evaluation)
     return wanted if isinstance(outcome, Done) or wanted == world.deployment.status.announced else None
 
 
 def _announcement(evaluation: Evaluation) -> Announcement | None:
-    """What is to be announced; None: nothing. The reason for which a deletion is held stands in place of what it deletes."""
+    """The changes that are to be announced; None if there are none. The reason for which a deletion is held stands in place of
+    what it deletes."""
     is_foreign = bool(evaluation.foreign_objects) and not evaluation.deletion_hold
     if not is_foreign and not evaluation.storage_moves:
         return None

@@ -53,7 +53,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _ApplyPass:
-    """What one apply needs; `last_applied`, `applied` and `changes` are added to."""
+    """The inputs and results of one apply; `last_applied`, `applied` and `changes` are added to."""
 
     world: World
     plan: Apply

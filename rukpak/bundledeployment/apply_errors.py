@@ -1,4 +1,4 @@
-"""What a failed apply means: errors with messages for users. Never writes.
+"""Turns a failed apply into an error with a message for users. Never writes.
 
 others have removed its label         how it is taken back
 another one has the object            ApplyRejected, which names the owner
@@ -130,16 +130,16 @@ class ApplyErrors:
         raise ApplyRejected(Reason.BLOCKED, text, CONFLICT_RETRY_DELAY, conflicting_objects=frozenset(conflicting))
 
     def _has_lost_label(self, uid: str, key: ObjectKey, live: Object, found: Ownership) -> bool:
-        """Whether this BundleDeployment has applied the object, and others have removed its label or given it another one. What
-        an earlier one of its name has left without a label was left on purpose. A CustomResourceDefinition is never taken back:
-        what replaces it would have to be compared with it first."""
+        """Report whether this BundleDeployment has applied the object, and others have removed its label or given it another one.
+        What an earlier one of its name has left without a label was left on purpose. A CustomResourceDefinition is never taken
+        back: what replaces it would have to be compared with it first."""
         is_nobodys = not found.owner and found.departed is None and key[:2] != CRD
         return is_nobodys and has_applied_since(live, manager_name(self.holder(uid)), self.since)
 
     def _ownership(
         self, key: ObjectKey, metadata: Object, found: Ownership, claim: Claim | None, by: ConflictingObject | None
     ) -> str:
-        """Who has the object, and what to do: first what keeps it and its data."""
+        """Say who has the object, and what to do: first what keeps it and its data."""
         owner = found.owner
         is_crd = key[:2] == CRD
         then = (IS_TAKEN_OVER if self.adopts else SET_POLICY) + (WITH_RESOURCES if is_crd else "")
@@ -232,7 +232,7 @@ def _who_left(departed: Departed) -> str:
 
 
 def _what_goes(kind: Kind) -> str:
-    """What is deleted with an object of the kind, or may seem to be, as a sentence without its full stop."""
+    """Say what is deleted with an object of the kind, or may seem to be, as a sentence without its full stop."""
     if "." in kind.group and not kind.group.endswith(".k8s.io"):
         return " This deletes what its operator keeps for it, too"
     return WHAT_DELETION_TAKES.get(kind.group_kind, "")

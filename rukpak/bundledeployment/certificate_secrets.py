@@ -54,7 +54,7 @@ class CertificateSecrets:
     _known: OrderedDict[_Identity, ServingCertificate] = field(default_factory=OrderedDict)
 
     async def read(self, world: World, contents: Iterable[Content]) -> dict[ObjectKey, ServingCertificate]:
-        """What is in the Secrets of the bundles, without those that do not exist or cannot be read now."""
+        """Read the certificates in the Secrets of the bundles, without those that do not exist or cannot be read now."""
         rendered = [content for content in contents if isinstance(content, RenderedBundle)]
         endpoints = {endpoint.secret_key: endpoint for content in rendered for endpoint in content.own_endpoints}
         found = {key: await self._read(world, endpoint) for key, endpoint in endpoints.items()}
@@ -76,7 +76,7 @@ class CertificateSecrets:
         return self._keep(live, endpoint)
 
     def _keep(self, live: Object, endpoint: Endpoint) -> ServingCertificate:
-        """What is in a Secret, kept until it is another version of it."""
+        """Read the certificate in a Secret, and keep the result until the Secret has another version."""
         identity = (*_identity(live), endpoint.host_names)
         certificate = self._known[identity] = secrets.read(live, endpoint.host_names)
         while len(self._known) > MAX_KEPT:

@@ -44,8 +44,8 @@ class ConversionWatch:
         self._watches = SharedWatches(informers, self._start)
 
     async def problems(self, world: World) -> dict[ObjectKey, str]:
-        """Why nobody converts the custom resources of its CustomResourceDefinitions, for messages. Watches their Services, and no
-        others."""
+        """Explain why nobody converts the custom resources of its CustomResourceDefinitions, for messages. Watches their
+        Services, and no others."""
         found = {
             key: crd for key in world.owned if (crd := world.crds.get(key.name)) is not None and _is_converted(key, crd)
         }
@@ -83,7 +83,7 @@ class ConversionWatch:
 
 
 def _is_converted(key: ObjectKey, crd: CustomResourceDefinition) -> bool:
-    """Whether the API server may ask a Service to convert its custom resources."""
+    """Report whether the API server may ask a Service to convert its custom resources."""
     return key[:2] == CRD and crd.conversion.is_webhook and bool(crd.conversion.service and crd.converted_versions)
 
 
@@ -110,7 +110,7 @@ def _service_fact(obj: Object) -> Object:
 
 
 def _slice_fact(obj: Object) -> Object:
-    """Whether an endpoint of an EndpointSlice is ready."""
+    """Make the object that shows whether an endpoint of an EndpointSlice is ready."""
     return {"metadata": _named(obj), _FACT: has_endpoint(obj)}
 
 

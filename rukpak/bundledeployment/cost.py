@@ -1,4 +1,4 @@
-"""How much of an installation is left to apply, so that small ones do not wait for large ones.
+"""Computes how much of an installation is left to apply, so that small ones do not wait for large ones.
 
 The queue of the controller compares the costs of its keys. Pure.
 """

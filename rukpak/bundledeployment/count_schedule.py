@@ -1,4 +1,4 @@
-"""When the custom resources of a BundleDeployment are counted: on request, and before its objects are deleted.
+"""Decides when the custom resources of a BundleDeployment are counted: on request, and before its objects are deleted.
 
 A BundleDeployment for which nobody requests a count causes no request to the API server. Pure.
 """
@@ -44,7 +44,7 @@ def count_request(deployment: BundleDeployment) -> str:
 
 
 def is_count_wanted(deployment: BundleDeployment) -> bool:
-    """Whether the status has counts."""
+    """Report whether the status has to have counts."""
     return bool(count_request(deployment)) or deployment.metadata.deleting
 
 

@@ -42,7 +42,7 @@ class CrdChangeReader:
     async def problems(
         self, world: World, items: Iterable[RenderedObject]
     ) -> Mapping[str, tuple[Problem, ...] | ApiError]:
-        """What each of these CustomResourceDefinitions of the bundle breaks, by name."""
+        """Find the rules that each of these CustomResourceDefinitions of the bundle breaks, by name."""
         return {item.key.name: await self._problems(world, item) for item in items}
 
     async def _problems(self, world: World, item: RenderedObject) -> tuple[Problem, ...] | ApiError:

@@ -1,4 +1,5 @@
-"""Whether the CustomResourceDefinitions of a bundle may replace those on the cluster, before anything of the bundle is applied.
+"""Decides whether the CustomResourceDefinitions of a bundle may replace those on the cluster, before anything of the bundle is
+applied.
 
 The rules of rukpak.crd_safety decide which custom resources are checked against the new schemas, in another process, and what
 they showed decides about the upgrade. A repair of what others changed is no upgrade, and is not checked. Pure.
@@ -56,19 +57,19 @@ def _is_replaced(world: World, item: RenderedObject) -> bool:
 
 
 def _is_taken_over(world: World, crd: CustomResourceDefinition) -> bool:
-    """Whether another BundleDeployment released it, or the spec permits to take it over. A label alone is no owner: if the
+    """Report whether another BundleDeployment released it, or the spec permits to take it over. A label alone is no owner: if the
     definition has one, the apply finds it out."""
     return (bool(crd.released_by) and not crd.owner_uid) or world.adopts
 
 
 def _is_upgrade(world: World) -> bool:
-    """Whether another bundle is installed; also when the template was reverted during an upgrade."""
+    """Report whether another bundle is installed; also when the template was reverted during an upgrade."""
     ready = find_condition(world.deployment.status.conditions, ConditionType.READY)
     return world.active_bundle != world.target_bundle or (ready is not None and ready.reason == Reason.UPGRADING)
 
 
 def blocker(world: World) -> OlmError | None:
-    """Why the CustomResourceDefinitions cannot be replaced; None: they can, or there are none to be replaced."""
+    """Explain why the CustomResourceDefinitions cannot be replaced; None if they can, or if there are none to be replaced."""
     unread = {name: error for name, error in world.crd_problems.items() if isinstance(error, ApiError)}
     if unread:
         texts = list_names(f"{name}: {error.message}" for name, error in unread.items())

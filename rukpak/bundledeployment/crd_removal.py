@@ -1,4 +1,5 @@
-"""Whether a BundleDeployment that is being deleted removes its CustomResourceDefinitions with all custom resources of theirs.
+"""Decides whether a BundleDeployment that is being deleted removes its CustomResourceDefinitions with all custom resources of
+theirs.
 
 While it does, whatever is created of such a kind is deleted at once: the kind counts as not served for all others. Called by
 events with BundleDeployments as read, and by rukpak.admission.deletions; rukpak.bundledeployment.finalize does what is said
@@ -19,13 +20,13 @@ ORPHAN = "Orphan"
 
 
 def policy_of(deployment: Mapping[str, Any]) -> str:
-    """What the deletion of a BundleDeployment removes by its own spec."""
+    """The deletion policy of the BundleDeployment's own spec."""
     policy: str = deployment["spec"].get("deletionPolicy", CASCADE)
     return policy
 
 
 def removes_custom_resources(deployment: Mapping[str, Any]) -> bool:
-    """Whether its deletion has begun, is not held, and removes custom resources; not before that, and not after it."""
+    """Report whether its deletion has begun, is not held, and removes custom resources; not before that, and not after it."""
     metadata = deployment["metadata"]
     is_deleting = "deletionTimestamp" in metadata and FINALIZER in (metadata.get("finalizers") or ())
     is_held = bool((metadata.get("annotations") or {}).get(DELETION_HOLD_ANNOTATION))

@@ -1,4 +1,4 @@
-"""Which Namespaces rukpak created: recorded in the status of each of their members, by uid, and read from nowhere else.
+"""Records the Namespaces that rukpak created: in the status of each of their members, by uid, and read from nowhere else.
 
 A Namespace that rukpak created is deleted with its last member, and with everything in it. What the Namespace itself shows is not
 evidence of that: labels are copied, and who may patch a Namespace can apply as any field manager.
@@ -53,7 +53,7 @@ def _is_member(namespace: NamespaceInfo, raw: Mapping[str, Any]) -> bool:
 
 
 def _is_recorded(namespace: NamespaceInfo, raw: Mapping[str, Any]) -> bool:
-    """Whether the status of a BundleDeployment says that rukpak created this Namespace."""
+    """Report whether the status of a BundleDeployment says that rukpak created this Namespace."""
     recorded = (raw.get("status") or {}).get("createdNamespaces") or ()
     entry = next((entry for entry in recorded if entry["name"] == namespace.name), None)
     if entry is None:
@@ -67,7 +67,7 @@ def _uid(raw: Mapping[str, Any]) -> str:
 
 
 def is_recorded(world: World, plan: Apply) -> bool:
-    """Whether the status says what the plan is about to do: which Namespaces it creates, and that it creates no others."""
+    """Report whether the status says what the plan is about to do: which Namespaces it creates, and that it creates no others."""
     intended = {entry.name for entry in _known(world).values() if entry.uid is None}
     names = {item.key.name for step in plan.steps for item in step.items if item.key[:2] == NAMESPACE}
     created = names - world.namespaces.keys() - plan.content.external_namespaces
@@ -107,6 +107,6 @@ def _bundled(world: World) -> set[str]:
 
 
 def _is_complete(world: World) -> bool:
-    """Whether it is known which Namespaces its bundles contain; a BundleDeployment that is being deleted needs none."""
+    """Report whether it is known which Namespaces its bundles contain; a BundleDeployment that is being deleted needs none."""
     contents = (world.content,) if world.is_target_active else (world.content, world.active_content)
     return world.deployment.metadata.deleting or all(isinstance(content, RenderedBundle) for content in contents)

@@ -204,7 +204,7 @@ def _prepare(world: World, _: Evaluation) -> Plan | None:
 
 
 def _announce(world: World, evaluation: Evaluation) -> Plan | None:
-    """What the upgrade changes for good is announced when the revision begins, and again if it changes later."""
+    """Announce what the upgrade changes for good, when the revision begins, and again if it changes later."""
     return None if begins(world) or is_announced(world, evaluation) else Announce()
 
 
@@ -233,7 +233,7 @@ def _rotate(world: World, _: Evaluation) -> Plan | None:
 
 
 def _await_success(world: World, evaluation: Evaluation) -> Plan | None:
-    """What a rollback needs is kept until the target has succeeded."""
+    """Keep what a rollback needs until the target has succeeded."""
     return (_requeue(world, evaluation) or Keep()) if world.fallback is not None else None
 
 

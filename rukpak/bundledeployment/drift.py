@@ -23,7 +23,8 @@ MAX_DOUBLINGS = 6
 
 
 def is_up_to_date(world: World, item: RenderedObject) -> bool:
-    """Whether the object is as it was applied last, with this manifest; also while it is contested, or left by a rollback."""
+    """Report whether the object is as it was applied last, with this manifest; also while it is contested, or left by a
+    rollback."""
     if world.is_left(item.key):
         return True
     last = world.last_applied.get(item.key)
@@ -34,7 +35,7 @@ def is_up_to_date(world: World, item: RenderedObject) -> bool:
 
 
 def is_contested(world: World, item: RenderedObject) -> bool:
-    """Whether others change our fields of the object repeatedly, and it is left unchanged for a while."""
+    """Report whether others change our fields of the object repeatedly, and it is left unchanged for a while."""
     if world.is_left(item.key):
         return False
     return is_up_to_date(world, item) and fields_hash(world, item.key) != world.last_applied[item.key].fields_hash

@@ -1,4 +1,4 @@
-"""Whether the API server can call the endpoints of a bundle: a pod is ready, and completes a TLS handshake.
+"""Checks whether the API server can call the endpoints of a bundle: a pod is ready, and completes a TLS handshake.
 
 Whether a handshake can be tried at all is not known: this process may be outside the network of the pods. So an address to which
 there is no route, or that does not answer in time, counts as able by the readiness of its pod; one that refuses the connection
@@ -35,7 +35,7 @@ MAX_ADDRESSES = 3
 
 
 class EndpointState(NamedTuple):
-    """Whether an endpoint can be called, as it was found."""
+    """The result of a check whether an endpoint can be called."""
 
     problem: str
     """Why it cannot; empty: it can."""
@@ -52,8 +52,8 @@ class EndpointProbe:
     async def state(
         self, endpoint: Endpoint, certificate: ServingCertificate | None, refused_since: datetime | None, now: datetime
     ) -> EndpointState:
-        """Whether the endpoint can be called. Without a certificate any one is accepted: another issues it. `refused_since`: that
-        of the state before."""
+        """Check whether the endpoint can be called. Without a certificate any one is accepted: another issues it.
+        `refused_since`: that of the state before."""
         try:
             selector = f"{SERVICE_LABEL}={endpoint.service}"
             slices, _ = await self.client.list(ENDPOINT_SLICES, endpoint.namespace, selector)
@@ -125,7 +125,7 @@ def _context(certificate: ServingCertificate | None) -> ssl.SSLContext:
 
 
 async def _handshake(address: str, port: int, endpoint: Endpoint, context: ssl.SSLContext) -> Exception | None:
-    """Why the handshake failed; None if it succeeded, or if there is no way to the address."""
+    """Return the error of the handshake; None if it succeeded, or if there is no way to the address."""
     try:
         async with asyncio.timeout(HANDSHAKE_TIMEOUT_SECONDS):
             name = f"{endpoint.common_name}.svc"

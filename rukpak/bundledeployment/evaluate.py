@@ -1,4 +1,4 @@
-"""What a World means for its BundleDeployment, evaluated once per pass: as soon as all that it depends on is read.
+"""Evaluates a World for its BundleDeployment, once per pass: as soon as all that the evaluation depends on is read.
 
 What is read after it depends on it; decide and report get it. Pure.
 """
@@ -51,7 +51,7 @@ def storage_moves(world: World) -> tuple[StorageMove, ...]:
 
 
 def _interruptions(world: World) -> str:
-    """What is said about the conversion of custom resources before it changes."""
+    """Say which requests fail while the conversion of custom resources changes."""
     content = world.content
     if not world.is_upgrade or not isinstance(content, RenderedBundle):
         return ""

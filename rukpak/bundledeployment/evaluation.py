@@ -22,7 +22,7 @@ class StorageMove(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What `decide` acts on and `report` reports."""
+    """The facts that `decide` acts on and `report` reports."""
 
     blocker: OlmError | None = None
     """Why the desired Bundle cannot be installed, as far as that is known without a request to the API server."""

@@ -85,7 +85,7 @@ class EventMapper:
             yield from (name for name, raw in _named(self.deployments.objects) if _is_stalled(raw))
 
     def _successors(self, change: Change) -> Iterator[str]:
-        """When the BundleDeployment may leave its Namespaces: the other members without a record of them."""
+        """The other members of its Namespaces without a record of them, when the BundleDeployment may leave these."""
         if change.new is None or (change.old is not None and _asked(change.old) == _asked(change.new)):
             return
         for name in recorded_namespaces(change.new):
@@ -95,7 +95,8 @@ class EventMapper:
                 yield from (raw["metadata"]["name"] for raw in found if name not in recorded_namespaces(raw))
 
     def _predecessors(self, change: Change) -> Iterator[str]:
-        """When its record changes: those that are being deleted and have a record of the same Namespaces."""
+        """The members that are being deleted and have a record of the same Namespaces, when the record of the BundleDeployment
+        changes."""
         old, new = (frozenset(recorded_namespaces(raw)) if raw else frozenset() for raw in (change.old, change.new))
         for name in sorted(old ^ new):
             for raw in self.deployments.by_index(CREATED_INDEX, name):
@@ -163,7 +164,7 @@ def controller_references(obj: Object) -> list[Object]:
 
 
 def _asked(raw: Object) -> object:
-    """What people ask of it: a change may make it leave a Namespace."""
+    """The parts that people change: a change may make it leave a Namespace."""
     return raw["metadata"]["generation"], raw["metadata"].get("deletionTimestamp")
 
 

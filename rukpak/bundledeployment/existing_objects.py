@@ -104,7 +104,7 @@ class ExistingObjectsChecker:
         return Subject(live, await asyncio.to_thread(orjson.loads, body), problems)
 
     async def _is_known(self, name: str, kind: Kind) -> bool:
-        """Whether each custom resource was checked as it is: their generations tell, which are listed without the fields."""
+        """Report whether each custom resource was checked in its present generation."""
         seen = self._seen[name].get(kind, {})
         try:
             async for objects, _ in self.client.pages(kind, metadata_only=True):

@@ -193,9 +193,9 @@ def _describe(words: str, entries: list[LabeledObject | CustomResource]) -> str:
 
 
 def abandon_hint(world: World, errors: Iterable[ApiError] = ()) -> str:
-    """How to proceed when an object cannot be deleted, as the end of a message. What is left behind is never removed. So this is
-    empty while the deletion is younger than STUCK_AFTER, in which most of what refuses passes, and if any of the `errors` of the
-    API server says nothing about the object: too many requests, a server or a webhook that does not answer."""
+    """Say how to proceed when an object cannot be deleted, as the end of a message. What is left behind is never removed. So this
+    is empty while the deletion is younger than STUCK_AFTER, in which most of what refuses passes, and if any of the `errors` of
+    the API server says nothing about the object: too many requests, a server or a webhook that does not answer."""
     began = world.deployment.metadata.deletion_timestamp
     may_pass = any(isinstance(error, Unavailable) or error.status == HTTPStatus.UNAUTHORIZED for error in errors)
     if may_pass or began is None or not has_passed(datetime.fromisoformat(began), STUCK_AFTER, world.now):
@@ -248,7 +248,7 @@ def _remaining_namespaces(world: World, retention: Retention) -> tuple[Namespace
 
 
 def _is_left_behind(world: World, uid: str) -> bool:
-    """Whether the API server refuses to delete the object, and it may stay."""
+    """Report whether the API server refuses to delete the object, and it may stay."""
     return world.abandoned and uid in world.undeletable
 
 

@@ -1,4 +1,4 @@
-"""Whether an installed object is healthy, in progress, or failed. Pure.
+"""Evaluates whether an installed object is healthy, in progress, or failed. Pure.
 
 The rules are those of kstatus, which `kubectl wait` and GitOps tools follow, for built-in kinds and for custom resources; objects
 of other built-in kinds count as healthy. Health is read from the objects, not from their apply. Whether progress has exceeded its
@@ -26,7 +26,7 @@ _KUBERNETES_DOMAIN = ".k8s.io"
 
 
 def has_health(group_kind: tuple[str, str]) -> bool:
-    """Whether objects of the (group, kind) may be unhealthy: those with a rule, and custom resources."""
+    """Report whether objects of the (group, kind) may be unhealthy: those with a rule, and custom resources."""
     group, _ = group_kind
     return group_kind in _RULES or not (group in _KUBERNETES_GROUPS or group.endswith(_KUBERNETES_DOMAIN))
 

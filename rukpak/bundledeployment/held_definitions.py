@@ -1,4 +1,4 @@
-"""What an upgrade leaves of a CustomResourceDefinition until the pods of the new version convert its custom resources.
+"""Decides what an upgrade leaves of a CustomResourceDefinition until the pods of the new version convert its custom resources.
 
 Such a definition is applied twice: with the others, in a form that keeps what is held; and with the webhooks, as the bundle has
 it, when its webhook can be called and no pod of the version before is behind it. What is held follows from the cluster alone, so

@@ -58,7 +58,7 @@ class History:
 
 
 def begins(world: World) -> bool:
-    """Whether the revision of the target begins with the next write, and another one is installed."""
+    """Report whether the revision of the target begins with the next write, and another one is installed."""
     return world.active_bundle is not None and world.target.revision is None
 
 
@@ -93,7 +93,7 @@ def time_to_deadline(revisions: Sequence[Revision], deadline: timedelta | None, 
 
 
 def _is_installed(world: World, outcome: Outcome) -> bool:
-    """Whether all objects of the target are applied."""
+    """Report whether all objects of the target are applied."""
     if isinstance(outcome, Done) and isinstance(outcome.plan, Activate):
         return True
     is_begun = isinstance(outcome, Done) and isinstance(outcome.plan, BeginRevision)
@@ -101,7 +101,7 @@ def _is_installed(world: World, outcome: Outcome) -> bool:
 
 
 def _has_begun(world: World, outcome: Outcome) -> bool:
-    """Whether an object of the target was, or was to be, written."""
+    """Report whether an object of the target was, or was to be, written."""
     if isinstance(outcome, Done):
         return isinstance(outcome.plan, BeginRevision) or (bool(outcome.applied) and world.active_bundle is None)
     return world.active_bundle is None and (bool(world.owned) or isinstance(outcome, ApplyRejected))
@@ -180,7 +180,7 @@ def _changed(
 def _failure(
     world: World, revision: Revision, outcome: Outcome, healthy: DesiredCondition | None, *, is_installed: bool
 ) -> str:
-    """Why it has failed; empty: it has not."""
+    """Explain why it has failed; empty if it has not."""
     if isinstance(outcome, Blocked | ApplyRejected):
         return outcome.message
     deadline = world.progress_deadline

@@ -1,4 +1,4 @@
-"""Which objects of a bundle are applied next, and what the next phase waits for.
+"""Selects the objects of a bundle that are applied next, and decides what the next phase waits for.
 
 Pure.
 """
@@ -91,7 +91,7 @@ def apply_objects(world: World, content: RenderedBundle, *, dry_run_first: bool)
 
 
 def has_pending(world: World) -> bool:
-    """Whether an object of the desired bundle is not as it was applied: something is to be repaired."""
+    """Report whether an object of the desired bundle is not as it was applied: something is to be repaired."""
     content = world.content
     return isinstance(content, RenderedBundle) and any(_is_pending(world, content, item) for item in content.objects())
 
@@ -110,7 +110,7 @@ def awaited_endpoints(world: World, content: RenderedBundle) -> tuple[Endpoint, 
 
 
 def _problem(world: World, content: RenderedBundle, item: RenderedObject) -> str:
-    """Why the endpoint of a webhook or an API service cannot be called; empty for other objects."""
+    """Explain why the endpoint of a webhook or an API service cannot be called; empty for other objects."""
     if phase_of(item.key) != ADMISSION and not item.is_deferred:
         return ""
     endpoints = [endpoint for endpoint in content.called_endpoints if item.key in endpoint.clients]
@@ -137,7 +137,7 @@ def _endpoint_gate(world: World, content: RenderedBundle, pending: tuple[Rendere
 
 
 def _is_pending(world: World, content: RenderedBundle, item: RenderedObject) -> bool:
-    """Whether the object differs and can be applied now; a Namespace that is not in the bundle has to exist."""
+    """Report whether the object differs and can be applied now; a Namespace that is not in the bundle has to exist."""
     if is_up_to_date(world, item) or world.is_deleting(item.key):
         return False
     name = item.key.name
@@ -145,7 +145,7 @@ def _is_pending(world: World, content: RenderedBundle, item: RenderedObject) -> 
 
 
 def _is_new(world: World, content: RenderedBundle, item: RenderedObject) -> bool:
-    """Whether it is of a kind of Kubernetes, and does not exist as far as the informers show; docs/decisions/0048.
+    """Report whether it is of a kind of Kubernetes, and does not exist as far as the informers show; docs/decisions/0048.
 
     They show all CRDs and Namespaces, and of other kinds what BundleDeployments have. What others have in a Namespace that they
     created is not known.
@@ -163,7 +163,7 @@ def _is_new(world: World, content: RenderedBundle, item: RenderedObject) -> bool
 
 
 def _gate(world: World, phase: InstallPhase, *, is_pending: bool) -> Waiting | None:
-    """Why the next phase has to wait."""
+    """Explain why the next phase has to wait; None if it does not."""
     deleting = [describe_deleting(world, item.key) for item in phase.objects if world.is_deleting(item.key)]
     if deleting:
         text = f"it was deleted, waiting until it is gone: {list_names(deleting)}"

@@ -1,4 +1,4 @@
-"""What a Namespace that is being deleted waits for: objects with finalizers, and what its controller cannot list or delete.
+"""Finds what a Namespace that is being deleted waits for: objects with finalizers, and what its controller cannot list or delete.
 
 The second is read from the conditions of the Namespace, as facts: their texts name several errors in any order. Pure.
 """
@@ -22,7 +22,7 @@ _UNDISCOVERED = re.compile(r"(?:^|[\s,])([a-z0-9.-]+/v[a-z0-9]+): ")
 
 @dataclass(frozen=True)
 class NamespaceBlockers:
-    """What the deletion of one Namespace waits for. Each tuple is sorted."""
+    """The objects, kinds and API servers that the deletion of one Namespace waits for. Each tuple is sorted."""
 
     finalizers: Mapping[ObjectKey, tuple[str, ...]] = field(default_factory=dict)
     """Of each object in it that has some."""
@@ -36,7 +36,7 @@ class NamespaceBlockers:
     """Whether its controller fails for another reason."""
 
     def sentence(self) -> str:
-        """What it waits for and what to do, as the end of a sentence; empty: nothing is known."""
+        """Say what it waits for and what to do, as the end of a sentence; empty if nothing is known."""
         return "; ".join(self._sentences())
 
     def _sentences(self) -> Iterator[str]:
@@ -56,7 +56,7 @@ class NamespaceBlockers:
 
 
 def blockers_of(namespace: Mapping[str, Any]) -> NamespaceBlockers:
-    """What the conditions of a Namespace say, as read; without finalizers."""
+    """Read the blockers from the conditions of a Namespace; without finalizers."""
     conditions = true_conditions(namespace)
     content, discovery = (conditions.get(name, "") for name in (CONTENT_FAILED, DISCOVERY_FAILED))
     found = NamespaceBlockers(

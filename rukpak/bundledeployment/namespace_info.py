@@ -59,7 +59,7 @@ class NamespaceInfo:
 
     @property
     def is_kept(self) -> bool:
-        """Whether it is kept by an annotation."""
+        """True if it is kept by an annotation."""
         return self.annotations.get(KEEP_ANNOTATION) == "true"
 
     @property

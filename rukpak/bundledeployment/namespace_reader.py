@@ -24,7 +24,7 @@ Holders = dict[ObjectKey, tuple[str, ...]]
 
 
 async def read_blockers(client: Client, kinds: Iterable[Kind], namespace: str) -> NamespaceBlockers:
-    """What the Namespace waits for, as far as it can be read."""
+    """Read the blockers of the Namespace, as far as they can be read."""
     try:
         found = await client.get(NAMESPACES, namespace)
         return replace(blockers_of(found), finalizers=await _finalizers(client, kinds, found))

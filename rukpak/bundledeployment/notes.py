@@ -42,7 +42,7 @@ def restored(world: World) -> Mapping[ObjectKey, LastApplied]:
 
 
 def is_outdated(world: World, content: RenderedBundle) -> bool:
-    """Whether the digest of the status stands for other objects than those of `content`, which are about to be applied."""
+    """Report whether the digest of the status stands for other objects than those of `content`, which are about to be applied."""
     known = world.deployment.status.applied_digest
     return known is not None and known != _noted(world, content)
 

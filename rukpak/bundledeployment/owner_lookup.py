@@ -37,7 +37,7 @@ class Departed:
 
 @dataclass(frozen=True)
 class Ownership:
-    """Who has an object that exists already."""
+    """The owners of an object that exists already."""
 
     owner: str
     """For messages; empty: nobody."""
@@ -49,12 +49,12 @@ class Ownership:
 
     @property
     def is_held(self) -> bool:
-        """Whether the BundleDeployment of its label is the owner."""
+        """True if the BundleDeployment of its label is the owner."""
         return bool(self.holder) and self.owner == described(self.holder)
 
     @property
     def is_left(self) -> bool:
-        """Whether it may be taken over with any adoption policy: a BundleDeployment has left it, and nobody else wants it."""
+        """True if it may be taken over with any adoption policy: a BundleDeployment has left it, and nobody else wants it."""
         return (
             not self.owner and self.departed is not None and not (self.departed.is_replaced or self.departed.changed_by)
         )
@@ -63,7 +63,7 @@ class Ownership:
 async def find_ownership(
     client: Client, obj: Mapping[str, Any], name_of: Callable[[str], str], asking: str
 ) -> Ownership:
-    """Who has the object, for the BundleDeployment of the name `asking`, which does not have it.
+    """Find who has the object, for the BundleDeployment of the name `asking`, which does not have it.
 
     `name_of` returns the name of the BundleDeployment of a uid, empty when the informers show none. Raises ApiError if it cannot
     be known whether a BundleDeployment exists.
@@ -132,7 +132,7 @@ async def _uid_of(client: Client, name: str) -> str:
 
 
 async def _owner(client: Client, claim: Claim) -> tuple[bool, ConflictingObject | None]:
-    """Whether the claim holds, and why, if that is known."""
+    """Report whether the claim holds, and return the object that makes it hold, if that is known."""
     for possible in claim.owners:
         try:
             if (found := await _first(client, possible)) is not None:

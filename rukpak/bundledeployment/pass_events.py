@@ -54,8 +54,8 @@ def _foreign_objects_warning(evaluation: Evaluation, outcome: Outcome) -> tuple[
 
 
 def _definition_warnings(evaluation: Evaluation, outcome: Outcome) -> tuple[PendingEvent, ...]:
-    """When an upgrade begins, one Warning about what custom resources lose by new schemas, and one about what clients may notice
-    of them."""
+    """Make two Warnings when an upgrade begins: one about what custom resources lose by new schemas, and one about what clients
+    may notice of them."""
     if not isinstance(outcome, Done) or not isinstance(outcome.plan, BeginRevision):
         return ()
     sentences = {FIELDS_DROPPED: evaluation.permitted_loss, DEFINITION_CHANGED: evaluation.remarks}

@@ -66,7 +66,8 @@ class Apply:
     dry_run_first: bool
 
     def has_dry_run(self, step: PhaseStep) -> bool:
-        """Whether the phase is dry-run. A dry run of a single object, or of new ones, would prove no more than their apply."""
+        """Report whether the phase is dry-run. A dry run of a single object, or of new ones, would prove no more than their
+        apply."""
         return self.dry_run_first and len(step.items) > 1 and not step.is_new
 
 
@@ -167,7 +168,7 @@ class Prune:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is removed."""
+        """True if nothing is removed."""
         return not (self.delete or self.delete_crds or self.release or self.namespaces)
 
     @property
@@ -234,7 +235,7 @@ class Release:
 
 
 class Verb(StrEnum):
-    """What an apply did to an object."""
+    """The effects of an apply on an object."""
 
     CREATED = "created"
     CHANGED = "changed"
@@ -264,7 +265,7 @@ class ObjectChange:
 
 @dataclass(frozen=True)
 class Done:
-    """What was done. `after`: the time to the next pass; None: until something that is watched changes."""
+    """The result of an action. `after`: the time to the next pass; None: until something that is watched changes."""
 
     plan: Plan | Release
     after: timedelta | None = None

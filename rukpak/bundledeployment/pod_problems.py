@@ -1,4 +1,4 @@
-"""Why a pod does not run, in words that stay the same while it is retried. Pure.
+"""Explains why a pod does not run, in words that stay the same while it is retried. Pure.
 
 A kubelet alternates between several states of a container that it starts again and again. A sentence for each of them would be a
 write of the status each time, so the states of one problem have one sentence.
@@ -32,7 +32,7 @@ class Crash:
 
 @dataclass(frozen=True)
 class PodProblem:
-    """Why a pod is not ready. `crash`: the container whose last line of output says more."""
+    """The reason why a pod is not ready. `crash`: the container whose last line of output says more."""
 
     pod: str
     text: str

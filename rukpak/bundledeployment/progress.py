@@ -1,4 +1,4 @@
-"""Which installed objects have failed, which are in progress, and until when.
+"""Finds the installed objects that have failed or are in progress, and until when.
 
 A rollout is progress, and so is the repair of a deleted object; an object that is not healthy within its deadline has failed. The
 start of the progress is read from the condition Healthy, and which objects have failed from status.failed, so that both survive
@@ -59,7 +59,7 @@ class HealthEvaluation:
 
 @dataclass(frozen=True)
 class _Reported:
-    """What the status says of the objects."""
+    """The objects of the status that are in progress or have failed."""
 
     in_progress_since: datetime | None = None
     failed: Mapping[ObjectKey, FailedObject] = field(default_factory=dict)
@@ -67,11 +67,11 @@ class _Reported:
     """Whether others have failed that it does not name."""
 
     def has_failed(self, key: ObjectKey) -> bool:
-        """Whether the object has failed, as far as the status tells: any other one may have if it does not name all."""
+        """Report whether the object has failed, as far as the status tells: any other one may have if it does not name all."""
         return key in self.failed or self.is_truncated
 
     def was_absent(self, key: ObjectKey) -> bool:
-        """Whether it has failed because it did not exist."""
+        """Report whether it has failed because it did not exist."""
         return key in self.failed and bool(self.failed[key].absent)
 
 
@@ -161,7 +161,7 @@ def _is_overdue(world: World, key: ObjectKey, health: Health, before: _Reported)
 
 
 def _deadline(world: World, health: Health) -> timedelta | None:
-    """How long an object may be in progress; None: its own status reports when that is exceeded."""
+    """The time that an object may be in progress; None: its own status reports when that is exceeded."""
     return world.progress_deadline or health.deadline
 
 

@@ -1,4 +1,4 @@
-"""Which objects that are no longer in the bundle are removed next. Pure.
+"""Selects the objects that are no longer in the bundle and are removed next. Pure.
 
 Objects come first, then Namespaces. Whether a CustomResourceDefinition or a Namespace is deleted is decided by
 rukpak.bundledeployment.retention, from its usage: the Plan before reads it.
@@ -83,7 +83,7 @@ def _obsolete_namespaces(world: World, content: RenderedBundle) -> list[Namespac
 
 
 def prune_namespaces(world: World, namespaces: list[NamespaceInfo]) -> ReadUsage | Prune | None:
-    """What becomes of Namespaces that are not needed any more, or what has to be read before; None if there are none left.
+    """Decide what becomes of Namespaces that are not needed any more, or what has to be read before; None if there are none left.
 
     Raises Waiting when nothing can be removed because usage cannot be read.
     """

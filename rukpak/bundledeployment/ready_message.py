@@ -61,15 +61,15 @@ def ready_message(
 
 
 def known_losses(world: World) -> tuple[Loss, ...]:
-    """What others deleted since spec changed, as the status reports it."""
+    """The objects that others deleted since spec changed, as the status reports them."""
     status = world.deployment.status
     is_current = status.observed_generation == world.deployment.metadata.generation
     return tuple(status.losses or ()) if is_current else ()
 
 
 def is_under_way(world: World, active: str | None) -> bool:
-    """Whether its objects are not those of the desired bundle; also when the template was reverted during an upgrade, or when
-    spec changes how the bundle is installed."""
+    """Report whether its objects are not those of the desired bundle; also when the template was reverted during an upgrade, or
+    when spec changes how the bundle is installed."""
     if not world.is_target(active):
         return True
     status = world.deployment.status

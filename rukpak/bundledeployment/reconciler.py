@@ -64,7 +64,7 @@ class BundleDeploymentReconciler:
         return Reconciler(self.observer.observe, decide, self.actions.act, report, self.publish)
 
     def cost(self, key: str) -> int:
-        """What is left to apply of a BundleDeployment, as far as this process knows."""
+        """The cost of what is left to apply of a BundleDeployment, as far as this process knows."""
         memory = self.memories.get(key)
         return memory.cost if memory is not None else 0
 

@@ -42,8 +42,8 @@ class _Source(NamedTuple):
 
 
 class RefusalWatch:
-    """What may refuse objects of all BundleDeployments. `changed` is called with the name of the BundleDeployment and the time
-    after which it is worth another attempt."""
+    """Watches the rules that may refuse objects of all BundleDeployments. `changed` is called with the name of the
+    BundleDeployment and the time after which it is worth another attempt."""
 
     def __init__(self, informers: InformerFactory, changed: Callable[[str, timedelta], None]) -> None:
         self._informers = informers
@@ -56,7 +56,7 @@ class RefusalWatch:
         await self._watches.watch(name, _sources(namespaces))
 
     def take_change(self, name: str) -> bool:
-        """Whether something has changed since the last call, so that the times between two attempts begin anew."""
+        """Report whether something has changed since the last call, so that the times between two attempts begin anew."""
         has_changed = name in self._changed_for
         self._changed_for.discard(name)
         return has_changed
@@ -103,8 +103,8 @@ def _version(obj: Object) -> Object:
 
 
 def _rule(obj: Object | None) -> object:
-    """What identifies the state of a rule. The status of a policy is no part of it; that of a quota is its usage, and a quota has
-    no generation."""
+    """The fields that identify the state of a rule. The status of a policy is no part of it; that of a quota is its usage, and a
+    quota has no generation."""
     if obj is None:
         return None
     metadata = obj["metadata"]

@@ -54,7 +54,8 @@ Bodies = Mapping[ObjectKey, bytes]
 
 
 class _Identity(NamedTuple):
-    """What is rendered, and for which BundleDeployment. Two Bundles may have one image in different formats."""
+    """The identity of a rendered bundle, and of the BundleDeployment that it is for. Two Bundles may have one image in different
+    formats."""
 
     deployment: str
     bundle: str

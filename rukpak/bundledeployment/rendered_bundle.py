@@ -86,7 +86,7 @@ class RenderedBundle:
 
     @property
     def is_installable(self) -> bool:
-        """Whether nothing prevents its installation on this cluster, as far as that is known without the objects that exist."""
+        """True if nothing prevents its installation on this cluster, as far as that is known without the objects that exist."""
         return not (self.faults or self.missing_kinds or self.too_old)
 
     def objects(self) -> Iterable[RenderedObject]:

@@ -1,4 +1,4 @@
-"""What others changed or deleted, as the Events and the status of a BundleDeployment report it.
+"""Finds what others changed or deleted, as the Events and the status of a BundleDeployment report it.
 
 A CustomResourceDefinition or a Namespace that was deleted is created again, but not what was deleted with it: that is a loss, and
 stays in the status until spec changes. Pure.
@@ -52,7 +52,7 @@ def repairs(world: World, outcome: Outcome) -> tuple[PendingEvent, ...]:
 
 
 def losses(world: World, outcome: Outcome) -> list[Loss] | None:
-    """What was lost since spec changed, the newest first; None: nothing."""
+    """The losses since spec changed, the newest first; None if there are none."""
     new = new_losses(world, outcome)
     names = {(loss.kind, loss.name) for loss in new}
     kept = [loss for loss in known_losses(world) if (loss.kind, loss.name) not in names]
@@ -60,7 +60,7 @@ def losses(world: World, outcome: Outcome) -> list[Loss] | None:
 
 
 def new_losses(world: World, outcome: Outcome) -> tuple[Loss, ...]:
-    """What this pass created again that was installed and held what is deleted with it."""
+    """The losses of this pass: objects that it created again, that were installed and held what is deleted with them."""
     content = world.content if world.is_target_active else world.active_content
     installed = content.keys if isinstance(content, RenderedBundle) else frozenset()
     created = sorted(
@@ -79,13 +79,13 @@ def _changes(outcome: Outcome) -> tuple[ObjectChange, ...]:
 
 
 def _was_absent(world: World, key: ObjectKey) -> bool:
-    """Whether it is of a kind that holds other objects, and did not exist; one that was taken over lost nothing."""
+    """Report whether it is of a kind that holds other objects, and did not exist; one that was taken over lost nothing."""
     known = {CRD: world.crds, NAMESPACE: world.namespaces}.get(key[:2])
     return known is not None and key.name not in known
 
 
 def _counted(world: World, key: ObjectKey) -> int | None:
-    """How many custom resources there were when they were counted; None: they were not, or there were none then."""
+    """The number of custom resources when they were counted; None: they were not, or there were none then."""
     counts = world.deployment.status.custom_resources or ()
     found = (each.count for each in counts if key[:2] == CRD and f"{each.plural}.{each.group}" == key.name)
     return next(found, None) or None

@@ -192,7 +192,7 @@ def _health(world: World, outcome: Outcome, active: str | None) -> HealthEvaluat
 
 
 def _failed(health: HealthEvaluation) -> FailedObjects | None:
-    """What the next passes know of the objects because of which Healthy is False."""
+    """The objects because of which Healthy is False, for the next passes."""
     if health.unlisted or not health.failed:
         return None
     objects = [
@@ -203,7 +203,7 @@ def _failed(health: HealthEvaluation) -> FailedObjects | None:
 
 
 def _serves(world: World, healthy: DesiredCondition, health: HealthEvaluation) -> bool:
-    """Whether an installed bundle that was Ready stays so: a workload of it is scaled, and its other replicas serve.
+    """Report whether an installed bundle that was Ready stays so: a workload of it is scaled, and its other replicas serve.
 
     Whether a change of another client is more than that is known as soon as the controller of the workload has observed it.
     """
@@ -214,7 +214,7 @@ def _serves(world: World, healthy: DesiredCondition, health: HealthEvaluation) -
 
 
 def _unfinished(healthy: DesiredCondition, health: HealthEvaluation) -> list[DesiredCondition]:
-    """Whether an installed bundle that is not healthy is Stalled or Reconciling."""
+    """The condition Stalled or Reconciling of an installed bundle that is not healthy."""
     if healthy.status == "True":
         return []
     if health.failed and healthy.reason == Reason.UNHEALTHY:
@@ -275,7 +275,7 @@ def _summarize(sentences: list[str]) -> str:
 
 
 def _unready_reason(world: World, error: Exception | None, active: str, *, is_broken: bool) -> str | None:
-    """Why Ready is False, however healthy the installed objects are; None: their health decides."""
+    """The reason why Ready is False, however healthy the installed objects are; None: their health decides."""
     if is_under_way(world, active):
         return Reason.UPGRADING
     if isinstance(error, Blocked | ApplyRejected):

@@ -1,4 +1,4 @@
-"""Which kinds the cluster serves now: those of API servers by discovery, custom ones by a watch on CustomResourceDefinitions.
+"""The kinds that the cluster serves now: those of API servers by discovery, custom ones by a watch on CustomResourceDefinitions.
 
 A CRD that is created or deleted takes effect at once, without discovery. Discovery is repeated when the availability of an
 aggregated API server changes, and periodically while one is unavailable.
@@ -147,7 +147,7 @@ class RestMapper:
         ]
 
     def is_cluster_scoped(self, group_kind: GroupKind) -> bool:
-        """Whether objects of the kind are not in namespaces; also if the kind is not known."""
+        """Report whether objects of the kind are not in namespaces; also if the kind is not known."""
         known = self.storage_kind(group_kind)
         return known is None or not known.namespaced
 

@@ -1,4 +1,4 @@
-"""Which CustomResourceDefinitions and Namespaces are deleted, and which are kept for others: two tables.
+"""Decides which CustomResourceDefinitions and Namespaces are deleted, and which are kept for others: two tables.
 
 Deleting a CustomResourceDefinition deletes its custom resources, and deleting a Namespace deletes every object in it. Called by
 rukpak.bundledeployment.prune for what is no longer in the bundle, and by finalize for a BundleDeployment that is being deleted:
@@ -17,7 +17,7 @@ from rukpak.format.text import list_names
 
 
 class Retention(StrEnum):
-    """What is done with an object that others may need."""
+    """The ways to treat an object that others may need."""
 
     DELETE = "delete"
     RELEASE = "release"
@@ -97,12 +97,13 @@ def tenancy(namespace: NamespaceInfo) -> Tenancy:
 
 
 def is_only_member(namespace: NamespaceInfo) -> bool:
-    """Whether rukpak created the Namespace, and deletes it when the BundleDeployment needs it no more."""
+    """Report whether rukpak created the Namespace, and deletes it when the BundleDeployment needs it no more."""
     return tenancy(namespace) is Tenancy.OWN
 
 
 def unsettled(namespaces: Iterable[NamespaceInfo]) -> str:
-    """What has to be recorded before the BundleDeployment can leave these Namespaces, for messages; empty: nothing."""
+    """Name what has to be recorded before the BundleDeployment can leave these Namespaces, for messages; empty if there is
+    nothing."""
     texts = [
         f"Namespace {each.name} (BundleDeployment {list_names(other.name for other in each.others)})"
         for each in namespaces

@@ -30,7 +30,7 @@ _PROGRESS = (ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALL
 
 
 def obstacle(world: World) -> str:
-    """Why the target cannot be rolled back, if it fails; empty: it can, or nothing asks for it."""
+    """Explain why the target cannot be rolled back, if it fails; empty if it can, or if nothing asks for it."""
     if world.deployment.spec.rollback != ON_FAILURE or world.target.is_rolled_back:
         return ""
     good, content = world.fallback, world.fallback_content

@@ -21,7 +21,8 @@ LEVELS = ("restricted", "baseline", "privileged")
 
 
 def namespace_body(item: RenderedNamespace, live: NamespaceInfo | None, uid: str) -> dict[str, Any]:
-    """What the BundleDeployment of that uid applies: create-only if there is none, else only to the one that was observed."""
+    """The manifest that the BundleDeployment of that uid applies: create-only if there is no Namespace, else only to the one that
+    was observed."""
     membership = {member_label(uid): "true"}
     if live is None:
         metadata: dict[str, Any] = {

@@ -39,7 +39,7 @@ ON_FAILURE = "OnFailure"
 
 @dataclass(frozen=True)
 class Target:
-    """What is brought or kept."""
+    """The Bundle that is installed or kept, and its options."""
 
     bundle: str
     """The name of the Bundle."""
@@ -95,7 +95,7 @@ def last_good(history: Sequence[Revision]) -> Revision | None:
 
 
 def options_of(revision: Revision) -> InstallOptions:
-    """How a revision was installed. Raises TypeError or ValueError for a text that cannot be read."""
+    """The options with which a revision was installed. Raises TypeError or ValueError for a text that cannot be read."""
     fields = {
         "provisionerClassName": PLAIN,
         "template": {"spec": revision.spec.dump()},
@@ -105,7 +105,7 @@ def options_of(revision: Revision) -> InstallOptions:
 
 
 def install_text(raw: Mapping[str, Any]) -> str:
-    """How spec asks to install, as a revision records it."""
+    """The options with which spec asks to install, as a revision records them."""
     return orjson.dumps(install_fields(dict(raw)), option=orjson.OPT_SORT_KEYS).decode()
 
 

@@ -100,8 +100,8 @@ def derive_record(world: World, operator: OperatorStatus) -> BundleRecord | None
 
 
 def differs(bundle: BundleInfo, desired: Mapping[str, Any]) -> bool:
-    """Whether it has no owner, or a label or annotation of the desired metadata is missing, or one of ours is no longer in the
-    template."""
+    """Report whether it has no owner, or a label or annotation of the desired metadata is missing, or one of ours is no longer in
+    the template."""
     return (
         bundle.is_orphan
         or not desired["labels"].items() <= bundle.labels.items()

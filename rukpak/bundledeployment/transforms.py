@@ -106,7 +106,7 @@ def _pod_selector(obj: Object) -> str:
 
 
 def _is_scaled(obj: Object) -> bool:
-    """Whether another field manager owns spec.replicas. The API server records no owner when one scales to 0."""
+    """Report whether another field manager owns spec.replicas. The API server records no owner when one scales to 0."""
     owners = {
         entry.get("manager", "")
         for entry in obj["metadata"].get("managedFields") or ()

@@ -161,7 +161,7 @@ class UsageReader:
         return ForeignObjects(tuple(found), count)
 
     async def _is_inhabited(self, kind: Kind, namespace: str) -> bool:
-        """Whether the Namespace has an object of that kind that somebody created. Raises ApiError."""
+        """Report whether the Namespace has an object of that kind that somebody created. Raises ApiError."""
         try:
             return await self._count(kind, lambda obj: not self._is_incidental(kind, obj), namespace, limit=1) > 0
         except ApiError as error:
@@ -182,7 +182,7 @@ class UsageReader:
             await asyncio.sleep(BUSY_RETRY_SECONDS)
 
     async def _count(self, kind: Kind, is_counted: Choice, namespace: str | None = None, *, limit: int) -> int:
-        """How many of the objects are counted; counting stops at `limit`. Raises ApiError."""
+        """The number of objects that are counted; counting stops at `limit`. Raises ApiError."""
         count, page = 0, max(LIST_PAGE, min(limit, COUNT_PAGE))
         async for objects, _ in self.client.pages(kind, namespace, metadata_only=True, limit=page):
             count += sum(map(is_counted, objects))
@@ -191,7 +191,7 @@ class UsageReader:
         return count
 
     def _is_incidental(self, kind: Kind, obj: Object) -> bool:
-        """Whether the object is in every Namespace, is being deleted, or is deleted with an owner in the Namespace.
+        """Report whether the object is in every Namespace, is being deleted, or is deleted with an owner in the Namespace.
 
         That owner is counted itself, or is deleted and the garbage collector deletes the object.
         """

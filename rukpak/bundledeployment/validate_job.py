@@ -11,7 +11,7 @@ from rukpak.crd_safety.page import evaluate
 
 
 def validate(request: ValidateRequest, context: JobContext) -> ValidateResult:
-    """What the objects show, for each check."""
+    """Collect the evidence of the objects, for each check."""
     return ValidateResult([evaluate(check, request.objects) for check in request.checks])
 
 

@@ -22,7 +22,7 @@ class ValidateRequest:
 
 @dataclass(frozen=True)
 class ValidateResult:
-    """What the custom resources show, for each check."""
+    """The evidence of the custom resources, for each check."""
 
     evidence: list[Evidence]
 

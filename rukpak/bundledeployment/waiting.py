@@ -1,4 +1,4 @@
-"""How long to wait for what, and how messages describe objects that are being deleted.
+"""The times to wait, and the words of messages about objects that are being deleted.
 
 Pure.
 """

@@ -1,4 +1,4 @@
-"""Which webhook configurations have no endpoints: their Service has no ready endpoint, so objects that they match cannot be
+"""Finds the webhook configurations without endpoints: their Service has no ready endpoint, so objects that they match cannot be
 deleted.
 
 Never writes.
@@ -59,10 +59,10 @@ def service_of(webhook: Any) -> tuple[str, str] | None:
 
 
 def has_endpoint(entry: Any) -> bool:
-    """Whether an endpoint of an EndpointSlice is ready; one without the condition is."""
+    """Report whether an endpoint of an EndpointSlice is ready; one without the condition is."""
     return any(map(is_ready, mappings(entry.get("endpoints"))))
 
 
 def is_ready(endpoint: Any) -> bool:
-    """Whether an endpoint is ready; one without the condition is."""
+    """Report whether an endpoint is ready; one without the condition is."""
     return mapping(endpoint.get("conditions")).get("ready") is not False

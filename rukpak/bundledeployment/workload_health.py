@@ -38,7 +38,7 @@ def _old_replicas(number: int, deadline: timedelta | None = PROGRESS_DEADLINE) -
 
 
 def replica_failure(status: Obj) -> str:
-    """Why a Deployment or ReplicaSet with this status cannot create its pods; empty: nothing is known against it."""
+    """Explain why a Deployment or ReplicaSet with this status cannot create its pods; empty if nothing is known against it."""
     failure = find_condition(status, "ReplicaFailure")
     return f"cannot create its pods{because(failure)}" if failure.get("status") == "True" else ""
 
@@ -154,7 +154,7 @@ def _job(obj: Obj, status: Obj) -> Health:
 
 
 def is_serving(kind: str, status: Obj) -> bool:
-    """Whether pods of one revision are ready and no others run, as its controller observed it last."""
+    """Report whether pods of one revision are ready and no others run, as its controller observed it last."""
     serves = _SERVES.get(kind)
     return serves is not None and serves(status)
 

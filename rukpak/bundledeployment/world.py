@@ -117,7 +117,7 @@ class CustomResource:
 
 
 class Usage(StrEnum):
-    """Whether a CustomResourceDefinition or a Namespace that is no longer in its bundle is in use."""
+    """The use of a CustomResourceDefinition or a Namespace that is no longer in its bundle."""
 
     NEVER_ESTABLISHED = "never established"
     """A CustomResourceDefinition that the API server never served: it can have no custom resources."""
@@ -168,7 +168,7 @@ class ExistingObjects:
 
 @dataclass(frozen=True)
 class Interests:
-    """What one BundleDeployment depends on, in addition to its own objects."""
+    """The things that one BundleDeployment depends on, in addition to its own objects."""
 
     kinds: frozenset[tuple[str, str]] = frozenset()
     """Group-kinds of its objects, and those that it needs and the cluster does not serve."""
@@ -292,7 +292,7 @@ class World:
 
     @cached_property
     def target(self) -> Target:
-        """What is brought or kept."""
+        """The Bundle that is installed or kept, and its options."""
         return target_of(self.raw, self.deployment)
 
     @property
@@ -312,28 +312,28 @@ class World:
         return parse_duration(text) if text else None
 
     def is_left(self, key: ObjectKey) -> bool:
-        """Whether it is a CustomResourceDefinition that a rollback leaves as the revision that failed has changed it."""
+        """Report whether it is a CustomResourceDefinition that a rollback leaves as the revision that failed has changed it."""
         return self.target.is_rolled_back and key[:2] == CRD and key in self.owned
 
     @cached_property
     def installed_options(self) -> InstallOptions:
-        """How the active Bundle is installed; as the target, if that was not recorded."""
+        """The options with which the active Bundle is installed; those of the target, if they were not recorded."""
         status = self.deployment.status
         history = [one for one in revisions_of(self.deployment) if one.revision == status.revision]
         return next((options_of(one) for one in history if one.bundle == status.active_bundle), self.target.options)
 
     @property
     def is_target_active(self) -> bool:
-        """Whether the target is what is installed."""
+        """True if the target is what is installed."""
         return self.is_target(self.active_bundle)
 
     @property
     def is_upgrade(self) -> bool:
-        """Whether the target is to replace what is installed."""
+        """True if the target is to replace what is installed."""
         return self.active_bundle is not None and not self.is_target_active
 
     def is_target(self, active: str | None) -> bool:
-        """Whether the target is what is installed, if that is the Bundle `active`."""
+        """Report whether the target is what is installed, if that is the Bundle `active`."""
         is_installed_so = active != self.active_bundle or self.installed_options == self.target.options
         return active == self.target.bundle and is_installed_so
 
@@ -369,17 +369,17 @@ class World:
 
     @property
     def adopts(self) -> bool:
-        """Whether objects that nobody manages are taken over."""
+        """True if objects that nobody manages are taken over."""
         return self.deployment.spec.adoption_policy == "IfUnowned"
 
     @property
     def deletion_policy(self) -> DeletionPolicy:
-        """What its deletion removes."""
+        """The policy for what its deletion removes."""
         return self.deployment.spec.deletion_policy or "Cascade"
 
     @property
     def deletion_hold(self) -> str:
-        """Why a deletion waits before it deletes anything; empty: it does not wait."""
+        """The reason why a deletion waits before it deletes anything; empty if it does not wait."""
         return self.deployment.metadata.annotations.get(DELETION_HOLD_ANNOTATION, "")
 
     @cached_property
@@ -389,7 +389,7 @@ class World:
         return {key: member for key, member in self.labeled.items() if manager in member.applied_fields}
 
     def is_deleting(self, key: ObjectKey) -> bool:
-        """Whether the object is being deleted."""
+        """Report whether the object is being deleted."""
         if key[:2] == NAMESPACE:
             namespace = self.namespaces.get(key.name)
             return namespace is not None and namespace.deletion_timestamp is not None

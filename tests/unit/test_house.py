@@ -29,6 +29,7 @@ STEPS = ("world", "decide", "act", "report", "events", "reconciler")
 UNWANTED_WORDS = re.compile(
     r"\b(told|mend(s|ed|ing)?|wish(es|ed)?|goes on by itself|beside the system)\b", re.IGNORECASE
 )
+QUESTIONS = {"How", "What", "When", "Where", "Whether", "Which", "Who", "Why"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -95,6 +96,19 @@ def test_what_is_public_has_a_docstring() -> None:
         for node in public(tree(path).body):
             inner = public(node.body) if isinstance(node, ast.ClassDef) and not is_protocol(node) else ()
             found += [f"{relative(path)}: {each.name}" for each in (node, *inner) if not ast.get_docstring(each)]
+    assert found == []
+
+
+def test_a_docstring_begins_with_what_it_describes() -> None:
+    """With a verb or a noun phrase: a question is no description."""
+    found = [
+        f"{relative(path)}: {getattr(node, 'name', 'module')}: {words[0]}"
+        for path in files(*PRODUCTS, *TOOLS)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Module | ast.ClassDef | Function)
+        and (words := (ast.get_docstring(node) or "").split())
+        and words[0].strip(",:") in QUESTIONS
+    ]
     assert found == []
 
 
