@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from olmkit.runtime.reconciler import Reconciler
 from olmkit.runtime.status_publisher import Publisher
@@ -95,8 +95,11 @@ class BundleDeploymentReconciler:
         memory.custom_resource_counts = world.custom_resource_counts
 
     def _schedule(self, world: World, status_report: BundleDeploymentReport | None) -> None:
-        """Enqueue the passes that are due at a time, whatever the outcome; record which changes enqueue others."""
-        now = datetime.now(UTC)
+        """Enqueue the passes that are due at a time, whatever the outcome; record which changes enqueue others.
+
+        By the time of the World: what has become due since it was observed was not done by this pass, and needs another one.
+        """
+        now = world.now
         until_count = time_to_count(world.deployment, world.custom_resource_counts, now)
         history = status_report.status.history if status_report is not None else None
         until_deadline = time_to_deadline(history or (), world.progress_deadline, now)
