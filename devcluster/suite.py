@@ -81,6 +81,11 @@ class Suite(Services):
             address = self.addresses[name].probes
             self.until(name, "ready", lambda address=address: answers(address, "/readyz"))  # type: ignore[misc]
 
+    def delete_webhooks(self) -> None:
+        """Have the API server ask nobody, when the cluster is used without rukpak."""
+        if self._cluster.is_managed:
+            self._cluster.api.request("DELETE", f"{_CONFIGURATIONS}/{self._webhooks()['metadata']['name']}")
+
     def start_replica(self, component: str) -> str:
         """Start another process of a controller and return its name, such as "catalogd-2", when it is ready.
 
@@ -157,11 +162,8 @@ class Suite(Services):
             wanted = self._webhooks()
             status, found = self._cluster.api.request("GET", f"{_CONFIGURATIONS}/{wanted['metadata']['name']}")
             if status == http.client.OK and any("service" in each["clientConfig"] for each in found["webhooks"]):
-                self._delete_webhooks()  # those of manifests may not name a URL in addition
+                self.delete_webhooks()  # those of manifests may not name a URL in addition
             self._cluster.api.apply(_CONFIGURATIONS, wanted)
-
-    def _delete_webhooks(self) -> None:
-        self._cluster.api.request("DELETE", f"{_CONFIGURATIONS}/{self._webhooks()['metadata']['name']}")
 
     def _webhooks(self) -> dict[str, Any]:
         """The configuration of config/webhook with URLs in the place of the Service."""
@@ -175,8 +177,7 @@ class Suite(Services):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         super().__exit__(kind, error, trace)
-        if self._cluster.is_managed:  # the cluster may be used without the suite
-            self._delete_webhooks()
+        self.delete_webhooks()
 
     def _apply(self, manifests: str) -> None:
         self._cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", input=manifests)

@@ -1,5 +1,6 @@
 """catalogd and operator-controller as processes under their own ServiceAccounts; the tests play the role of rukpak."""
 
+import contextlib
 import re
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -151,12 +152,17 @@ def _wanted(deployment: Object, what: str) -> str:
     return str(annotations.get(f"operators.operatorframework.io/{what}", ""))
 
 
-@pytest.fixture(scope="module")
-def suite(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
-    folder: Path = tmp_path_factory.mktemp("suite")
+@contextlib.contextmanager
+def running_suite(cluster: Cluster, folder: Path) -> Iterator[Suite]:
     with Suite(cluster, folder) as running:
         running.install()
         running.start(*PROCESSES)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def suite(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
+    with running_suite(cluster, tmp_path_factory.mktemp("suite")) as running:
         yield running
 
 
@@ -168,6 +174,7 @@ async def site(cluster: Cluster, suite: Suite, tmp_path: Path) -> AsyncIterator[
             yield own
     finally:
         suite.stop("rukpak")
+        suite.delete_webhooks()
 
 
 @pytest.fixture
@@ -175,6 +182,7 @@ def scene(cluster: Cluster, suite: Suite, request: pytest.FixtureRequest) -> Ite
     """The test's own objects on the cluster. If a test fails, its report contains the ends of the logs."""
     slug = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())
     own = Scene(cluster, suite, f"{slug[:24].strip('-')}-{uuid.uuid4().hex[:6]}")
+    suite.start(*PROCESSES)  # which the test before may have stopped
     try:
         yield own
     finally:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from devcluster.cluster import Cluster
 from devcluster.suite import Suite
-from tests.cluster.operator_controller.conftest import Scene
+from tests.cluster.operator_controller.conftest import PROCESSES, Scene
 
 
 class Bystander:
@@ -33,6 +33,7 @@ class Bystander:
 @contextmanager
 def bystander(cluster: Cluster, suite: Suite, name: str) -> Iterator[Bystander]:
     """The Bystander of one module; removed at the end."""
+    suite.start(*PROCESSES)
     scene = Scene(cluster, suite, name)
     try:
         yield Bystander(scene)
