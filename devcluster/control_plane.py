@@ -27,6 +27,8 @@ _USERS_OF_A_REAL_NODE = {
 }
 # High limits, so that measurements show the suite and not the rate limits of these controllers.
 _CLIENT_RATE = ("--kube-api-qps=300", "--kube-api-burst=600")
+# Go collects garbage less often while there is little of it: a fifth of the processor time of these programs.
+_MEMORY = {"GOGC": "400", "GOMEMLIMIT": "2GiB"}
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Component:
 
     name: str
     arguments: tuple[str, ...]
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=lambda: _MEMORY)
     program: str = ""
 
 
