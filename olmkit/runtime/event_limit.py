@@ -1,8 +1,7 @@
-"""Limits the Events that are written about one object: a number at once, then one from time to time, as client-go's recorder does
-it.
+"""Limits the Events that are written about one object: a number at once, then one from time to time, as client-go does.
 
-What changes again and again, or has another message each time, would fill the API
-server with Events, which it keeps for an hour. The status and the log have what is left out. Pure: the caller has the clock.
+What changes again and again, or has another message each time, would fill the API server with Events, which it keeps for an hour.
+The status and the log have what is left out. Pure: the caller has the clock.
 """
 
 from __future__ import annotations
