@@ -20,16 +20,14 @@ from catalogd.ingest.catalog_files import CatalogFiles
 from catalogd.ingest.content_writer import ContentWriter
 from catalogd.ingest.expansion_limit import ExpansionLimit
 from catalogd.ingest.load_request import LOAD, LoadRequest, LoadResult
+from catalogd.ingest.moved_tag import check_not_rejected, check_tag, load_result, step_in_errors
 from catalogd.ingest.staged_content import is_stored
 from catalogd.ingest.yaml_worker_pool import WorkerDied, YamlWorkerPool
-from olmkit.errors import OlmError
 from olmkit.fbc.errors import NO_BLOBS_MESSAGE, BadCatalog
 from olmkit.jobs import Job, JobContext, implement
 from olmkit.sources.errors import BadContent
 from olmkit.sources.oci.image import FromLabel
 from olmkit.sources.open import OpenedSource, open_source
-from olmkit.sources.reachability import verify_reachable
-from olmkit.sources.source import ImageSource
 from olmkit.sources.tree import CATALOG_LIMITS
 from olmkit.sources.unpack import Fetched, unpack
 from olmkit.store.checksums import FileChecksums
@@ -79,47 +77,17 @@ async def load(request: LoadRequest, context: JobContext) -> LoadResult:
     store, served, staged = Store(request.store, create=False), request.served_digest, False
     validator = request.validator if served and is_stored(store, served) else ""
     async with AsyncExitStack() as stack:
-        with _step_in_errors():
+        with step_in_errors():
             opening = open_source(request.source, request.access, validator, scratch=context.folder)
             opened = await stack.enter_async_context(opening)
-        _check_not_rejected(opened, request)
+        check_not_rejected(opened, request)
         if not opened.unchanged and not _is_intact(store, opened.digest, request):
             await _stage(opened, request, context)
             staged = True
         elif not opened.unchanged and opened.digest != request.confirmed_digest:
-            with _step_in_errors():
+            with step_in_errors():
                 await opened.verify_access(CATALOG_LIMITS, context.progress)
-        return _result(opened, staged=staged)
-
-
-async def probe(request: LoadRequest) -> LoadResult | None:
-    """The result that load() would return if the image still has the digest that is served; None otherwise.
-
-    Requests the digest only, and the manifest when the source has not proved yet that it has the content; any answer is enough if
-    nothing is served yet, or the source is no image. Raises Waiting if the source does not answer.
-    """
-    if not (request.served_digest and isinstance(request.source, ImageSource)):
-        with _step_in_errors():
-            await verify_reachable(request.source, request.access)
-        return None
-    store = Store(request.store, create=False)
-    async with AsyncExitStack() as stack:
-        with _step_in_errors():
-            opened = await stack.enter_async_context(open_source(request.source, request.access))
-        _check_not_rejected(opened, request)
-        if opened.digest != request.served_digest or not is_stored(store, opened.digest):
-            return None
-        if opened.digest != request.confirmed_digest:
-            with _step_in_errors():
-                await opened.verify_access()
-        return _result(opened, staged=False)
-
-
-def _check_not_rejected(opened: OpenedSource, request: LoadRequest) -> None:
-    """Raises BadContent when the source still resolves to content that was rejected before."""
-    rejected = request.rejected
-    if rejected is not None and opened.ref and rejected.ref == opened.ref:
-        raise BadContent(rejected.reason, rejected.message, rejected.ref)
+        return load_result(opened, staged=staged)
 
 
 def _is_intact(store: Store, digest: str, request: LoadRequest) -> bool:
@@ -130,14 +98,10 @@ def _is_intact(store: Store, digest: str, request: LoadRequest) -> bool:
     return digest == request.served_digest or store.verify(digest)
 
 
-def _result(opened: OpenedSource, *, staged: bool) -> LoadResult:
-    return LoadResult(opened.ref, opened.digest, opened.resolved, opened.validator, opened.unchanged, staged)
-
-
 async def _stage(opened: OpenedSource, request: LoadRequest, context: JobContext) -> None:
     hashed: dict[str, FileChecksums] = {}
     with fill_staging(context.folder, opened.digest, hashed=hashed) as folder:
-        with _step_in_errors():
+        with step_in_errors():
             fetched = await opened.fetch(folder, FromLabel(CONFIGS_LABEL), CATALOG_LIMITS, context.progress)
         parse_request = ParseRequest(dict(fetched.facts), opened.digest, opened.ref)
         hashed.update((await context.parse(PARSE, parse_request, fetched.files, folder)).hashed)
@@ -162,7 +126,7 @@ def _write_catalog(request: ParseRequest, context: JobContext) -> dict[str, File
     ):
         storage = CatalogFiles(writer, folder, workers)
         try:
-            with _step_in_errors():
+            with step_in_errors():
                 fetched = Fetched(request.facts, tuple(context.files))
                 root = unpack(fetched, storage, CATALOG_LIMITS, context.progress)
             context.progress("reading the catalog")
@@ -195,15 +159,5 @@ def _short_switch_interval() -> Iterator[None]:
         sys.setswitchinterval(default)
 
 
-@contextmanager
-def _step_in_errors() -> Iterator[None]:
-    """Prefix the message of an error with the step that failed."""
-    try:
-        yield
-    except OlmError as error:
-        error.message = f"source catalog content: {error.message}"
-        raise
-
-
-implement(LOAD, load, probe=probe)
+implement(LOAD, load, probe=check_tag)
 implement(PARSE, parse_catalog)
