@@ -108,7 +108,7 @@ def test_orphan_keeps_what_is_installed(olm: Olm, bare_cluster: Cluster, operato
     assert bare_cluster.kubectl("get", OPERATORS, "-o", "name").split() == [
         f"operator.{OPERATORS.partition('.')[2]}/{name}" for name in (DEPENDENCY, operator)
     ]
-    assert olm(*ORPHAN) == (0, "", f"{NOTHING}. 6 CRDs stay: --remove deletes them\n")
+    assert olm(*ORPHAN) == (0, "", f"{NOTHING}. 5 CRDs stay: --remove deletes them\n")
 
 
 def test_without_controllers_only_own_finalizers_are_removed_and_only_by_force(olm: Olm, bare_cluster: Cluster) -> None:
