@@ -43,33 +43,6 @@ from olmkit.tls import setup
 from olmkit.tls.service import CATALOG_SERVICE, netloc
 
 
-def _replicate(
-    manager: Manager, catalog_store: CatalogStore, catalogs: Informer, address: str, peers: PeerRequestOptions
-) -> None:
-    """Fill the store from the leader while another replica leads. `catalogs` is the informer of Catalogs."""
-
-    def leader() -> Leader | None:
-        if manager.is_leading:
-            return None
-        return Leader(manager.leader_annotations.get(ADDRESS_ANNOTATION, ""), manager.lease_term)
-
-    manager.lease_annotations[ADDRESS_ANNOTATION] = netloc(address)
-    manager.add_runnable(Follower(catalog_store, leader, lambda: _served_catalogs(catalogs), peers).run)
-
-
-def _served_catalogs(catalogs: Informer) -> Mapping[str, str] | None:
-    """The uids of the Catalogs that should be served, by name; None until the informer has synced."""
-    if not catalogs.synced.is_set():
-        return None
-    return {obj["metadata"]["name"]: obj["metadata"]["uid"] for obj in catalogs.objects.values() if _is_desired(obj)}
-
-
-def _is_desired(obj: dict[str, object]) -> bool:
-    metadata, spec = obj.get("metadata"), obj.get("spec")
-    is_deleting = isinstance(metadata, dict) and "deletionTimestamp" in metadata
-    return not is_deleting and isinstance(spec, dict) and spec.get("availability") != Availability.UNAVAILABLE
-
-
 async def build(manager: Manager, startup_verifier: StartupVerifier | None = None) -> None:
     """Serve the content on disk, which `startup_verifier` is verifying, then add the controller. Raises OlmError."""
     access, memory = _checked_access(manager), job_memory_budget(manager.settings.jobs_memory)
@@ -216,3 +189,30 @@ def _uid(informer: Informer, name: str) -> str | None:
 def _local_address(address: str, port: int) -> str:
     host = address.rpartition(":")[0]
     return f"{host if host not in ('', '0.0.0.0', '[::]') else 'localhost'}:{port}"
+
+
+def _replicate(
+    manager: Manager, catalog_store: CatalogStore, catalogs: Informer, address: str, peers: PeerRequestOptions
+) -> None:
+    """Fill the store from the leader while another replica leads. `catalogs` is the informer of Catalogs."""
+
+    def leader() -> Leader | None:
+        if manager.is_leading:
+            return None
+        return Leader(manager.leader_annotations.get(ADDRESS_ANNOTATION, ""), manager.lease_term)
+
+    manager.lease_annotations[ADDRESS_ANNOTATION] = netloc(address)
+    manager.add_runnable(Follower(catalog_store, leader, lambda: _served_catalogs(catalogs), peers).run)
+
+
+def _served_catalogs(catalogs: Informer) -> Mapping[str, str] | None:
+    """The uids of the Catalogs that should be served, by name; None until the informer has synced."""
+    if not catalogs.synced.is_set():
+        return None
+    return {obj["metadata"]["name"]: obj["metadata"]["uid"] for obj in catalogs.objects.values() if _is_desired(obj)}
+
+
+def _is_desired(obj: dict[str, object]) -> bool:
+    metadata, spec = obj.get("metadata"), obj.get("spec")
+    is_deleting = isinstance(metadata, dict) and "deletionTimestamp" in metadata
+    return not is_deleting and isinstance(spec, dict) and spec.get("availability") != Availability.UNAVAILABLE

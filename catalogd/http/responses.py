@@ -29,67 +29,12 @@ _ALIASES = {"x-gzip": "gzip"}
 _QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 
 
-def select_encoding(accept_encoding: str | None, offered: Sequence[str]) -> str | None:
-    """Select one of `offered` (best first, without identity) or IDENTITY; None when the client accepts none of them.
-
-    Without the header, IDENTITY is selected: such clients seldom decompress. Another encoding with the same weight is
-    preferred to identity. Identity is excluded only by `identity;q=0`, or by `*;q=0` without a member for identity.
-    """
-    if accept_encoding is None:
-        return IDENTITY
-    weights = {_ALIASES.get(name, name): weight for name, weight in _members(accept_encoding)}
-    others = weights.get("*", 0.0)
-    best, most = None, 0.0
-    for each in offered:
-        if (weight := weights.get(each, others)) > most:
-            best, most = each, weight
-    plain = weights.get(IDENTITY, weights.get("*"))
-    if best is not None and (plain is None or most >= plain):
-        return best
-    return None if plain == 0 else IDENTITY
-
-
-def accepts_media_type(accept: str | None, media_type: str) -> bool:
-    """Report whether this Accept header allows the media type. The most specific range decides."""
-    if accept is None or not accept.strip():
-        return True
-    kind = media_type.partition("/")[0]
-    weights = {name: weight for name, weight in _members(accept)}
-    for range_ in (media_type, f"{kind}/*", "*/*"):
-        if range_ in weights:
-            return weights[range_] > 0
-    return False
-
-
-def _members(header: str) -> Iterator[tuple[str, float]]:
-    """Yields each member in lower case without its parameters, and its weight (default 1)."""
-    for member in header.lower().split(","):
-        name, *parameters = (part.strip() for part in member.split(";"))
-        weights = [
-            value.strip() for key, _, value in (each.partition("=") for each in parameters) if key.strip() == "q"
-        ]
-        if name and all(_QUALITY.fullmatch(weight) for weight in weights):
-            yield name, float(weights[0]) if weights else 1.0
-
-
 _RASTER_IMAGES = frozenset(
     f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "avif", "bmp", "x-icon", "vnd.microsoft.icon")
 )
 """Images that cannot contain scripts."""
 _SVG = "image/svg+xml"
 _BINARY = "application/octet-stream"
-
-
-def safe_icon_headers(media_type: str) -> tuple[str, dict[str, str]]:
-    """The media type and headers with which an icon of this media type is sent."""
-    headers = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
-    base_type = media_type.partition(";")[0].strip().lower()
-    if base_type in _RASTER_IMAGES:
-        return base_type, headers
-    if base_type == _SVG:
-        headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-        return _SVG, headers
-    return _BINARY, {**headers, "Content-Disposition": "attachment"}
 
 
 MAX_WRITE_BYTES = 256 * 1024
@@ -288,3 +233,58 @@ def _read_ranges(file: int, ranges: Sequence[ByteRange]) -> bytes:
     if any(len(part) != length for part, (_, length) in zip(parts, ranges, strict=True)):
         raise TruncatedFile
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def select_encoding(accept_encoding: str | None, offered: Sequence[str]) -> str | None:
+    """Select one of `offered` (best first, without identity) or IDENTITY; None when the client accepts none of them.
+
+    Without the header, IDENTITY is selected: such clients seldom decompress. Another encoding with the same weight is
+    preferred to identity. Identity is excluded only by `identity;q=0`, or by `*;q=0` without a member for identity.
+    """
+    if accept_encoding is None:
+        return IDENTITY
+    weights = {_ALIASES.get(name, name): weight for name, weight in _members(accept_encoding)}
+    others = weights.get("*", 0.0)
+    best, most = None, 0.0
+    for each in offered:
+        if (weight := weights.get(each, others)) > most:
+            best, most = each, weight
+    plain = weights.get(IDENTITY, weights.get("*"))
+    if best is not None and (plain is None or most >= plain):
+        return best
+    return None if plain == 0 else IDENTITY
+
+
+def accepts_media_type(accept: str | None, media_type: str) -> bool:
+    """Report whether this Accept header allows the media type. The most specific range decides."""
+    if accept is None or not accept.strip():
+        return True
+    kind = media_type.partition("/")[0]
+    weights = {name: weight for name, weight in _members(accept)}
+    for range_ in (media_type, f"{kind}/*", "*/*"):
+        if range_ in weights:
+            return weights[range_] > 0
+    return False
+
+
+def _members(header: str) -> Iterator[tuple[str, float]]:
+    """Yields each member in lower case without its parameters, and its weight (default 1)."""
+    for member in header.lower().split(","):
+        name, *parameters = (part.strip() for part in member.split(";"))
+        weights = [
+            value.strip() for key, _, value in (each.partition("=") for each in parameters) if key.strip() == "q"
+        ]
+        if name and all(_QUALITY.fullmatch(weight) for weight in weights):
+            yield name, float(weights[0]) if weights else 1.0
+
+
+def safe_icon_headers(media_type: str) -> tuple[str, dict[str, str]]:
+    """The media type and headers with which an icon of this media type is sent."""
+    headers = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
+    base_type = media_type.partition(";")[0].strip().lower()
+    if base_type in _RASTER_IMAGES:
+        return base_type, headers
+    if base_type == _SVG:
+        headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+        return _SVG, headers
+    return _BINARY, {**headers, "Content-Disposition": "attachment"}

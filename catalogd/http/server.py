@@ -73,24 +73,6 @@ errors_middleware = json_errors_middleware(
 """With messages instead of the bare reason phrases of aiohttp's router."""
 
 
-@web.middleware
-async def metrics_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Count requests and measure their duration."""
-    started = time.monotonic()
-    code = "500"
-    REQUESTS_IN_FLIGHT.inc()
-    try:
-        response = await handler(request)
-        code = str(response.status)
-    except (asyncio.CancelledError, ConnectionError):
-        code = "499"  # the client disconnected
-        raise
-    finally:
-        REQUESTS_IN_FLIGHT.dec()
-        REQUEST_DURATION.labels(code).observe(time.monotonic() - started)
-    return response
-
-
 SHUTDOWN_GRACE_SECONDS = 3.0
 """How long requests in progress may continue when the server ends."""
 
@@ -400,3 +382,21 @@ async def _set_server_header(_: web.Request, response: web.StreamResponse) -> No
 async def _ignore_expect(request: web.Request) -> web.StreamResponse | None:
     """Answer a request with `Expect: 100-continue` at once: its body is not read anyway."""
     return None
+
+
+@web.middleware
+async def metrics_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Count requests and measure their duration."""
+    started = time.monotonic()
+    code = "500"
+    REQUESTS_IN_FLIGHT.inc()
+    try:
+        response = await handler(request)
+        code = str(response.status)
+    except (asyncio.CancelledError, ConnectionError):
+        code = "499"  # the client disconnected
+        raise
+    finally:
+        REQUESTS_IN_FLIGHT.dec()
+        REQUEST_DURATION.labels(code).observe(time.monotonic() - started)
+    return response

@@ -25,21 +25,6 @@ from olmkit.store.store import Store, StoreReason
 Value = TypeVar("Value")
 
 
-async def run_to_completion(work: Coroutine[Any, Any, Value]) -> Value:
-    """Await `work`. If the caller is cancelled, the cancellation is raised once `work` has ended.
-
-    A thread that writes cannot be stopped, and must not run at the same time as whatever the caller does next.
-    """
-    task = asyncio.create_task(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait({task})
-        if not task.cancelled():
-            task.exception()  # marks the exception as retrieved
-        raise
-
-
 UNREFERENCED_CONTENT_AGE = timedelta(minutes=10)
 """The age at which unreferenced content is removed. Younger content may be the result of a job that has just ended."""
 
@@ -146,3 +131,18 @@ class StoreDisk:
         """Log that content is corrupt."""
         facts = {"digest": digest, "fault": fault, "catalogs": sorted(names)}
         log.warning("content on disk is damaged: it is removed and loaded again", extra=facts)
+
+
+async def run_to_completion(work: Coroutine[Any, Any, Value]) -> Value:
+    """Await `work`. If the caller is cancelled, the cancellation is raised once `work` has ended.
+
+    A thread that writes cannot be stopped, and must not run at the same time as whatever the caller does next.
+    """
+    task = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()  # marks the exception as retrieved
+        raise

@@ -28,27 +28,6 @@ from olmkit.runtime.probes import DISABLED_ADDRESS
 from olmkit.tls.service import TlsService
 from olmkit.tls.setup import webhook_serving
 
-
-async def serve_webhooks(
-    manager: Manager, service: TlsService, configuration: str, webhooks: Mapping[str, Validate]
-) -> None:
-    """Answer on every replica, before it is ready, unless webhooks are disabled. Raises OlmError.
-
-    `configuration` is the name of the ValidatingWebhookConfiguration that names the paths of `webhooks`.
-    """
-    address = manager.settings.webhook_bind_address
-    if address == DISABLED_ADDRESS:
-        return
-    context, certificate = webhook_serving(manager, service, address)
-    informer = manager.informer(WEBHOOK_CONFIGURATIONS, field_selector=f"metadata.name={configuration}")
-    writer = CaBundleWriter(manager.client, informer, configuration, service.manager, lambda: certificate.ca_bundle)
-    certificate.publish_to(writer.write)
-    manager.add_runnable(writer.run, every_replica=False)
-    server = AdmissionServer(manager.name, webhooks)
-    manager.on_close(server.close)
-    await server.start(address, context)
-
-
 MAX_REVIEW_BYTES = 4 * 1024 * 1024
 """Bytes of a review: the object before and after a change, each of which etcd limits to 1.5 MiB."""
 CONNECTION_LIMITS = ConnectionLimits(max_connections=64, max_body_bytes=MAX_REVIEW_BYTES)
@@ -133,3 +112,23 @@ async def _read(request: web.Request) -> bytes:
         raise body_too_long(MAX_REVIEW_BYTES) from None
     except TimeoutError:
         raise HTTPError(408, f"the body did not come within {READ_SECONDS:g} s", {"Connection": "close"}) from None
+
+
+async def serve_webhooks(
+    manager: Manager, service: TlsService, configuration: str, webhooks: Mapping[str, Validate]
+) -> None:
+    """Answer on every replica, before it is ready, unless webhooks are disabled. Raises OlmError.
+
+    `configuration` is the name of the ValidatingWebhookConfiguration that names the paths of `webhooks`.
+    """
+    address = manager.settings.webhook_bind_address
+    if address == DISABLED_ADDRESS:
+        return
+    context, certificate = webhook_serving(manager, service, address)
+    informer = manager.informer(WEBHOOK_CONFIGURATIONS, field_selector=f"metadata.name={configuration}")
+    writer = CaBundleWriter(manager.client, informer, configuration, service.manager, lambda: certificate.ca_bundle)
+    certificate.publish_to(writer.write)
+    manager.add_runnable(writer.run, every_replica=False)
+    server = AdmissionServer(manager.name, webhooks)
+    manager.on_close(server.close)
+    await server.start(address, context)

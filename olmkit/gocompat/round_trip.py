@@ -25,45 +25,6 @@ _DECIMAL_EXPONENT = {suffix: exponent for exponent, suffix in _DECIMAL.items()}
 _MAX_CHARACTERS = 64
 
 
-def canonical(text: str) -> str:
-    """`1000m` -> `1`, `1024Mi` -> `1Gi`, `0.5` -> `500m`, `1000` -> `1k`. Raises ValueError on what is no quantity."""
-    match = _QUANTITY.fullmatch(text.strip())
-    if match is None or len(text) > _MAX_CHARACTERS:
-        raise ValueError(f"{text[:_MAX_CHARACTERS]!r} is no quantity such as 100m, 1.5 or 64Mi")
-    suffix = match["suffix"]
-    value = Fraction(match["sign"] + match["digits"].rstrip("."))
-    if suffix in _BINARY[1:]:
-        return _binary(value * 1024 ** _BINARY.index(suffix))
-    if suffix in _DECIMAL_EXPONENT:
-        return _decimal(value * Fraction(10) ** _DECIMAL_EXPONENT[suffix], scientific=False)
-    exponent = int(suffix[1:])
-    if abs(exponent) > 99:
-        raise ValueError(f"{text[:_MAX_CHARACTERS]!r} has an exponent beyond 99")
-    return _decimal(value * Fraction(10) ** exponent, scientific=True)
-
-
-def _binary(value: Fraction) -> str:
-    if abs(value) < 1024 or value.denominator != 1:
-        return _decimal(value, scientific=False)
-    number, power = value.numerator, 0
-    while number % 1024 == 0 and power < len(_BINARY) - 1:
-        number, power = number // 1024, power + 1
-    return f"{number}{_BINARY[power]}"
-
-
-def _decimal(value: Fraction, *, scientific: bool) -> str:
-    nanos = value * 10**9
-    number = -(-nanos.numerator // nanos.denominator) if nanos > 0 else nanos.numerator // nanos.denominator
-    if number == 0:
-        return "0"
-    exponent = -9
-    while number % 1000 == 0 and exponent < max(_DECIMAL):
-        number, exponent = number // 1000, exponent + 3
-    if scientific:
-        return f"{number}e{exponent}" if exponent else str(number)
-    return f"{number}{_DECIMAL[exponent]}"
-
-
 Convert = Callable[[Any], Any]
 """Converts a value as it is read (None when absent) to the value as it is written."""
 
@@ -305,3 +266,42 @@ def unknown_fields(type_name: str, value: Any) -> list[str]:
             inner = types.get(key.casefold())
             found += [f".{key}"] if inner is None else [f".{key}{path}" for path in unknown_fields(inner, item)]
     return found
+
+
+def canonical(text: str) -> str:
+    """`1000m` -> `1`, `1024Mi` -> `1Gi`, `0.5` -> `500m`, `1000` -> `1k`. Raises ValueError on what is no quantity."""
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is None or len(text) > _MAX_CHARACTERS:
+        raise ValueError(f"{text[:_MAX_CHARACTERS]!r} is no quantity such as 100m, 1.5 or 64Mi")
+    suffix = match["suffix"]
+    value = Fraction(match["sign"] + match["digits"].rstrip("."))
+    if suffix in _BINARY[1:]:
+        return _binary(value * 1024 ** _BINARY.index(suffix))
+    if suffix in _DECIMAL_EXPONENT:
+        return _decimal(value * Fraction(10) ** _DECIMAL_EXPONENT[suffix], scientific=False)
+    exponent = int(suffix[1:])
+    if abs(exponent) > 99:
+        raise ValueError(f"{text[:_MAX_CHARACTERS]!r} has an exponent beyond 99")
+    return _decimal(value * Fraction(10) ** exponent, scientific=True)
+
+
+def _binary(value: Fraction) -> str:
+    if abs(value) < 1024 or value.denominator != 1:
+        return _decimal(value, scientific=False)
+    number, power = value.numerator, 0
+    while number % 1024 == 0 and power < len(_BINARY) - 1:
+        number, power = number // 1024, power + 1
+    return f"{number}{_BINARY[power]}"
+
+
+def _decimal(value: Fraction, *, scientific: bool) -> str:
+    nanos = value * 10**9
+    number = -(-nanos.numerator // nanos.denominator) if nanos > 0 else nanos.numerator // nanos.denominator
+    if number == 0:
+        return "0"
+    exponent = -9
+    while number % 1000 == 0 and exponent < max(_DECIMAL):
+        number, exponent = number // 1000, exponent + 3
+    if scientific:
+        return f"{number}e{exponent}" if exponent else str(number)
+    return f"{number}{_DECIMAL[exponent]}"

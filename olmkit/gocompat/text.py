@@ -13,17 +13,6 @@ _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|ms|s|m|h)")
 
 
-def parse_duration(text: str) -> timedelta:
-    """A duration without sign, such as 1h30m or 0. Raises ValueError for anything else."""
-    parts = _PART.findall(text)
-    if text != "0" and (not parts or "".join(number + unit for number, unit in parts) != text):
-        raise ValueError(f'"{text}" is not a duration: write it as 10m or 1h30m')
-    try:
-        return timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in parts))
-    except OverflowError:
-        return timedelta.max / 2
-
-
 _VERB = re.compile("%[qsd]")
 _UNPRINTABLE = re.compile(r"[^ !#-\[\]-~]")
 _ESCAPES = {
@@ -78,3 +67,14 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """The same for a text of sentences: whitespace with a line end, a tab or the like becomes one blank."""
     return text if text.isprintable() else printable(" ".join(text.split()))
+
+
+def parse_duration(text: str) -> timedelta:
+    """A duration without sign, such as 1h30m or 0. Raises ValueError for anything else."""
+    parts = _PART.findall(text)
+    if text != "0" and (not parts or "".join(number + unit for number, unit in parts) != text):
+        raise ValueError(f'"{text}" is not a duration: write it as 10m or 1h30m')
+    try:
+        return timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in parts))
+    except OverflowError:
+        return timedelta.max / 2

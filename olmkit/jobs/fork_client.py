@@ -28,26 +28,6 @@ from olmkit.store.folders import create_locked_folder, remove_if_unlocked, remov
 FOLDER_PREFIX = "olm-suite-jobs-"
 
 
-class ScratchFolder:
-    """A new folder for this process alone, until close(). Raises OSError."""
-
-    def __init__(self) -> None:
-        parent = Path(tempfile.gettempdir())
-        _remove_abandoned(parent)
-        self.folder, self._lock = create_locked_folder(parent, FOLDER_PREFIX)
-
-    def close(self) -> None:
-        """Remove the folder."""
-        remove_tree(self.folder)
-        os.close(self._lock)
-
-
-def _remove_abandoned(parent: Path) -> None:
-    for folder in parent.glob(f"{FOLDER_PREFIX}*"):
-        with suppress(OSError):  # locked, owned by another user, or already gone
-            remove_if_unlocked(folder)
-
-
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 """Passed in upper and in lower case."""
 ALLOWED_VARIABLES = frozenset(
@@ -73,11 +53,6 @@ ALLOWED_VARIABLES = frozenset(
 )
 FIXED_VARIABLES = {"HOME": "/nonexistent", "USER": "olm-suite"}
 """Variables that are set because libraries would otherwise look their values up on the machine."""
-
-
-def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a controller's environment that its jobs get."""
-    return {**{name: value for name, value in environment.items() if name in ALLOWED_VARIABLES}, **FIXED_VARIABLES}
 
 
 SERVER_EXIT_TIMEOUT_SECONDS = 10.0
@@ -309,3 +284,28 @@ async def _send_and_read(
         await protocol.read_lines(channel, on_line)
     except ConnectionError:
         return  # the child ended before it read or sent everything; its exit status shows why
+
+
+class ScratchFolder:
+    """A new folder for this process alone, until close(). Raises OSError."""
+
+    def __init__(self) -> None:
+        parent = Path(tempfile.gettempdir())
+        _remove_abandoned(parent)
+        self.folder, self._lock = create_locked_folder(parent, FOLDER_PREFIX)
+
+    def close(self) -> None:
+        """Remove the folder."""
+        remove_tree(self.folder)
+        os.close(self._lock)
+
+
+def _remove_abandoned(parent: Path) -> None:
+    for folder in parent.glob(f"{FOLDER_PREFIX}*"):
+        with suppress(OSError):  # locked, owned by another user, or already gone
+            remove_if_unlocked(folder)
+
+
+def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a controller's environment that its jobs get."""
+    return {**{name: value for name, value in environment.items() if name in ALLOWED_VARIABLES}, **FIXED_VARIABLES}

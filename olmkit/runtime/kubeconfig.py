@@ -23,24 +23,6 @@ from yaml import YAMLError
 
 from olmkit.errors import OlmError
 
-
-def package_without_init(name: str) -> ModuleType:
-    """The package as an empty module in sys.modules, or unchanged if it is imported already. Its submodules are imported as
-    usual.
-
-    Its parent package must be imported, or made by this function. Raises ModuleNotFoundError.
-    """
-    spec = importlib.util.find_spec(name) if name not in sys.modules else None
-    if spec is not None:
-        package = sys.modules.setdefault(name, importlib.util.module_from_spec(spec))
-        above, _, own = name.rpartition(".")
-        if above:
-            setattr(sys.modules[above], own, package)
-    if name not in sys.modules:
-        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-    return sys.modules[name]
-
-
 MAX_CREDENTIALS_AGE_SECONDS = 60.0
 """Token files are read and exec plugins are run again after this time; mounted tokens are replaced an hour before they expire."""
 
@@ -133,3 +115,20 @@ class ApiCredentials:
                 await result
         except (load_kubernetes_asyncio().config.ConfigException, OSError, ValueError) as error:
             log.warning("credentials cannot be read again, the old ones stay in use", extra={"error": str(error)})
+
+
+def package_without_init(name: str) -> ModuleType:
+    """The package as an empty module in sys.modules, or unchanged if it is imported already. Its submodules are imported as
+    usual.
+
+    Its parent package must be imported, or made by this function. Raises ModuleNotFoundError.
+    """
+    spec = importlib.util.find_spec(name) if name not in sys.modules else None
+    if spec is not None:
+        package = sys.modules.setdefault(name, importlib.util.module_from_spec(spec))
+        above, _, own = name.rpartition(".")
+        if above:
+            setattr(sys.modules[above], own, package)
+    if name not in sys.modules:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    return sys.modules[name]

@@ -15,22 +15,6 @@ import orjson
 from olmkit.api.meta import Object
 from olmkit.errors import ApiError, Unavailable, api_error
 
-
-async def read_body(response: aiohttp.ClientResponse) -> bytes:
-    """The body of a response. Raises ApiError by its status code, from 400 on."""
-    if response.status >= 400:
-        retry_after = response.headers.get("Retry-After", "")
-        raise parse_failure(response.status, response.reason or "", await response.read(), retry_after)
-    return await response.read()
-
-
-def abort(response: aiohttp.ClientResponse) -> None:
-    """Close the connection of a response that is not read completely, without waiting for the TLS close_notify of the peer."""
-    connection = response.connection
-    if connection is not None and connection.transport is not None:
-        connection.transport.abort()
-
-
 _EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 _NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _MAX_QUOTED_CHARACTERS = 200
@@ -131,3 +115,18 @@ async def lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
             rest = [other]
             if line:
                 yield line
+
+
+async def read_body(response: aiohttp.ClientResponse) -> bytes:
+    """The body of a response. Raises ApiError by its status code, from 400 on."""
+    if response.status >= 400:
+        retry_after = response.headers.get("Retry-After", "")
+        raise parse_failure(response.status, response.reason or "", await response.read(), retry_after)
+    return await response.read()
+
+
+def abort(response: aiohttp.ClientResponse) -> None:
+    """Close the connection of a response that is not read completely, without waiting for the TLS close_notify of the peer."""
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()

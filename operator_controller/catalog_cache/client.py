@@ -46,93 +46,6 @@ from operator_controller.catalog_cache.stored_documents import CatalogContent
 from operator_controller.resolve.snapshot.cluster_snapshot import not_served_message, served_digest
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 
-
-class Download:
-    """A BodyReceiver that writes to `path`. Content whose digest is among `known` is not read. Use it in a `with` block."""
-
-    def __init__(self, path: Path, known: Collection[str]) -> None:
-        self.path = path
-        self.content_digest = ""
-        """The digest that the last response named."""
-        self._known = known
-        self._file: IO[bytes] | None = None
-        self._size = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def accepts(self, response: CatalogResponse) -> bool:
-        """Report whether the body is to be read: a response of content that is not known. Raises InvalidContent."""
-        self.content_digest = response.digest
-        if response.status != 200:
-            return False
-        if not is_digest(response.digest):
-            raise InvalidContent("it does not name the digest of its content")
-        if response.digest in self._known:
-            return False
-        if response.is_limited:
-            raise InvalidContent(
-                "it has only the packages that spec.packages names; catalogd has replicas of different versions"
-            )
-        if response.encoding not in (IDENTITY, GZIP):
-            raise InvalidContent("its encoding was not requested")
-        if not response.is_delimited:
-            raise InvalidContent("it does not name its length")
-        return True
-
-    async def write(self, chunk: bytes) -> None:
-        """Append to the file. Raises ContentTooLarge and ContentNotStored."""
-        self._size += len(chunk)
-        if self._size > MAX_CONTENT_BYTES:
-            raise ContentTooLarge(too_large_message())
-        with storage_errors():
-            await run_in_thread(lambda: self._append(chunk))
-
-    async def finish(self) -> None:
-        """Close the file; it exists also if the body was empty. Raises ContentNotStored."""
-        with storage_errors():
-            await run_in_thread(lambda: self._append(b""))
-            assert self._file is not None
-            await run_in_thread(self._file.close)
-
-    def _append(self, chunk: bytes) -> None:
-        if self._file is None:
-            self._file = open(self.path, "wb", buffering=0)  # noqa: SIM115 closed at the end of the with block
-        left = memoryview(chunk)
-        while left:
-            left = left[self._file.write(left) :]
-
-
-async def clean_cache(catalogs: Informer, catalog_client: CatalogClient) -> None:
-    """Clean up at the start, and whenever a Catalog is deleted or replaced by another one. Runs until cancelled."""
-    deleted = asyncio.Event()
-
-    def on_change(change: Change) -> None:
-        if change.new is None or (change.old is not None and _uid(change.old) != _uid(change.new)):
-            deleted.set()
-
-    catalogs.subscribe(on_change)
-    try:
-        while True:
-            await catalogs.fresh.wait()
-            await catalog_client.retain_only({raw["metadata"]["name"]: _uid(raw) for raw in catalogs.objects.values()})
-            await deleted.wait()
-            deleted.clear()
-    finally:
-        catalogs.unsubscribe(on_change)
-
-
-def _uid(raw: Object) -> str:
-    uid: str = raw["metadata"]["uid"]
-    return uid
-
-
 HINT_BY_STATUS = {
     401: ": it requires a token; start operator-controller with --catalogs-token",
     403: ": this account may not read catalogs; bind the ClusterRole olm-suite-catalog-reader to it",
@@ -301,3 +214,89 @@ def catalog_base_url(content_url: str) -> str:
 def _without_new_content(last: CatalogContent | None, message: str) -> CatalogContentResult:
     state = CatalogState.CACHED if last is not None else CatalogState.UNREACHABLE
     return CatalogContentResult(state, last, message, needs_recheck=True)
+
+
+class Download:
+    """A BodyReceiver that writes to `path`. Content whose digest is among `known` is not read. Use it in a `with` block."""
+
+    def __init__(self, path: Path, known: Collection[str]) -> None:
+        self.path = path
+        self.content_digest = ""
+        """The digest that the last response named."""
+        self._known = known
+        self._file: IO[bytes] | None = None
+        self._size = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def accepts(self, response: CatalogResponse) -> bool:
+        """Report whether the body is to be read: a response of content that is not known. Raises InvalidContent."""
+        self.content_digest = response.digest
+        if response.status != 200:
+            return False
+        if not is_digest(response.digest):
+            raise InvalidContent("it does not name the digest of its content")
+        if response.digest in self._known:
+            return False
+        if response.is_limited:
+            raise InvalidContent(
+                "it has only the packages that spec.packages names; catalogd has replicas of different versions"
+            )
+        if response.encoding not in (IDENTITY, GZIP):
+            raise InvalidContent("its encoding was not requested")
+        if not response.is_delimited:
+            raise InvalidContent("it does not name its length")
+        return True
+
+    async def write(self, chunk: bytes) -> None:
+        """Append to the file. Raises ContentTooLarge and ContentNotStored."""
+        self._size += len(chunk)
+        if self._size > MAX_CONTENT_BYTES:
+            raise ContentTooLarge(too_large_message())
+        with storage_errors():
+            await run_in_thread(lambda: self._append(chunk))
+
+    async def finish(self) -> None:
+        """Close the file; it exists also if the body was empty. Raises ContentNotStored."""
+        with storage_errors():
+            await run_in_thread(lambda: self._append(b""))
+            assert self._file is not None
+            await run_in_thread(self._file.close)
+
+    def _append(self, chunk: bytes) -> None:
+        if self._file is None:
+            self._file = open(self.path, "wb", buffering=0)  # noqa: SIM115 closed at the end of the with block
+        left = memoryview(chunk)
+        while left:
+            left = left[self._file.write(left) :]
+
+
+async def clean_cache(catalogs: Informer, catalog_client: CatalogClient) -> None:
+    """Clean up at the start, and whenever a Catalog is deleted or replaced by another one. Runs until cancelled."""
+    deleted = asyncio.Event()
+
+    def on_change(change: Change) -> None:
+        if change.new is None or (change.old is not None and _uid(change.old) != _uid(change.new)):
+            deleted.set()
+
+    catalogs.subscribe(on_change)
+    try:
+        while True:
+            await catalogs.fresh.wait()
+            await catalog_client.retain_only({raw["metadata"]["name"]: _uid(raw) for raw in catalogs.objects.values()})
+            await deleted.wait()
+            deleted.clear()
+    finally:
+        catalogs.unsubscribe(on_change)
+
+
+def _uid(raw: Object) -> str:
+    uid: str = raw["metadata"]["uid"]
+    return uid

@@ -36,18 +36,6 @@ from olmkit.tls.service import OPERATOR_SERVICE
 from olmkit.tls.setup import authenticated_serving
 from operator_controller.resolve.answers.answer import Answer
 
-
-async def serve_resolutions(manager: Manager, store: AnswerStore) -> int | None:
-    """Serve the answers of the store on --debug-bind-address; returns the port, None if it is disabled. Raises OlmError."""
-    address = manager.settings.extra.debug_bind_address
-    if address == DISABLED_ADDRESS:
-        return None
-    context, authorize = authenticated_serving(manager, OPERATOR_SERVICE)
-    server = DebugServer(store, lambda: manager.is_leading)
-    manager.on_close(server.close)
-    return await server.start(address, context, authorize)
-
-
 RESOLUTIONS_PATH = "/debug/resolutions"
 CONNECTION_LIMITS = ConnectionLimits(max_connections=16)
 """Limits of the port."""
@@ -154,3 +142,14 @@ def _camel_case(name: str) -> str:
 
 def _json(value: object) -> web.Response:
     return web.Response(body=orjson.dumps(value) + b"\n", content_type="application/json")
+
+
+async def serve_resolutions(manager: Manager, store: AnswerStore) -> int | None:
+    """Serve the answers of the store on --debug-bind-address; returns the port, None if it is disabled. Raises OlmError."""
+    address = manager.settings.extra.debug_bind_address
+    if address == DISABLED_ADDRESS:
+        return None
+    context, authorize = authenticated_serving(manager, OPERATOR_SERVICE)
+    server = DebugServer(store, lambda: manager.is_leading)
+    manager.on_close(server.close)
+    return await server.start(address, context, authorize)

@@ -38,22 +38,6 @@ from operator_controller.operator.world import (
 )
 
 
-def protection_plan(world: World) -> ProtectDeployment | None:
-    """Add the annotation for deletion protection to the BundleDeployment, or remove it; None: it is as on its Operator.
-
-    Deleting the BundleDeployment would delete the same custom resources. rukpak answers the API server for both, and reads the
-    Operator first; the annotation of the BundleDeployment only has the API server ask.
-    """
-    deployment = world.owned_bundle_deployment
-    if deployment is None:
-        return None
-    metadata = deployment.model.metadata
-    is_protected = has_protection(world.operator.metadata.annotations)
-    if has_protection(metadata.annotations) == is_protected:
-        return None
-    return ProtectDeployment(metadata.name, metadata.uid, is_protected)
-
-
 def decide(world: World) -> Decision[Plan, Evaluation | DeletionEvaluation]:
     """The next step, or the error (Blocked, Waiting) that prevents one, and the evaluation behind it."""
     if world.operator.metadata.deleting:
@@ -122,3 +106,19 @@ def _release(world: World, existing: ObservedBundleDeployment) -> ReleaseBundleD
 def _delete(existing: ObservedBundleDeployment) -> DeleteBundleDeployment:
     metadata = existing.model.metadata
     return DeleteBundleDeployment(metadata.name, metadata.uid, metadata.resource_version)
+
+
+def protection_plan(world: World) -> ProtectDeployment | None:
+    """Add the annotation for deletion protection to the BundleDeployment, or remove it; None: it is as on its Operator.
+
+    Deleting the BundleDeployment would delete the same custom resources. rukpak answers the API server for both, and reads the
+    Operator first; the annotation of the BundleDeployment only has the API server ask.
+    """
+    deployment = world.owned_bundle_deployment
+    if deployment is None:
+        return None
+    metadata = deployment.model.metadata
+    is_protected = has_protection(world.operator.metadata.annotations)
+    if has_protection(metadata.annotations) == is_protected:
+        return None
+    return ProtectDeployment(metadata.name, metadata.uid, is_protected)

@@ -16,21 +16,6 @@ from olmkit.runtime.informer import Change
 from operator_controller.operator.informers import PACKAGE_INDEX, Informers, catalog_of, packages_of
 
 
-def selected_catalogs(operator: Operator, catalogs: Iterable[Object]) -> tuple[str, ...] | None:
-    """The names of the Catalogs that are selected, sorted; None without a selector."""
-    selector = operator.spec.catalog_selector
-    if selector is None:
-        return None
-    metadata = (raw["metadata"] for raw in catalogs)
-    return tuple(sorted(each["name"] for each in metadata if selector.matches(each.get("labels") or {})))
-
-
-def pull_secret_of(catalog: Object) -> str:
-    """The Secret that the image of a Catalog is pulled with, "" for none. The images of its bundles are pulled with it, too."""
-    image = catalog["spec"]["source"].get("image") or {}
-    return image.get("pullSecret") or ""
-
-
 @dataclass(frozen=True)
 class EventMapper:
     """One method for each watched kind: from a change to the names of Operators."""
@@ -88,3 +73,18 @@ def _installed_packages(deployment: Object | None) -> tuple[object, ...] | None:
     status = deployment.get("status") or {}
     uid = deployment["metadata"]["uid"]
     return uid, tuple(packages_of(deployment)), bool(status.get("activeBundle"))
+
+
+def selected_catalogs(operator: Operator, catalogs: Iterable[Object]) -> tuple[str, ...] | None:
+    """The names of the Catalogs that are selected, sorted; None without a selector."""
+    selector = operator.spec.catalog_selector
+    if selector is None:
+        return None
+    metadata = (raw["metadata"] for raw in catalogs)
+    return tuple(sorted(each["name"] for each in metadata if selector.matches(each.get("labels") or {})))
+
+
+def pull_secret_of(catalog: Object) -> str:
+    """The Secret that the image of a Catalog is pulled with, "" for none. The images of its bundles are pulled with it, too."""
+    image = catalog["spec"]["source"].get("image") or {}
+    return image.get("pullSecret") or ""

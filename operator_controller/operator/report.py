@@ -49,17 +49,6 @@ _TYPES = (
 )
 
 
-def deprecation_conditions(known: Deprecations | None, before: Sequence[Condition]) -> list[DesiredCondition]:
-    """One for each part that is deprecated, and Deprecated with all messages; those of before if nothing is known."""
-    if known is None:
-        return [DesiredCondition(one.type, one.status, one.reason, one.message) for one in before if one.type in _TYPES]
-    messages = (known.package, known.channel, known.bundle)
-    found = [(kind, message) for kind, message in zip(_TYPES[1:], messages, strict=True) if message]
-    if found:
-        found.insert(0, (ConditionType.DEPRECATED, "; ".join(dict.fromkeys(message for _, message in found))))
-    return [DesiredCondition(kind, "True", Reason.DEPRECATED, message) for kind, message in found]
-
-
 STATUS_UNKNOWN = "bundledeployment status is unknown"
 NOT_ATTEMPTED_DEPENDENCIES = "installation has not been attempted as dependencies are not installed"
 _FAILED = (DeploymentReason.INSTALL_FAILED, *NOT_INSTALLABLE)
@@ -419,3 +408,14 @@ def _deletion_conditions(world: World, outcome: Outcome, hold: str) -> list[Desi
     is_installed = world.running is not None or world.installed_status is not None
     subject = "installed bundle" if is_installed else "BundleDeployment" if deployment else "Operator"
     return [*unchanged, *_not_ready(Reason.REMOVING, f"removing the {subject}{left}", Reason.REMOVING)]
+
+
+def deprecation_conditions(known: Deprecations | None, before: Sequence[Condition]) -> list[DesiredCondition]:
+    """One for each part that is deprecated, and Deprecated with all messages; those of before if nothing is known."""
+    if known is None:
+        return [DesiredCondition(one.type, one.status, one.reason, one.message) for one in before if one.type in _TYPES]
+    messages = (known.package, known.channel, known.bundle)
+    found = [(kind, message) for kind, message in zip(_TYPES[1:], messages, strict=True) if message]
+    if found:
+        found.insert(0, (ConditionType.DEPRECATED, "; ".join(dict.fromkeys(message for _, message in found))))
+    return [DesiredCondition(kind, "True", Reason.DEPRECATED, message) for kind, message in found]

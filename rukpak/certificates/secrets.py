@@ -30,31 +30,6 @@ from rukpak.certificates.serving_certificate import LIFETIME, ServingCertificate
 WORKLOAD = "Deployment"
 
 
-def injected_digest(kind: str, certificate: ServingCertificate) -> str:
-    """A digest of what is written into an object of this kind."""
-    content = certificate.digest if kind == WORKLOAD else certificate.authorities
-    return hashlib.sha256(content.encode()).hexdigest()[:16]
-
-
-def inject(body: dict[str, Any], certificate: ServingCertificate) -> None:
-    """Change a body in place: caBundle of a client, or the annotation of the pods of a Deployment."""
-    authorities = base64.b64encode(certificate.authorities.encode()).decode()
-    match body["kind"]:
-        case kind if kind == WORKLOAD:
-            metadata = body["spec"]["template"].setdefault("metadata", {})
-            metadata["annotations"] = {
-                **(metadata.get("annotations") or {}),
-                CERTIFICATE_ANNOTATION: certificate.digest,
-            }
-        case "CustomResourceDefinition":
-            body["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] = authorities
-        case "APIService":
-            body["spec"]["caBundle"] = authorities
-        case _:
-            for webhook in body["webhooks"]:
-                webhook["clientConfig"]["caBundle"] = authorities
-
-
 CERTIFICATE, KEY = "tls.crt", "tls.key"
 """Keys of the data that the pods mount."""
 AUTHORITIES = "ca.crt"
@@ -187,3 +162,28 @@ def _issue(host_names: tuple[str, ...], now: datetime) -> tuple[KeyPair, x509.Ce
 
 def _pem(certificates: Iterable[x509.Certificate]) -> bytes:
     return b"".join(each.public_bytes(Encoding.PEM) for each in certificates)
+
+
+def injected_digest(kind: str, certificate: ServingCertificate) -> str:
+    """A digest of what is written into an object of this kind."""
+    content = certificate.digest if kind == WORKLOAD else certificate.authorities
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def inject(body: dict[str, Any], certificate: ServingCertificate) -> None:
+    """Change a body in place: caBundle of a client, or the annotation of the pods of a Deployment."""
+    authorities = base64.b64encode(certificate.authorities.encode()).decode()
+    match body["kind"]:
+        case kind if kind == WORKLOAD:
+            metadata = body["spec"]["template"].setdefault("metadata", {})
+            metadata["annotations"] = {
+                **(metadata.get("annotations") or {}),
+                CERTIFICATE_ANNOTATION: certificate.digest,
+            }
+        case "CustomResourceDefinition":
+            body["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] = authorities
+        case "APIService":
+            body["spec"]["caBundle"] = authorities
+        case _:
+            for webhook in body["webhooks"]:
+                webhook["clientConfig"]["caBundle"] = authorities

@@ -36,56 +36,6 @@ from rukpak.render.rbac import RBAC_GROUP, rbac_objects
 from rukpak.render.refusals import applicable
 from rukpak.render.scopes import Scopes, is_namespaced
 
-
-@dataclass(frozen=True)
-class Installation:
-    """A bundle that is rendered and checked for one BundleDeployment."""
-
-    namespace: str
-    warnings: tuple[str, ...]
-    ready: Preflight
-    endpoints: tuple[Endpoint, ...] = ()
-    """Its Deployments that the API server calls."""
-
-    @property
-    def awaited_definitions(self) -> frozenset[str]:
-        """The names of the CustomResourceDefinitions whose conversion webhook an upgrade waits for."""
-        return frozenset(key.name for one in self.endpoints if one.is_awaited for key in one.clients if key[:2] == CRD)
-
-
-def installation(
-    content: Bundle, options: InstallOptions, deployment: str, cluster: ClusterInfo, scopes: Scopes
-) -> Installation:
-    """The bundle as the BundleDeployment of that name installs it. Raises BadBundle."""
-    namespace, warnings = _namespace(content, options, deployment, cluster)
-    wanted = RenderOptions(
-        namespace,
-        options.watch_namespaces or None,
-        certificates=options.certificates,
-        scopes=scopes,
-        config=options.config,
-    )
-    manifests, notes = applicable(content, render(content, wanted))
-    endpoints = (
-        endpoints_of(content, namespace, options.certificates).values() if isinstance(content, RegistryBundle) else ()
-    )
-    return Installation(namespace, (*warnings, *notes), check(manifests, content, cluster), tuple(endpoints))
-
-
-def _namespace(
-    content: Bundle, options: InstallOptions, deployment: str, cluster: ClusterInfo
-) -> tuple[str, tuple[str, ...]]:
-    given = options.namespace
-    if given and (problem := namespace_error(given, cluster.suite_namespaces)):
-        text = f'nothing may be installed into namespace "{given}", which {problem}: name another install namespace'
-        raise BadBundle(INVALID_CONFIGURATION, text)
-    if given:
-        return given, ()
-    if isinstance(content, PlainBundle):
-        return default_namespace(deployment), ()
-    return install_namespace(content, cluster.suite_namespaces)
-
-
 __all__ = ["RenderOptions", "install_namespace", "render"]
 
 _SERVER_FIELDS = frozenset({
@@ -295,3 +245,52 @@ def _deployment(bundle: RegistryBundle, namespace: str, targets: tuple[str, ...]
         "spec": {**spec, "template": template, "revisionHistoryLimit": 1},
         "status": {},
     }
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A bundle that is rendered and checked for one BundleDeployment."""
+
+    namespace: str
+    warnings: tuple[str, ...]
+    ready: Preflight
+    endpoints: tuple[Endpoint, ...] = ()
+    """Its Deployments that the API server calls."""
+
+    @property
+    def awaited_definitions(self) -> frozenset[str]:
+        """The names of the CustomResourceDefinitions whose conversion webhook an upgrade waits for."""
+        return frozenset(key.name for one in self.endpoints if one.is_awaited for key in one.clients if key[:2] == CRD)
+
+
+def installation(
+    content: Bundle, options: InstallOptions, deployment: str, cluster: ClusterInfo, scopes: Scopes
+) -> Installation:
+    """The bundle as the BundleDeployment of that name installs it. Raises BadBundle."""
+    namespace, warnings = _namespace(content, options, deployment, cluster)
+    wanted = RenderOptions(
+        namespace,
+        options.watch_namespaces or None,
+        certificates=options.certificates,
+        scopes=scopes,
+        config=options.config,
+    )
+    manifests, notes = applicable(content, render(content, wanted))
+    endpoints = (
+        endpoints_of(content, namespace, options.certificates).values() if isinstance(content, RegistryBundle) else ()
+    )
+    return Installation(namespace, (*warnings, *notes), check(manifests, content, cluster), tuple(endpoints))
+
+
+def _namespace(
+    content: Bundle, options: InstallOptions, deployment: str, cluster: ClusterInfo
+) -> tuple[str, tuple[str, ...]]:
+    given = options.namespace
+    if given and (problem := namespace_error(given, cluster.suite_namespaces)):
+        text = f'nothing may be installed into namespace "{given}", which {problem}: name another install namespace'
+        raise BadBundle(INVALID_CONFIGURATION, text)
+    if given:
+        return given, ()
+    if isinstance(content, PlainBundle):
+        return default_namespace(deployment), ()
+    return install_namespace(content, cluster.suite_namespaces)

@@ -36,39 +36,6 @@ if TYPE_CHECKING:
 BUFFER_BYTES = 256 * 1024
 
 
-class _Section(io.RawIOBase):
-    def __init__(self, descriptor: int, start: int, size: int) -> None:
-        self._descriptor = descriptor
-        self._start = start
-        self._size = size
-        self._position = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        self._position = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
-        return self._position
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        view = memoryview(buffer)[: max(0, self._size - self._position)]
-        count = os.preadv(self._descriptor, [view], self._start + self._position)
-        self._position += count
-        return count
-
-
-def sections(file: IO[bytes], sizes: Iterable[int]) -> Iterator[IO[bytes]]:
-    """The consecutive sections of `file` with these sizes, each as a file. `file` has to stay open."""
-    start = 0
-    for size in sizes:
-        with io.BufferedReader(_Section(file.fileno(), start, size), BUFFER_BYTES) as section:
-            yield cast("IO[bytes]", section)
-        start += size
-
-
 __all__ = [
     "FetchedImage",
     "FromLabel",
@@ -363,3 +330,36 @@ def _selected_paths(found: _FoundImage, only: str | Sequence[str] | FromLabel | 
             text = f"image {found.ref} selects {quoted(path)}: a path outside the image"
             raise BadContent(SourceReason.UNSAFE, text, found.ref)
     return tuple("/".join(part for part in path.split("/") if part not in ("", ".")) for path in paths)
+
+
+class _Section(io.RawIOBase):
+    def __init__(self, descriptor: int, start: int, size: int) -> None:
+        self._descriptor = descriptor
+        self._start = start
+        self._size = size
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        self._position = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
+        return self._position
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        view = memoryview(buffer)[: max(0, self._size - self._position)]
+        count = os.preadv(self._descriptor, [view], self._start + self._position)
+        self._position += count
+        return count
+
+
+def sections(file: IO[bytes], sizes: Iterable[int]) -> Iterator[IO[bytes]]:
+    """The consecutive sections of `file` with these sizes, each as a file. `file` has to stay open."""
+    start = 0
+    for size in sizes:
+        with io.BufferedReader(_Section(file.fileno(), start, size), BUFFER_BYTES) as section:
+            yield cast("IO[bytes]", section)
+        start += size

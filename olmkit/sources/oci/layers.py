@@ -29,48 +29,6 @@ MAX_QUEUED_BLOCKS = 2
 """Blocks that wait for the consumer."""
 
 
-@contextmanager
-def read_ahead(read: Callable[[int], bytes]) -> Iterator[Callable[[], bytes]]:
-    """A function that returns the next block of `read`, b"" at the end, or raises what `read` raised.
-
-    The thread has ended when the context ends.
-    """
-    blocks: queue.Queue[bytes | BaseException] = queue.Queue(MAX_QUEUED_BLOCKS)
-    stopped = threading.Event()
-
-    def work() -> None:
-        block: bytes | BaseException = b"more"
-        while block and not isinstance(block, BaseException) and not stopped.is_set():
-            try:
-                block = read(BLOCK_BYTES)
-            except BaseException as error:  # raised again in the consumer's thread
-                block = error
-            blocks.put(block)
-
-    thread = threading.Thread(target=work, name="read ahead", daemon=True)
-    thread.start()
-    try:
-        yield lambda: _block(blocks)
-    finally:
-        stopped.set()
-        while thread.is_alive():
-            try:
-                blocks.get(timeout=0.01)
-            except queue.Empty:
-                continue
-        thread.join()
-
-
-def _block(blocks: queue.Queue[bytes | BaseException]) -> bytes:
-    block = blocks.get()
-    if isinstance(block, BaseException):
-        blocks.put(block)  # the next call raises it too
-        raise block
-    if not block:
-        blocks.put(block)
-    return block
-
-
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 ZSTD_SKIPPABLE_MAGIC = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
@@ -320,3 +278,45 @@ def _check_text(path: str) -> None:
         raise TreeError(SourceReason.UNSAFE, f"contains {quoted(path)}: a name that is not UTF-8") from None
     if "\0" in path:
         raise TreeError(SourceReason.UNSAFE, f"contains {quoted(path)}: a name with a NUL in it")
+
+
+@contextmanager
+def read_ahead(read: Callable[[int], bytes]) -> Iterator[Callable[[], bytes]]:
+    """A function that returns the next block of `read`, b"" at the end, or raises what `read` raised.
+
+    The thread has ended when the context ends.
+    """
+    blocks: queue.Queue[bytes | BaseException] = queue.Queue(MAX_QUEUED_BLOCKS)
+    stopped = threading.Event()
+
+    def work() -> None:
+        block: bytes | BaseException = b"more"
+        while block and not isinstance(block, BaseException) and not stopped.is_set():
+            try:
+                block = read(BLOCK_BYTES)
+            except BaseException as error:  # raised again in the consumer's thread
+                block = error
+            blocks.put(block)
+
+    thread = threading.Thread(target=work, name="read ahead", daemon=True)
+    thread.start()
+    try:
+        yield lambda: _block(blocks)
+    finally:
+        stopped.set()
+        while thread.is_alive():
+            try:
+                blocks.get(timeout=0.01)
+            except queue.Empty:
+                continue
+        thread.join()
+
+
+def _block(blocks: queue.Queue[bytes | BaseException]) -> bytes:
+    block = blocks.get()
+    if isinstance(block, BaseException):
+        blocks.put(block)  # the next call raises it too
+        raise block
+    if not block:
+        blocks.put(block)
+    return block

@@ -62,95 +62,7 @@ _KINDS: dict[type[ResolutionOutcome], AnswerKind] = {
 }
 
 
-def make_answer(operator: OperatorRequest, resolution: PackageResolution) -> Answer:
-    """The answer without what concerns other packages."""
-    explanation = explain(resolution)
-    outcome, successor = resolution.outcome, resolution.successor
-    chosen = outcome if isinstance(outcome, Chosen) else None
-    return Answer(
-        operator=operator.name,
-        uid=operator.uid,
-        digest="",
-        kind=_KINDS[type(outcome)],
-        is_resolved=explanation.is_resolved,
-        message=explanation.message,
-        text=explanation.text,
-        short_reason=explanation.short_reason,
-        is_final=resolution.is_final,
-        bundle=selected_bundle(chosen.candidate) if chosen else None,
-        target_version=str(chosen.target.version) if chosen else "",
-        catalog_state=outcome.catalog_state if isinstance(outcome, Kept) else None,
-        followed_catalog=_followed_catalog(successor) if successor else None,
-        successor_note=explanation.successor_note,
-        deprecations=find_deprecations(resolution),
-    )
-
-
-def _followed_catalog(successor: SuccessorCatalog) -> FollowedCatalog:
-    return FollowedCatalog(successor.previous, successor.catalog, successor.channel, successor.is_deleted)
-
-
-def selected_bundle(candidate: Candidate) -> SelectedBundle:
-    """The candidate as a value that can be sent between processes."""
-    bundle = candidate.bundle
-    return SelectedBundle(
-        name=bundle.name,
-        version=str(candidate.version),
-        image=bundle.image,
-        media_type=bundle.media_type,
-        catalog=candidate.catalog,
-        channel=candidate.channel,
-        properties=bundle.recorded_properties,
-        deprecation=candidate.deprecation,
-    )
-
-
 MAX_OPERATORS_SHOWN = 3
-
-
-def awaited_operators(
-    universe: ComponentUniverse,
-    selected: Mapping[str, int],
-    packages: Iterable[str],
-    is_required: Callable[[str], bool],
-) -> tuple[str, ...]:
-    """A sentence for each of the packages of a conflict whose Operator is upgraded in several steps or deleted."""
-    sentences = (_under_way(universe, selected, package, is_required) for package in packages)
-    return tuple(filter(None, sentences))[:MAX_OPERATORS_SHOWN]
-
-
-def awaited_deletions(
-    universe: ComponentUniverse, packages: Iterable[str], is_required: Callable[[str], bool]
-) -> tuple[str, ...]:
-    """Those of the packages of a conflict that run as dependencies and that nothing requires."""
-    return tuple(
-        package
-        for package in packages
-        if (operator := universe.domain(package).operator) is not None
-        and operator.running is not None
-        and _is_unneeded(operator, package, is_required)
-    )
-
-
-def _is_unneeded(operator: OperatorRequest, package: str, is_required: Callable[[str], bool]) -> bool:
-    return operator.is_dependency and not is_required(package)
-
-
-def _under_way(
-    universe: ComponentUniverse, selected: Mapping[str, int], package: str, is_required: Callable[[str], bool]
-) -> str:
-    operator, name = universe.domain(package).operator, plain_value(package)
-    if operator is None or operator.running is None:
-        return ""
-    if operator.is_deleting:
-        return f"{name} is being deleted"
-    if _is_unneeded(operator, package, is_required):
-        return f"nothing requires {name}: it is deleted unless its custom resources are in use"
-    version = universe.version(package, selected[package]) if package in selected else None
-    if version is None or version.choice is None or version.is_running:
-        return ""
-    target = version.choice.target
-    return "" if target == version.choice.candidate else f"{name} is being upgraded to {target.version} step by step"
 
 
 MAX_DEPENDENCIES_SHOWN = 5
@@ -450,3 +362,91 @@ def undecided_message(level: Level, operators: int) -> str:
     changes = "nothing changes" if operators == 1 else "nothing changes for any of them"
     proved = _NOT_PROVED[level].format(who=who)
     return f"the solver reached its limit before it had proved {proved}: {changes}; {hint.format(of=of)}"
+
+
+def make_answer(operator: OperatorRequest, resolution: PackageResolution) -> Answer:
+    """The answer without what concerns other packages."""
+    explanation = explain(resolution)
+    outcome, successor = resolution.outcome, resolution.successor
+    chosen = outcome if isinstance(outcome, Chosen) else None
+    return Answer(
+        operator=operator.name,
+        uid=operator.uid,
+        digest="",
+        kind=_KINDS[type(outcome)],
+        is_resolved=explanation.is_resolved,
+        message=explanation.message,
+        text=explanation.text,
+        short_reason=explanation.short_reason,
+        is_final=resolution.is_final,
+        bundle=selected_bundle(chosen.candidate) if chosen else None,
+        target_version=str(chosen.target.version) if chosen else "",
+        catalog_state=outcome.catalog_state if isinstance(outcome, Kept) else None,
+        followed_catalog=_followed_catalog(successor) if successor else None,
+        successor_note=explanation.successor_note,
+        deprecations=find_deprecations(resolution),
+    )
+
+
+def _followed_catalog(successor: SuccessorCatalog) -> FollowedCatalog:
+    return FollowedCatalog(successor.previous, successor.catalog, successor.channel, successor.is_deleted)
+
+
+def selected_bundle(candidate: Candidate) -> SelectedBundle:
+    """The candidate as a value that can be sent between processes."""
+    bundle = candidate.bundle
+    return SelectedBundle(
+        name=bundle.name,
+        version=str(candidate.version),
+        image=bundle.image,
+        media_type=bundle.media_type,
+        catalog=candidate.catalog,
+        channel=candidate.channel,
+        properties=bundle.recorded_properties,
+        deprecation=candidate.deprecation,
+    )
+
+
+def awaited_operators(
+    universe: ComponentUniverse,
+    selected: Mapping[str, int],
+    packages: Iterable[str],
+    is_required: Callable[[str], bool],
+) -> tuple[str, ...]:
+    """A sentence for each of the packages of a conflict whose Operator is upgraded in several steps or deleted."""
+    sentences = (_under_way(universe, selected, package, is_required) for package in packages)
+    return tuple(filter(None, sentences))[:MAX_OPERATORS_SHOWN]
+
+
+def awaited_deletions(
+    universe: ComponentUniverse, packages: Iterable[str], is_required: Callable[[str], bool]
+) -> tuple[str, ...]:
+    """Those of the packages of a conflict that run as dependencies and that nothing requires."""
+    return tuple(
+        package
+        for package in packages
+        if (operator := universe.domain(package).operator) is not None
+        and operator.running is not None
+        and _is_unneeded(operator, package, is_required)
+    )
+
+
+def _is_unneeded(operator: OperatorRequest, package: str, is_required: Callable[[str], bool]) -> bool:
+    return operator.is_dependency and not is_required(package)
+
+
+def _under_way(
+    universe: ComponentUniverse, selected: Mapping[str, int], package: str, is_required: Callable[[str], bool]
+) -> str:
+    operator, name = universe.domain(package).operator, plain_value(package)
+    if operator is None or operator.running is None:
+        return ""
+    if operator.is_deleting:
+        return f"{name} is being deleted"
+    if _is_unneeded(operator, package, is_required):
+        return f"nothing requires {name}: it is deleted unless its custom resources are in use"
+    version = universe.version(package, selected[package]) if package in selected else None
+    if version is None or version.choice is None or version.is_running:
+        return ""
+    target = version.choice.target
+    return "" if target == version.choice.candidate else f"{name} is being upgraded to {target.version} step by step"

@@ -47,67 +47,6 @@ MAX_PACKAGES_SHOWN = 5
 """Packages with an Operator in one message."""
 
 
-def exceeded_answers(part: ComponentPart, reason: str) -> Iterable[Answer]:
-    """The answers for the Operators of a component; `reason` says which limit it exceeds."""
-    message = part.unsolved or exceeded_message(part, reason)
-    yield from deletion_answers(part.operators)
-    for each in part.operators:
-        if each.is_resolvable and not each.is_deleting:
-            yield unsolved_answer(each.name, each.uid, message)
-
-
-def unsolved_answer(operator: str, uid: str, message: str, members: tuple[Member, ...] = ()) -> Answer:
-    """The answer for an Operator of such a component, for which nothing changes. Its digest is set by component_solver.py."""
-    text = truncate(message, MAX_EXPLANATION_BYTES)
-    return Answer(operator, uid, "", AnswerKind.UNDECIDED, False, message, text, members=members)
-
-
-def exceeded_message(part: ComponentPart, reason: str) -> str:
-    """The message for the Operators of a component that exceeds a limit."""
-    names = [plain_value(each.held_package) for each in part.operators]
-    if len(names) > MAX_PACKAGES_SHOWN:
-        names[MAX_PACKAGES_SHOWN:] = [f"{len(names) - MAX_PACKAGES_SHOWN:,} more"]
-    subject = f"package{'s' if len(names) > 1 else ''} {join_names(names, 'and')}"
-    return (
-        f"the resolution of {subject} was ended: {reason}; nothing changes, and it is not repeated until a catalog or an "
-        "Operator changes that it depends on; set spec.version or spec.channel to leave fewer choices, or "
-        "spec.catalogSelector to leave out a catalog"
-    )
-
-
-def home_catalogs(part: ComponentPart) -> frozenset[str]:
-    """The catalogs that the Operators come from, or will by their priority; empty if these are all that offer anything."""
-    offering = {(catalog, package) for catalog, package, _ in part.documents}
-    names = frozenset(name for each in part.operators for name in _homes(each, part.catalogs, offering))
-    return names if any(catalog not in names for catalog, _ in offering) else frozenset()
-
-
-def _homes(
-    operator: OperatorRequest, catalogs: Iterable[CatalogSource], offering: set[tuple[str, str]]
-) -> Iterable[str]:
-    if operator.running is not None and operator.running.catalog:
-        return [operator.running.catalog]
-    if operator.preferred_catalog:
-        return [operator.preferred_catalog]
-    found = [
-        each
-        for each in catalogs
-        if (operator.catalogs is None or each.name in operator.catalogs) and (each.name, operator.package) in offering
-    ]
-    highest = max((each.priority for each in found), default=0)
-    return [each.name for each in found if each.priority == highest]
-
-
-def accepted_answers(part: ComponentPart, answers: Iterable[Answer]) -> tuple[Answer, ...]:
-    """The answers of a part with fewer catalogs: a refusal by these alone is none."""
-    return tuple(
-        each
-        if each.kind in _ACCEPTED and not each.clauses
-        else unsolved_answer(each.operator, each.uid, part.unsolved, each.members)
-        for each in answers
-    )
-
-
 _NO_REFUSALS = (AnswerKind.CHOSEN, AnswerKind.UNNEEDED, AnswerKind.DELETING)
 MAX_PAUSES = 120
 """Pauses after which a component is not paused any more, so that the limits of its process apply to it."""
@@ -358,3 +297,64 @@ def _find_parts(
 
 def _by_seniority(snapshot: ClusterSnapshot) -> Sequence[OperatorRequest]:
     return snapshot.operators if snapshot.is_ordered else sorted(snapshot.operators, key=lambda each: each.seniority)
+
+
+def exceeded_answers(part: ComponentPart, reason: str) -> Iterable[Answer]:
+    """The answers for the Operators of a component; `reason` says which limit it exceeds."""
+    message = part.unsolved or exceeded_message(part, reason)
+    yield from deletion_answers(part.operators)
+    for each in part.operators:
+        if each.is_resolvable and not each.is_deleting:
+            yield unsolved_answer(each.name, each.uid, message)
+
+
+def unsolved_answer(operator: str, uid: str, message: str, members: tuple[Member, ...] = ()) -> Answer:
+    """The answer for an Operator of such a component, for which nothing changes. Its digest is set by component_solver.py."""
+    text = truncate(message, MAX_EXPLANATION_BYTES)
+    return Answer(operator, uid, "", AnswerKind.UNDECIDED, False, message, text, members=members)
+
+
+def exceeded_message(part: ComponentPart, reason: str) -> str:
+    """The message for the Operators of a component that exceeds a limit."""
+    names = [plain_value(each.held_package) for each in part.operators]
+    if len(names) > MAX_PACKAGES_SHOWN:
+        names[MAX_PACKAGES_SHOWN:] = [f"{len(names) - MAX_PACKAGES_SHOWN:,} more"]
+    subject = f"package{'s' if len(names) > 1 else ''} {join_names(names, 'and')}"
+    return (
+        f"the resolution of {subject} was ended: {reason}; nothing changes, and it is not repeated until a catalog or an "
+        "Operator changes that it depends on; set spec.version or spec.channel to leave fewer choices, or "
+        "spec.catalogSelector to leave out a catalog"
+    )
+
+
+def home_catalogs(part: ComponentPart) -> frozenset[str]:
+    """The catalogs that the Operators come from, or will by their priority; empty if these are all that offer anything."""
+    offering = {(catalog, package) for catalog, package, _ in part.documents}
+    names = frozenset(name for each in part.operators for name in _homes(each, part.catalogs, offering))
+    return names if any(catalog not in names for catalog, _ in offering) else frozenset()
+
+
+def _homes(
+    operator: OperatorRequest, catalogs: Iterable[CatalogSource], offering: set[tuple[str, str]]
+) -> Iterable[str]:
+    if operator.running is not None and operator.running.catalog:
+        return [operator.running.catalog]
+    if operator.preferred_catalog:
+        return [operator.preferred_catalog]
+    found = [
+        each
+        for each in catalogs
+        if (operator.catalogs is None or each.name in operator.catalogs) and (each.name, operator.package) in offering
+    ]
+    highest = max((each.priority for each in found), default=0)
+    return [each.name for each in found if each.priority == highest]
+
+
+def accepted_answers(part: ComponentPart, answers: Iterable[Answer]) -> tuple[Answer, ...]:
+    """The answers of a part with fewer catalogs: a refusal by these alone is none."""
+    return tuple(
+        each
+        if each.kind in _ACCEPTED and not each.clauses
+        else unsolved_answer(each.operator, each.uid, part.unsolved, each.members)
+        for each in answers
+    )

@@ -18,29 +18,6 @@ from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState, PackageRequest, RunningBundle
 
 
-def served_digest(catalog: Catalog) -> str:
-    """The digest of the content that is served; "" if none is, or if none is to be used."""
-    is_serving = is_condition_true(catalog.status.conditions, ConditionType.SERVING)
-    is_wanted = not catalog.is_unavailable and not catalog.metadata.deleting
-    return catalog.status.content_digest or "" if is_serving and is_wanted and catalog.status.content_url else ""
-
-
-def package_names(catalog: Catalog) -> tuple[str, ...]:
-    """The packages that the status lists: all of them, unless there are too many for it."""
-    return tuple(filter(None, (name.strip() for name in (catalog.status.packages or "").split(","))))
-
-
-def not_served_message(catalog: Catalog) -> str:
-    """Explain why the Catalog is not served: the message of its own condition, if it has one."""
-    if catalog.metadata.deleting:
-        return "it is being deleted"
-    for name in (ConditionType.UNPACKED, ConditionType.READY):
-        condition = find_condition(catalog.status.conditions, name)
-        if condition is not None and condition.status != "True" and condition.message:
-            return condition.message
-    return "it has not been read yet"
-
-
 @dataclass(frozen=True)
 class RecordedBundle:
     """A bundle as the annotations of a template or of a Bundle record it. What is not known is empty."""
@@ -210,3 +187,26 @@ def parsed_version(text: str) -> Version | None:
         return parse_bundle_version(text)
     except BadVersion:
         return None
+
+
+def served_digest(catalog: Catalog) -> str:
+    """The digest of the content that is served; "" if none is, or if none is to be used."""
+    is_serving = is_condition_true(catalog.status.conditions, ConditionType.SERVING)
+    is_wanted = not catalog.is_unavailable and not catalog.metadata.deleting
+    return catalog.status.content_digest or "" if is_serving and is_wanted and catalog.status.content_url else ""
+
+
+def package_names(catalog: Catalog) -> tuple[str, ...]:
+    """The packages that the status lists: all of them, unless there are too many for it."""
+    return tuple(filter(None, (name.strip() for name in (catalog.status.packages or "").split(","))))
+
+
+def not_served_message(catalog: Catalog) -> str:
+    """Explain why the Catalog is not served: the message of its own condition, if it has one."""
+    if catalog.metadata.deleting:
+        return "it is being deleted"
+    for name in (ConditionType.UNPACKED, ConditionType.READY):
+        condition = find_condition(catalog.status.conditions, name)
+        if condition is not None and condition.status != "True" and condition.message:
+            return condition.message
+    return "it has not been read yet"
