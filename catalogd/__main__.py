@@ -2,7 +2,7 @@
 
 The flags are those of olmkit.runtime.flags and the ones below; catalogd.setup adds the controller and the server. The content
 on disk is verified while those are imported, so this module must import little:
-tests/integration/olmkit/runtime/test_partial_import.py.
+tests/integration/olmkit/runtime/test_kubeconfig_import.py.
 """
 
 from __future__ import annotations

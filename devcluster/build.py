@@ -122,7 +122,9 @@ def build_all(
 
     Raises DevclusterError with Go's output.
     """
-    report(f"Building Kubernetes {KUBERNETES_VERSION}, the image registry and kwok with Go, once (about six minutes).")
+    report(
+        f"Building Kubernetes {KUBERNETES_VERSION}, the image registry and kwok with Go, once (about ten minutes on two cores)."
+    )
     with tempfile.TemporaryDirectory(prefix="go-", dir=folder) as work:
         base = _go_environment(environment, Path(work))
         command = [go, "build", "-trimpath", "-ldflags", KUBERNETES_LDFLAGS, "-o", str(folder / "kubernetes"), "."]

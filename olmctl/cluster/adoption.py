@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import click
 
-from olmctl.cluster.left_installations import LeftInstallation, left_installations
-from olmctl.cluster.operator_state import is_protected, is_terminating, part, text_at
+from olmctl.cluster.left_installations import LeftInstallation, controlling_owner, left_installations
+from olmctl.cluster.operator_state import is_protected, is_terminating, text_at
 from olmctl.cluster.session import Session
 from olmctl.commands import FAILED, NOT_FOUND, REFUSED, CommandError
 from olmctl.terminal import clean
@@ -32,7 +32,7 @@ async def request_adoption(
         found = await session.client.get(bundledeployments.KIND, name)
     except NotFound as error:
         raise CommandError(NOT_FOUND, f"there is no BundleDeployment {name} to take over") from error
-    owner = _owner(found)
+    owner = controlling_owner(found)
     if operator is not None and text_at(owner, "uid") == operator["metadata"]["uid"]:
         return
     if is_terminating(found):
@@ -54,7 +54,7 @@ async def check_left_installations(session: Session, package: str, name: str) ->
     except ApiError:
         await _check_other_names(session, package)
         return
-    owner = _owner(found)
+    owner = controlling_owner(found)
     if is_terminating(found) or (text_at(owner, "kind"), text_at(owner, "name")) == (operators.KIND.kind, name):
         return  # the Operator waits until it is gone
     _check_owner(found, owner, package)
@@ -70,11 +70,6 @@ async def _check_other_names(session: Session, package: str) -> None:
     for each in await left_installations(session):
         if each.package == package:
             raise CommandError(REFUSED, f"{each.sentence}; --force installs it under another name")
-
-
-def _owner(deployment: Object) -> Object | None:
-    owners = part(deployment, "metadata", "ownerReferences") or ()
-    return next((each for each in owners if each.get("controller")), None)
 
 
 def _check_owner(deployment: Object, owner: Object | None, package: str) -> None:

@@ -100,8 +100,13 @@ def with_left(operators: Mapping[str, Sequence[Object]], left: Iterable[LeftInst
 
 def is_unowned(deployment: Object) -> bool:
     """Report whether no object owns a BundleDeployment that is to stay."""
+    return controlling_owner(deployment) is None and not is_terminating(deployment)
+
+
+def controlling_owner(deployment: Object) -> Object | None:
+    """The owner reference of the object that controls a BundleDeployment; None if nothing does."""
     owners = part(deployment, "metadata", "ownerReferences") or ()
-    return not any(owner.get("controller") for owner in owners) and not is_terminating(deployment)
+    return next((owner for owner in owners if owner.get("controller")), None)
 
 
 def report_left_installations(found: Iterable[LeftInstallation]) -> None:

@@ -7,7 +7,7 @@ Started by olmkit.jobs.fork_client as `python -m olmkit.jobs.fork_server FD MODU
     out  {"exited": id, "status": wait status, "disk_errno": null, or why its folder could not be made}
 
 It exists because forking the controller itself (threads, TLS sessions, tokens in memory) is neither safe nor private: it is a
-program of its own, with the few environment variables that jobs may read (environment.py). It runs no function of a job, and it
+program of its own, with the few environment variables that jobs may read (fork_client.py). It runs no function of a job, and it
 ends, with its children, when the controller's end of the socket closes, as it does when the controller dies. Why it is not
 multiprocessing's: docs/decisions/0030.
 

@@ -1,6 +1,6 @@
 """The evaluation of a World: what `decide` acts on and `report` reports.
 
-Made by rukpak.bundledeployment.evaluate. Values only. Pure.
+Values only. Pure.
 """
 
 from __future__ import annotations

@@ -138,7 +138,9 @@ async def test_images_of_a_slow_registry_give_way_to_one_of_a_fast_registry_and_
         slow.on("/blobs/", trickle(pause=0.05))
         unpacker = Unpacker(tmp_path, slow.address, fast)
         try:
-            for name in slow_names:
+            unpacker.start(slow_names[0], f"{slow.address}/unpack/a:v1")
+            await unpacker.wait_for_running(slow_names, 1)
+            for name in slow_names[1:]:
                 unpacker.start(name, f"{slow.address}/unpack/a:v1")
             await unpacker.wait_for_running(slow_names, 3)
             unpacker.start("fast", f"{fast}/unpack/b:v1")
